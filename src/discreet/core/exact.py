@@ -1,0 +1,130 @@
+"""Exact numbers: how ε, δ and variances come in, and how they are shown.
+
+Every number that ends in a charge or a claimed bound is a `Fraction` from the text the user
+wrote: "0.1" is one tenth. A float is refused, because 0.1 as a float is something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from ..errors import InputError
+
+Exact: TypeAlias = str | int | Fraction | Decimal
+"""What a caller may write for an exact number."""
+
+_TEXT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?|[+-]?\d+/\d+")
+
+
+def exact(
+    value: object,
+    name: str,
+    *,
+    above: int | None = None,
+    least: int | None = None,
+    below: int | None = None,
+    most: int | None = None,
+    error: Callable[[str], Exception] = InputError,
+) -> Fraction:
+    """Read `value` as an exact number within bounds, or raise `error` with one clear sentence.
+
+    >>> exact("0.1", "epsilon", above=0)
+    Fraction(1, 10)
+    >>> exact("1e-6", "delta", above=0, below=1)
+    Fraction(1, 1000000)
+    """
+    allowed = _allowed(above, least, below, most)
+    if isinstance(value, bool) or not isinstance(value, str | int | Fraction | Decimal):
+        if isinstance(value, float):
+            raise error(
+                f"{name} must be an exact number, got the float {value!r}. "
+                f'Write it as text: {name}="{value!r}".'
+            )
+        raise error(f"{name} must be a number{allowed}, got {_shown(value)}.")
+    if isinstance(value, str):
+        text = value.strip()
+        if not _TEXT.fullmatch(text) or len(text) > 60:
+            raise error(
+                f"{name} must be a number{allowed}, got {_shown(value)}. "
+                "Write digits such as 0.5, 1e-6 or 1/3."
+            )
+        try:
+            number = Fraction(text)
+        except ZeroDivisionError:
+            raise error(f"{name} must be a number{allowed}, got {text} (a zero divisor).") from None
+    elif isinstance(value, Decimal) and not value.is_finite():
+        raise error(f"{name} must be a number{allowed}, got {value}.")
+    else:
+        number = Fraction(value)
+    outside = (
+        (above is not None and number <= above)
+        or (least is not None and number < least)
+        or (below is not None and number >= below)
+        or (most is not None and number > most)
+    )
+    if outside:
+        raise error(f"{name} must be{allowed}, got {_shown(value)}.")
+    return number
+
+
+def _allowed(above: int | None, least: int | None, below: int | None, most: int | None) -> str:
+    parts = [
+        f"{sign} {bound}"
+        for sign, bound in ((">", above), ("≥", least), ("<", below), ("≤", most))
+        if bound is not None
+    ]
+    return " " + " and ".join(parts) if parts else ""
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else text[:37] + "…"
+
+
+def rounded_up(value: Fraction, digits: int = 4) -> str:
+    """The number in at most `digits` significant digits, never below it.
+
+    >>> rounded_up(Fraction(1, 3))
+    '0.3334'
+    """
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def rounded_down(value: Fraction, digits: int = 4) -> str:
+    """The number in at most `digits` significant digits, never above it.
+
+    >>> rounded_down(Fraction(2, 3))
+    '0.6666'
+    """
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: Fraction, digits: int, rounding: str) -> str:
+    if value == 0:
+        return "0"
+    context = Context(prec=digits, rounding=rounding)
+    decimal = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    text = f"{decimal.normalize():f}" if -6 < decimal.adjusted() < 15 else f"{decimal.normalize():e}"
+    return text
+
+
+def plain(value: Fraction) -> str:
+    """An exact number as the shortest text that reads back to it: decimal where it ends, else a/b.
+
+    >>> plain(Fraction(1, 10)), plain(Fraction(1, 3)), plain(Fraction(2))
+    ('0.1', '1/3', '2')
+    """
+    denominator = value.denominator
+    for prime in (2, 5):
+        while denominator % prime == 0:
+            denominator //= prime
+    if denominator != 1:
+        return f"{value.numerator}/{value.denominator}"
+    digits = len(str(value.denominator)) * 4 + len(str(abs(value.numerator))) + 4
+    decimal = Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator))
+    small = decimal != 0 and decimal.adjusted() < -6
+    return f"{decimal.normalize():e}".replace("e-", "e-") if small else f"{decimal.normalize():f}"

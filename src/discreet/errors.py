@@ -1,0 +1,122 @@
+"""Every exception discreet raises on purpose, and the exit code each one means.
+
+    DiscreetError                 something to tell the user in one sentence
+    ├── InputError           (2)  bad input: what, the value got, what is allowed, what to do next
+    │   ├── DescriptionError      a discreet.yaml that cannot be read as one
+    │   ├── DataError             a file or database table that cannot be loaded
+    │   ├── RecipeError           a question that cannot be understood
+    │   └── LawError              parameters of a law or a p-table that cannot be had
+    ├── Refusal              (3)  a lawful no, decided from public facts; names its rule
+    │   └── BudgetExceeded        the ledger has less left than was asked
+    ├── EngineError          (4)  counting failed
+    ├── StoreError           (5)  the workspace's own files cannot be read or written
+    │   └── LedgerDamaged         chain, sums or anchor of a ledger disagree
+    ├── Cancelled          (130)  stopped on request; nothing was lost
+    └── Bug                 (70)  our mistake
+
+No message ever holds a record, a key, a true count or SQL.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+class DiscreetError(Exception):
+    """Something to tell the user in one sentence."""
+
+    exit_code = 70
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InputError(DiscreetError):
+    """Bad input: what is wrong, the value got, what is allowed, what to do next."""
+
+    exit_code = 2
+
+
+class DescriptionError(InputError):
+    """A discreet.yaml that cannot be read as one; knows its line."""
+
+    def __init__(self, message: str, *, file: str | None = None, line: int | None = None) -> None:
+        where = "" if file is None else f"{file}, line {line}: " if line else f"{file}: "
+        super().__init__(where + message)
+        self.line = line
+
+
+class DataError(InputError):
+    """A file or database table that cannot be loaded."""
+
+
+class RecipeError(InputError):
+    """A question that cannot be understood."""
+
+
+class LawError(InputError):
+    """Parameters of a law or a p-table that cannot be had."""
+
+
+class Refusal(DiscreetError):
+    """A lawful no, decided from public facts.
+
+    `rule` names the rule; `alternatives` are sentences that say what would work instead.
+    """
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, rule: str, alternatives: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.alternatives = tuple(alternatives)
+
+
+class BudgetExceeded(Refusal):
+    """The ledger has less left than was asked."""
+
+
+class EngineError(DiscreetError):
+    """Counting failed."""
+
+    exit_code = 4
+
+
+class StoreError(DiscreetError):
+    """The workspace's own files cannot be read or written."""
+
+    exit_code = 5
+
+
+class LedgerDamaged(StoreError):
+    """Chain, sums or anchor of a ledger disagree; nothing is served until that is settled."""
+
+
+class Cancelled(DiscreetError):
+    """Stopped on request; nothing was lost."""
+
+    exit_code = 130
+
+
+class Bug(DiscreetError):
+    """Our mistake; the text asks the user to tell us."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"{message} This is a bug in discreet, please report it.")
+
+
+def did_you_mean(wrong: str, known: Iterable[str], *, most: int = 3) -> str:
+    """A sentence naming the nearest known words, or an empty string.
+
+    >>> did_you_mean("regoin", ["region", "cause"])
+    ' Did you mean region?'
+    """
+    words = list(dict.fromkeys(known))
+    folded = {word.casefold(): word for word in words}
+    near = difflib.get_close_matches(wrong.casefold(), folded, n=most, cutoff=0.6)
+    return f" Did you mean {' or '.join(folded[n] for n in near)}?" if near else ""
