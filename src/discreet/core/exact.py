@@ -108,8 +108,9 @@ def _rounded(value: Fraction, digits: int, rounding: str) -> str:
         return "0"
     context = Context(prec=digits, rounding=rounding)
     decimal = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    text = f"{decimal.normalize():f}" if -6 < decimal.adjusted() < 15 else f"{decimal.normalize():e}"
-    return text
+    return (
+        f"{decimal.normalize():f}" if -6 < decimal.adjusted() < 15 else f"{decimal.normalize():e}"
+    )
 
 
 def plain(value: Fraction) -> str:

@@ -1,0 +1,30 @@
+"""Progress and cancel for long work, passed as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import Cancelled
+
+Progress = Callable[[float, str], None]
+"""Called with the share done (0 … 1) and what is being done."""
+
+
+def silent(share: float, doing: str) -> None:
+    """A progress that nobody watches."""
+
+
+class Control:
+    """Progress and cancel for long work, as parameters."""
+
+    def __init__(
+        self, progress: Progress = silent, cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.progress = progress
+        self.cancelled = cancelled
+
+    def step(self, share: float, doing: str) -> None:
+        """Say how far the work is; stop it where a stop was asked for."""
+        if self.cancelled():
+            raise Cancelled(f"Stopped while {doing}; nothing was lost.")
+        self.progress(share, doing)

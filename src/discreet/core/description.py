@@ -1,0 +1,197 @@
+"""What is public about a data set: its variables, unit, invariants, structural zeros; and its policy.
+
+A `Description` and a `Policy` are the *public facts* from which check, plans, refusals and error
+texts are made (rule 2). Both are read from discreet.yaml by `workspace`; neither has seen a record
+once its variables are declared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import RecipeError, did_you_mean
+from .domain import Axis, AxisRef, Condition, Count, Domain, Text, Variable
+
+
+class Family(StrEnum):
+    """One data set serves one family of methods, because kinds of guarantee never convert."""
+
+    CELL_KEY = "cell-key"
+    DP = "dp"
+    SUPPRESSION = "suppression"
+
+
+class Neighbours(StrEnum):
+    """Which two data sets a guarantee makes alike."""
+
+    ADD_REMOVE = "add or remove one"
+    REPLACE_ONE = "replace one"
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A survey weight, held in whole units of 1/`scale`; `bound` is public (largest weight)."""
+
+    name: str
+    scale: int
+    bound: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralZero:
+    """A combination that cannot exist, declared: records meeting all conditions at once."""
+
+    conditions: tuple[Condition, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """The public facts about a data set."""
+
+    name: str
+    title: Text
+    variables: tuple[Variable, ...]
+    unit: str = "person"
+    records_per_unit: int = 1
+    population: str = ""
+    period: str = ""
+    records: int | None = None
+    """The number of records where the custodian declares it public (an invariant), else None."""
+    weight: Weight | None = None
+    structural_zeros: tuple[StructuralZero, ...] = ()
+    source: str = ""
+    licence: str = ""
+    contact: str = ""
+    notes: tuple[str, ...] = ()
+    synthetic: bool = False
+    language: str = ""
+
+    @cached_property
+    def _by_name(self) -> dict[str, Variable]:
+        return {variable.name: variable for variable in self.variables}
+
+    def variable(self, name: str) -> Variable:
+        """The variable of exactly that name."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise RecipeError(
+                f"{self.name} has no variable {name!r}.{did_you_mean(name, self._by_name)}"
+            ) from None
+
+    def axis(self, ref: AxisRef) -> Axis:
+        """The axis a question's reference means."""
+        variable = self.variable(ref.variable)
+        return Axis(variable, variable.level(ref.level))
+
+    def domain(self, axes: tuple[AxisRef, ...]) -> Domain:
+        """The domain over these axes."""
+        return Domain(tuple(self.axis(ref) for ref in axes))
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Replace-one where the number of records is declared public, else add or remove one."""
+        return Neighbours.ADD_REMOVE if self.records is None else Neighbours.REPLACE_ONE
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Variables whose categories were found in the data and not yet declared."""
+        return tuple(variable.name for variable in self.variables if not variable.declared)
+
+    def zero_mask(self, count: Count) -> npt.NDArray[np.bool_] | None:
+        """Which cells of a count are structural zeros; None where no rule touches it.
+
+        A cell is one only if *every* finest cell within it is declared impossible by one rule.
+        """
+        domain = self.domain(count.axes)
+        mask: npt.NDArray[np.bool_] | None = None
+        for zero in self.structural_zeros:
+            here: npt.NDArray[np.bool_] | None = np.ones(domain.shape, dtype=bool)
+            for condition in zero.conditions:
+                side = self._within(condition, count)
+                if side is None:
+                    here = None
+                    break
+                position, inside = side
+                if position is None:
+                    continue
+                shape = [1] * len(domain.shape)
+                shape[position] = len(inside)
+                here = here & inside.reshape(shape) if here is not None else None
+            if here is not None and here.any():
+                mask = here if mask is None else mask | here
+        return mask
+
+    def _within(
+        self, condition: Condition, count: Count
+    ) -> tuple[int | None, npt.NDArray[np.bool_]] | None:
+        """Where a rule's condition lies in a count: an axis position and, per category, inside it."""
+        variable = self.variable(condition.variable)
+        level = variable.level(condition.level)
+        finest = np.isin(np.array(level.of_finest), [level.index[code] for code in condition.codes])
+        allowed = np.ones(len(finest), dtype=bool)
+        for part in count.where:
+            if part.variable == variable.name:
+                at = variable.level(part.level)
+                allowed &= np.isin(np.array(at.of_finest), [at.index[code] for code in part.codes])
+        for position, ref in enumerate(count.axes):
+            if ref.variable == variable.name:
+                axis = variable.level(ref.level)
+                outside = np.zeros(len(axis), dtype=bool)
+                np.logical_or.at(outside, np.array(axis.of_finest), allowed & ~finest)
+                return position, ~outside
+        return (None, finest) if not (allowed & ~finest).any() else None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent on a data set, for ever: pure ε, (ε, δ) or ρ."""
+
+    kind: str
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Family, methods with their parameters, rules and budget of a data set.
+
+    Method parameters and rules are kept as the plain mappings of discreet.yaml, already checked
+    by the method (`Method.settings`) and by `rules`; the version is the hash of all of it.
+    """
+
+    family: Family
+    method: str
+    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget | None = None
+    reliable: Mapping[str, Any] = field(default_factory=dict)
+
+    def parameters(self, method: str) -> Mapping[str, Any]:
+        """The parameters written for a method; empty where none are."""
+        return self.methods.get(method, {})
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of everything in the policy that can change a published number."""
+        facts = {
+            "family": str(self.family),
+            "method": self.method,
+            "methods": self.methods,
+            "rules": self.rules,
+            "reliable": self.reliable,
+        }
+        text = json.dumps(facts, sort_keys=True, ensure_ascii=False, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,293 @@
+"""Variables, categories, levels, domains and margins: the small algebra under every table.
+
+A `Variable` has one or more `Level`s, finest first; each coarser level is a map of the finest
+one (a region of a ccg, a ten-year band of an age). A `Domain` is the product of variables at
+chosen levels; its cells have mixed-radix addresses. Everything here is public: nothing in this
+module has seen a record.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+
+Indices = npt.NDArray[np.int64]
+
+TOTAL = "_T"
+"""The code of a total, as in SDMX; no category may use it."""
+
+MOST_CELLS = 1 << 62
+"""Addresses are 64-bit; a domain beyond this cannot be counted by anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text in one or more languages; the first is the default.
+
+    >>> Text.of({"en": "Sex", "fr": "Sexe"}).says("fr")
+    'Sexe'
+    """
+
+    by_language: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, value: str | dict[str, str] | Text) -> Text:
+        """A text from plain words (language not said) or from a language → words mapping."""
+        if isinstance(value, Text):
+            return value
+        if isinstance(value, str):
+            return cls((("", value),))
+        return cls(tuple(value.items()))
+
+    def says(self, language: str = "") -> str:
+        """The words in `language`, or in the default language where it is not there."""
+        for code, words in self.by_language:
+            if code == language:
+                return words
+        return self.by_language[0][1] if self.by_language else ""
+
+    def __str__(self) -> str:
+        return self.says()
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One value a variable can take: a code and its label."""
+
+    code: str
+    label: Text
+    missing: bool = False
+
+    @classmethod
+    def of(
+        cls, code: str, label: str | dict[str, str] | Text = "", *, missing: bool = False
+    ) -> Category:
+        """A category; without a label its code is shown."""
+        return cls(code, Text.of(label or code), missing)
+
+
+@dataclass(frozen=True)
+class Level:
+    """One resolution of a variable: its categories, and where each finest category goes.
+
+    `of_finest[i]` is the index here of the finest level's category i; the finest level maps
+    to itself. `parents` maps each category to one of the next coarser level in the same chain.
+    """
+
+    name: str
+    label: Text
+    categories: tuple[Category, ...]
+    of_finest: tuple[int, ...] = field(repr=False)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Code → position."""
+        return {category.code: i for i, category in enumerate(self.categories)}
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes in order."""
+        return tuple(category.code for category in self.categories)
+
+    def __len__(self) -> int:
+        return len(self.categories)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable with its levels, finest first.
+
+    `declared` says that the custodian vouches for categories and hierarchy as public facts;
+    until then they were *found* in the data, and knowing them is knowing something about people.
+    `role` is nabar's: a *public* attribute may be known to a reader, a *private* one is what
+    must not be learnt.
+    """
+
+    name: str
+    label: Text
+    levels: tuple[Level, ...]
+    role: str = "public"
+    declared: bool = False
+    kind: str = "classification"
+    note: str = ""
+
+    @property
+    def finest(self) -> Level:
+        """The level the data are coded at."""
+        return self.levels[0]
+
+    def level(self, name: str) -> Level:
+        """The level of that name."""
+        for level in self.levels:
+            if level.name == name:
+                return level
+        raise InputError(
+            f"{self.name} has no level {name!r}; it has {', '.join(v.name for v in self.levels)}."
+        )
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AxisRef:
+    """A variable at one of its levels, by name: what a question asks for."""
+
+    variable: str
+    level: str
+
+    def __str__(self) -> str:
+        return self.variable if self.variable == self.level else f"{self.variable}:{self.level}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Condition:
+    """Only records whose variable, at a level, is one of these codes (sorted)."""
+
+    variable: str
+    level: str
+    codes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What an engine is asked to count: the interior over `axes` of the records that pass `where`."""
+
+    axes: tuple[AxisRef, ...]
+    where: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A variable at one level, with its categories: one side of a domain."""
+
+    variable: Variable
+    level: Level
+
+    @property
+    def ref(self) -> AxisRef:
+        """Its name in a question."""
+        return AxisRef(self.variable.name, self.level.name)
+
+    @property
+    def name(self) -> str:
+        """The column name in every format: the level's name."""
+        return self.level.name
+
+    def __len__(self) -> int:
+        return len(self.level)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The product of some axes; cells have mixed-radix addresses, last axis fastest.
+
+    >>> sex = variable("sex", ["f", "m"]); age = variable("age", ["0-14", "15-64", "65+"])
+    >>> d = Domain((Axis(age, age.finest), Axis(sex, sex.finest)))
+    >>> d.shape, d.size, d.with_totals_shape
+    ((3, 2), 6, (4, 3))
+    >>> d.address(np.array([[2, 1]]))
+    array([5])
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Categories along each axis."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
+    def with_totals_shape(self) -> tuple[int, ...]:
+        """The shape when each axis has a total as its last position."""
+        return tuple(len(axis) + 1 for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """How many cells; an exact Python integer, however large."""
+        size = 1
+        for axis in self.axes:
+            size *= len(axis)
+        return size
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Level names in order."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """What one step along each axis adds to an address."""
+        strides, stride = [], 1
+        for length in reversed(self.shape):
+            strides.append(stride)
+            stride *= length
+        return tuple(reversed(strides))
+
+    def address(self, coordinates: npt.NDArray[np.integer]) -> Indices:
+        """Addresses of cells given as rows of coordinates."""
+        if self.size > MOST_CELLS:
+            raise InputError(
+                f"A table of {self.size:,} cells cannot be addressed; most is {MOST_CELLS:,}."
+            )
+        strides = np.array(self.strides, dtype=np.int64)
+        return np.asarray(coordinates, dtype=np.int64) @ strides
+
+    def coordinates(self, addresses: Indices) -> Indices:
+        """Rows of coordinates of cells given by address."""
+        if not self.axes:
+            return np.zeros((len(addresses), 0), dtype=np.int64)
+        return np.stack(np.unravel_index(addresses, self.shape), axis=1).astype(np.int64)
+
+    def project(self, positions: Sequence[int]) -> Domain:
+        """The domain of a margin: only these axes, in this domain's order."""
+        return Domain(tuple(self.axes[i] for i in sorted(positions)))
+
+
+def margins(axes: int, *, least: int = 0) -> Iterator[tuple[int, ...]]:
+    """Every margin of a table of so many axes as positions kept, the interior first, the total last.
+
+    >>> list(margins(2))
+    [(0, 1), (0,), (1,), ()]
+    """
+    for kept in range(axes, least - 1, -1):
+        yield from itertools.combinations(range(axes), kept)
+
+
+def variable(
+    name: str,
+    codes: Iterable[str | tuple[str, str]],
+    *,
+    label: str = "",
+    levels: dict[str, dict[str, str]] | None = None,
+    declared: bool = True,
+    role: str = "public",
+) -> Variable:
+    """A variable from plain codes, with coarser levels as child → parent maps; for tests and docs.
+
+    >>> age = variable("age", ["0", "1", "2"], levels={"band": {"0": "young", "1": "young", "2": "old"}})
+    >>> [len(level) for level in age.levels]
+    [3, 2]
+    """
+    categories = tuple(
+        Category.of(code) if isinstance(code, str) else Category.of(*code) for code in codes
+    )
+    made = [Level(name, Text.of(label or name), categories, tuple(range(len(categories))))]
+    for level_name, mapping in (levels or {}).items():
+        below = made[-1]
+        parents = [mapping[category.code] for category in below.categories]
+        coarse = tuple(dict.fromkeys(parents))
+        up = [coarse.index(parent) for parent in parents]
+        made.append(
+            Level(
+                level_name,
+                Text.of(level_name),
+                tuple(Category.of(code) for code in coarse),
+                tuple(up[i] for i in below.of_finest),
+            )
+        )
+    return Variable(name, Text.of(label or name), tuple(made), role=role, declared=declared)

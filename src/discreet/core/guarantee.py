@@ -1,0 +1,98 @@
+"""What a table promises, of which kind, to whom; and how that is said.
+
+Kinds never convert: *dp* composes and is charged; *law* is the exact (ε, δ) of one cell's
+perturbation asked once, all that cell-key tables can claim; *semantic* is suppression's, against
+readers who hold the stated prior; *none* is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from .exact import plain, rounded_up
+
+
+class Kind(StrEnum):
+    """Of which kind a guarantee is."""
+
+    DP = "dp"
+    LAW = "law"
+    SEMANTIC = "semantic"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A promise with its kind, unit and neighbours; `exact` or a bound."""
+
+    kind: Kind
+    unit: str
+    neighbours: str
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    exact: bool = True
+    scope: str = "this table"
+    invariants: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
+    odds: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """The guarantee in one sentence, ε and δ never rounded down.
+
+        >>> Guarantee(Kind.DP, "person", "add or remove one", Fraction(1, 2), Fraction(0)).sentence()
+        'Differentially private with ε = 0.5 (neighbours: add or remove one person), for this table.'
+        """
+        if self.kind is Kind.NONE:
+            return "No guarantee of privacy is given."
+        how = f"neighbours: {self.neighbours} {self.unit}"
+        numbers = self._numbers()
+        if self.kind is Kind.DP:
+            text = f"Differentially private with {numbers} ({how}), for {self.scope}."
+        elif self.kind is Kind.LAW:
+            text = (
+                f"No differential privacy is claimed for this table: one cell, asked once, is "
+                f"perturbed with {numbers} ({how}); many cells or many questions together are not "
+                "covered by that figure."
+            )
+        else:
+            text = f"Suppression with {numbers} against readers who hold the stated prior ({how})."
+        if self.invariants:
+            text += " Published exactly and not protected: " + ", ".join(self.invariants) + "."
+        return text
+
+    def _numbers(self) -> str:
+        if self.rho is not None:
+            return f"ρ = {plain(self.rho)}"
+        if self.epsilon is None:
+            return "no finite ε"
+        sign = "=" if self.exact else "≤"
+        epsilon = plain(self.epsilon)
+        text = f"ε {sign} {epsilon if len(epsilon) <= 8 else rounded_up(self.epsilon, 5)}"
+        if self.delta:
+            text += f", δ ≤ {rounded_up(self.delta, 4)}"
+        return text
+
+    def to_json(self) -> dict[str, Any]:
+        """The guarantee as plain values; exact numbers as text."""
+        return {
+            "kind": str(self.kind),
+            "epsilon": None if self.epsilon is None else plain(self.epsilon),
+            "delta": None if self.delta is None else rounded_up(self.delta, 12),
+            "rho": None if self.rho is None else plain(self.rho),
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "exact": self.exact,
+            "scope": self.scope,
+            "invariants": list(self.invariants),
+            "caveats": list(self.caveats),
+            "odds": list(self.odds),
+            "sentence": self.sentence(),
+        }
+
+    def for_scope(self, scope: str) -> Guarantee:
+        """The same promise said of another scope."""
+        return replace(self, scope=scope)

@@ -1,0 +1,195 @@
+"""True and protected tables, which never share a type (rule 1), and rehearsals.
+
+A `TrueTable` cannot be printed, pickled, encoded or copied out; its repr shows its shape. Its
+values come out through `true_values` only, which a tool lets engines, methods and quality import.
+A `ProtectedTable` carries everything a reader is told. A `Rehearsal` is what a custodian's trial
+on true data returns; no format, route or store accepts one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import Bug
+from .domain import TOTAL, Domain
+from .guarantee import Guarantee
+
+Counts = npt.NDArray[np.int64]
+
+
+class TrueTable:
+    """True counts over a domain, sealed. Only its shape can be seen."""
+
+    __slots__ = ("__cells", "domain")
+
+    def __init__(self, domain: Domain, cells: object) -> None:
+        self.domain = domain
+        self.__cells = cells
+
+    def __repr__(self) -> str:
+        shape = " × ".join(f"{len(axis)} {axis.name}" for axis in self.domain.axes) or "total"
+        return f"<true table: {shape}; values sealed>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("A true table cannot be copied, pickled or sent.")
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError("A true table cannot be copied, pickled or sent.")
+
+
+class Status(IntEnum):
+    """What a published cell says beside its number; the letter is what formats write."""
+
+    OK = 0
+    UNRELIABLE = 1
+    LOW = 2
+    BELOW_THRESHOLD = 3
+    SUPPRESSED = 4
+    STRUCTURAL_ZERO = 5
+    NOT_RELEASED = 6
+
+    @property
+    def letter(self) -> str:
+        """The status code in every format; empty for an ordinary value."""
+        return ("", "u", "low", "c", "s", "z", "x")[self]
+
+    @property
+    def meaning(self) -> str:
+        """The status in words."""
+        return (
+            "published as it is",
+            "unreliable: the noise is large beside the number",
+            "low: below the display floor",
+            "below the publication threshold",
+            "suppressed",
+            "cannot exist (declared structural zero)",
+            "not part of this release",
+        )[self]
+
+    @property
+    def has_value(self) -> bool:
+        """Whether a number is published."""
+        return self in (Status.OK, Status.UNRELIABLE, Status.STRUCTURAL_ZERO)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What is known of the noise: standard deviation and exact noise interval of every cell.
+
+    Arrays have the table's shape or broadcast to it. `coverage` is the share of releases in which
+    the interval holds the true value; it speaks of the noise only, not of sampling.
+    """
+
+    sd: npt.NDArray[np.float64] = field(repr=False)
+    lower: Counts = field(repr=False)
+    upper: Counts = field(repr=False)
+    coverage: Fraction = Fraction(95, 100)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a table came from: enough to ask for it again and to cite it."""
+
+    dataset: str
+    dataset_title: str
+    question: Mapping[str, Any]
+    question_hash: str
+    data_version: str
+    policy_version: str
+    method: str
+    software: str
+    release: str = ""
+    synthetic: bool = False
+    source: str = ""
+    licence: str = ""
+    contact: str = ""
+    population: str = ""
+    period: str = ""
+    unit: str = "person"
+
+
+@dataclass(frozen=True)
+class ProtectedTable:
+    """A table that may be published: values, statuses, noise, guarantee, provenance.
+
+    `values` and `status` are dense over the domain's shape, each axis that has a total being one
+    longer with the total last. A value whose status has none is 0 and never shown. `extra` holds
+    further marked columns of the same shape (an additive view, say).
+    """
+
+    title: str
+    domain: Domain
+    totals: tuple[bool, ...]
+    values: Counts = field(repr=False)
+    status: npt.NDArray[np.uint8] = field(repr=False)
+    guarantee: Guarantee
+    provenance: Provenance
+    noise: Noise | None = field(default=None, repr=False)
+    extra: Mapping[str, Counts] = field(default_factory=dict, repr=False)
+    law: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = ()
+    measure: str = "count"
+    rows: int = -1
+    """How many leading axes a layout shows as rows; -1 where nobody said."""
+
+    def __post_init__(self) -> None:
+        if self.values.shape != self.shape or self.status.shape != self.shape:
+            raise Bug(f"A table of shape {self.shape} got values of shape {self.values.shape}.")
+        if self.values.dtype != np.int64:
+            raise Bug(f"Published values are whole numbers, got {self.values.dtype}.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells along each axis, totals included."""
+        return tuple(
+            len(axis) + total for axis, total in zip(self.domain.axes, self.totals, strict=True)
+        )
+
+    @property
+    def cells(self) -> int:
+        """How many cells, totals included."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def codes(self, position: int) -> tuple[str, ...]:
+        """Codes along an axis, the total as `_T`."""
+        codes = self.domain.axes[position].level.codes
+        return (*codes, TOTAL) if self.totals[position] else codes
+
+    def labels(self, position: int, language: str = "") -> tuple[str, ...]:
+        """Labels along an axis."""
+        labels = tuple(
+            category.label.says(language)
+            for category in self.domain.axes[position].level.categories
+        )
+        return (*labels, "Total") if self.totals[position] else labels
+
+    @property
+    def shown(self) -> npt.NDArray[np.bool_]:
+        """Where a number is published."""
+        return _HAS_VALUE[self.status]
+
+
+_HAS_VALUE = np.array([status.has_value for status in Status])
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a custodian's trial on true data found; for the custodian's own report only."""
+
+    about: str
+    findings: Mapping[str, Any] = field(repr=False)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("A rehearsal stays with the custodian: it cannot be pickled or sent.")

@@ -1,0 +1,108 @@
+"""Recipes: a *question*, which has a canonical form and a hash, and a *layout*, which has neither.
+
+A question is what is asked of a data set: tables over variables at levels, filters, totals,
+method, law, ε. Two ways to write one question give one canonical form: order, aliases, labels
+for codes, prefixes and layout do not matter. With data version and policy version the hash is
+what the ledger knows an answer by (rule 4).
+
+    rows: [region]            # variables, or levels of them; labels and prefixes are understood
+    columns: [cause]
+    layers: []
+    where: {sex: [F]}
+    totals: all               # or none
+    method: noise             # default: what the policy says
+    epsilon: "0.5"
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from .core.domain import AxisRef, Condition, Count
+from .core.exact import plain
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One table of a question: axes in canonical order, filters, and whether margins are wanted."""
+
+    axes: tuple[AxisRef, ...]
+    where: tuple[Condition, ...] = ()
+    totals: bool = True
+    weighted: bool = False
+    share: Fraction | None = None
+    """The part of the question's budget this table gets; None: the plan decides."""
+    name: str = ""
+    """A name for files; not part of the question."""
+
+    @property
+    def count(self) -> Count:
+        """What an engine must count for it."""
+        return Count(self.axes, self.where)
+
+    def canonical(self) -> dict[str, Any]:
+        """The table in canonical form."""
+        form: dict[str, Any] = {
+            "axes": [[ref.variable, ref.level] for ref in self.axes],
+            "totals": self.totals,
+        }
+        if self.where:
+            form["where"] = [[c.variable, c.level, list(c.codes)] for c in self.where]
+        if self.weighted:
+            form["weighted"] = True
+        if self.share is not None:
+            form["share"] = plain(self.share)
+        return form
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a data set, in canonical form; one or many tables, one method, one cost."""
+
+    dataset: str
+    tables: tuple[TableSpec, ...]
+    method: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """What the asker sets: epsilon, delta, law, max_perturbation, plan, … as exact text."""
+
+    def canonical(self) -> dict[str, Any]:
+        """The canonical form: plain values, sorted where order means nothing."""
+        tables = [table.canonical() for table in self.tables]
+        tables.sort(key=lambda table: json.dumps(table, sort_keys=True, ensure_ascii=False))
+        return {
+            "dataset": self.dataset,
+            "method": self.method,
+            "parameters": dict(sorted(self.parameters.items())),
+            "tables": tables,
+        }
+
+    def hash(self, *, data_version: str = "", policy_version: str = "") -> str:
+        """SHA-256 of the canonical form with data and policy version, in hex."""
+        form = {**self.canonical(), "data": data_version, "policy": policy_version}
+        text = json.dumps(form, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table is shown: costs nothing, changes no number."""
+
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    language: str = ""
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A question and, for each of its tables, a layout."""
+
+    question: Question
+    layouts: Sequence[Layout]
+    title: str = ""
