@@ -1,0 +1,338 @@
+"""Where data come from and how they become integers: what loading is told.
+
+A `Source` names a file or a database table. A `Coding` says, for every variable, which column
+holds it and which code gets which number, at the finest level and at every coarser one; which
+column names the unit; what the weight is; and how record keys are made. `loading.load` carries it
+out, once; afterwards every table is a GROUP BY on small integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from ..errors import DataError, InputError
+
+KINDS = ("csv", "parquet", "duckdb", "sqlite")
+"""What can be read."""
+
+OPTIONS = ("delimiter", "encoding", "quote", "escape", "header")
+"""What may be said about a CSV file; what is not said is found out. `header` is yes or no."""
+
+MOST_CATEGORIES = 1_000_000
+"""The most categories a variable may have at any level: beyond, it is an identifier."""
+
+MOST_RECORDS = (1 << 31) - 1
+"""The most records of one version: a sum of 32-bit key halves then always fits 63 bits."""
+
+_SUFFIXES = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file or a database table that holds the records.
+
+    >>> Source.guess("deaths.csv").kind, Source.guess("sqlite:///old/people.db?table=staff").table
+    ('csv', 'staff')
+    """
+
+    kind: str
+    path: Path
+    table: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError(f"A source is one of {', '.join(KINDS)}, got {self.kind!r}.")
+        unknown = sorted(set(self.options) - set(OPTIONS))
+        if unknown:
+            raise InputError(f"A source has no option {unknown[0]!r}; it has {', '.join(OPTIONS)}.")
+
+    @classmethod
+    def guess(cls, text: str | Path) -> Source:
+        """The source a path or a database URL means.
+
+        A database table is `duckdb:///folder/file.db?table=name` (three slashes: a path from here;
+        four: from the root), `sqlite:///…`, or `file.duckdb::name`. Other URLs are refused.
+
+        >>> Source.guess("shop.duckdb::orders")
+        Source(kind='duckdb', path=PosixPath('shop.duckdb'), table='orders', options={})
+        >>> Source.guess("postgresql://host/db")
+        Traceback (most recent call last):
+        discreet.errors.InputError: 'postgresql' databases cannot be read, only duckdb and sqlite. Export the table to Parquet.
+        """
+        words = str(text)
+        if not words.strip():
+            raise InputError("A source needs a path, got an empty text. Name a file or a table.")
+        if "://" in words:
+            return cls._of_url(words)
+        name, mark, table = words.partition("::")
+        path = Path(name)
+        kind = _SUFFIXES.get(path.suffix.lower()) or _by_first_bytes(path) or "csv"
+        if mark and kind in ("csv", "parquet"):
+            raise InputError(f"{path.name} is a {kind} file: it has no table {table!r}.")
+        return cls(kind, path, table or None)
+
+    @classmethod
+    def _of_url(cls, url: str) -> Source:
+        parts = urlsplit(url)
+        if parts.scheme not in ("duckdb", "sqlite", "file"):
+            raise InputError(
+                f"{parts.scheme!r} databases cannot be read, only duckdb and sqlite. "
+                "Export the table to Parquet."
+            )
+        if parts.netloc:
+            raise InputError(
+                f"A {parts.scheme} address has three slashes and a path, got a host "
+                f"{parts.hostname!r}. Write {parts.scheme}:///path."
+            )
+        path = unquote(parts.path)
+        if parts.scheme == "file":
+            return cls.guess(Path(path))
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        table = query.pop("table", None)
+        if query:
+            raise InputError(
+                f"A {parts.scheme} address takes ?table=name only, got {', '.join(sorted(query))}."
+            )
+        return cls(parts.scheme, Path(path[1:] if path.startswith("/") else path), table or None)
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence: the file's own name, with the table's where there is one."""
+        return f"{self.path.name}::{self.table}" if self.table else self.path.name
+
+
+def _by_first_bytes(path: Path) -> str | None:
+    """What a file is by its first bytes, where it can be read and its name does not say."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError:
+        return None
+    if head[:4] == b"PAR1":
+        return "parquet"
+    if head[:15] == b"SQLite format 3":
+        return "sqlite"
+    if head[8:12] == b"DUCK":
+        return "duckdb"
+    return None
+
+
+@dataclass(frozen=True)
+class LevelCoding:
+    """A coarser level: its codes, where each finest code goes, and its own column, if it has one.
+
+    Where `column` is given, loading checks that every record's parent is the declared one.
+    """
+
+    name: str
+    column: str | None
+    codes: tuple[str, ...] = field(repr=False)
+    of_finest: tuple[int, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        _no_twice(self.name, self.codes)
+        if any(not 0 <= i < len(self.codes) for i in self.of_finest):
+            raise DataError(
+                f"Level {self.name} sends a category to a place outside its {len(self.codes)} codes."
+            )
+
+
+@dataclass(frozen=True)
+class VariableCoding:
+    """A variable: its column, the codes of its finest level in order, and its coarser levels.
+
+    A value is compared as canonical text: trimmed, whole numbers without `.0`. NULL, the empty
+    text and `missing_values` are missing and get `missing_index`; a value outside the codes gets
+    `other_index`. Where these are None, such a value stops the load.
+    """
+
+    name: str
+    column: str
+    codes: tuple[str, ...] = field(repr=False)
+    levels: tuple[LevelCoding, ...] = ()
+    missing_index: int | None = None
+    missing_values: tuple[str, ...] = ()
+    other_index: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.codes:
+            raise DataError(f"Variable {self.name} has no categories; it needs at least one.")
+        if len(self.codes) > MOST_CATEGORIES:
+            raise DataError(
+                f"Variable {self.name} has {len(self.codes):,} categories, most is "
+                f"{MOST_CATEGORIES:,}. Leave it out, or group its codes into a level."
+            )
+        _no_twice(self.name, self.codes)
+        for what, index in (("missing", self.missing_index), ("other", self.other_index)):
+            if index is not None and not 0 <= index < len(self.codes):
+                raise DataError(
+                    f"Variable {self.name} puts {what} values in category number {index}, "
+                    f"outside its {len(self.codes)} codes."
+                )
+        for level in self.levels:
+            if len(level.of_finest) != len(self.codes):
+                raise DataError(
+                    f"Level {level.name} of {self.name} maps {len(level.of_finest)} categories, "
+                    f"but the variable has {len(self.codes)}."
+                )
+
+
+@dataclass(frozen=True)
+class WeightCoding:
+    """A weight column, read as exact decimals and held in whole units of 1/`scale`.
+
+    A weight that is negative, above `bound` or not a whole number of units stops the load.
+    """
+
+    column: str
+    scale: int
+    bound: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.scale < 1:
+            raise DataError(f"A weight's scale is a whole number ≥ 1, got {self.scale}.")
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How one source becomes integers.
+
+    `id_column` names the unit; record keys are then the first 64 bits of SHA-256(salt ‖ id).
+    `bound` says what happens to a unit with more than `records_per_unit` records: *stop* the
+    load, or *drop* all but that many, chosen by a public rule. `key_column` holds the custodian's
+    own classical keys, whole numbers below 2^32 or fractions of eight decimals, instead.
+    """
+
+    variables: tuple[VariableCoding, ...]
+    id_column: str | None = None
+    records_per_unit: int = 1
+    weight: WeightCoding | None = None
+    key_column: str | None = None
+    salt: bytes = field(default=b"", repr=False)
+    bound: str = "stop"
+
+    def __post_init__(self) -> None:
+        _no_twice("the data set", tuple(variable.name for variable in self.variables))
+        if self.records_per_unit < 1:
+            raise DataError(f"records_per_unit is at least 1, got {self.records_per_unit}.")
+        if self.bound not in ("stop", "drop"):
+            raise DataError(f"bound is stop or drop, got {self.bound!r}.")
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Every column of the source that is read, once each, in order."""
+        wanted: list[str | None] = [self.id_column, self.key_column]
+        wanted.append(self.weight.column if self.weight else None)
+        for variable in self.variables:
+            wanted.append(variable.column)
+            wanted.extend(level.column for level in variable.levels)
+        return tuple(dict.fromkeys(name for name in wanted if name is not None))
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What loading did; for the custodian only, its numbers are true counts."""
+
+    records: int = field(repr=False)
+    dropped: int = field(default=0, repr=False)
+    """Records left out by the bound on records per unit, those without an id included."""
+    other: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Per variable: records whose code was outside the declared ones and went to other."""
+    missing: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Per variable: records that went to the missing category."""
+    seconds: float = field(default=0.0, compare=False)
+
+
+def _no_twice(name: str, codes: tuple[str, ...]) -> None:
+    if len(set(codes)) == len(codes):
+        return
+    seen: set[str] = set()
+    for code in codes:
+        if code in seen:
+            raise DataError(f"{name} lists {code!r} twice; each code stands once.")
+        seen.add(code)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written."""
+
+    delimiter: str
+    encoding: str
+    quote: str
+    header: bool
+    escape: str = ""
+
+    def options(self) -> dict[str, str]:
+        """As the options of a `Source`."""
+        made = {
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "quote": self.quote,
+            "header": "yes" if self.header else "no",
+        }
+        return {**made, "escape": self.escape} if self.escape else made
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """One column as found; for the custodian only."""
+
+    name: str
+    type: str
+    """text, integer, decimal, boolean or date."""
+    records: int = field(repr=False)
+    nulls: int = field(repr=False)
+    """Records with NULL or the empty text."""
+    distinct: int = field(repr=False)
+    """Distinct values that are not null; exact up to the limit, else estimated."""
+    exact: bool = True
+    values: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+    """Canonical text and count, most frequent first; every value where `complete`."""
+    complete: bool = False
+    minimum: str | None = field(default=None, repr=False)
+    maximum: str | None = field(default=None, repr=False)
+    decimals: int | None = None
+    """The most decimals of a number seen; None for a column that holds no numbers."""
+
+    @property
+    def unique(self) -> bool:
+        """Whether every record has a value of its own: an identifier."""
+        return self.exact and self.nulls == 0 and 1 < self.distinct == self.records
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a source looks like; for the custodian only."""
+
+    source: Source
+    records: int = field(repr=False)
+    columns: tuple[ColumnProfile, ...]
+    dialect: Dialect | None = None
+    parents: tuple[tuple[str, str], ...] = ()
+    """(child, parent) columns: each value of the child goes with one value of the parent, and the
+    parent has fewer values."""
+    parent_maps: Mapping[tuple[str, str], Mapping[str, str]] = field(
+        default_factory=dict, repr=False
+    )
+    """For each of `parents`: the parent of every child value, as canonical text."""
+
+    def column(self, name: str) -> ColumnProfile:
+        """The column of that name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InputError(f"{self.source.name} has no column {name!r}.")
