@@ -110,12 +110,13 @@ class Description:
         return tuple(variable.name for variable in self.variables if not variable.declared)
 
     def zero_mask(self, count: Count) -> npt.NDArray[np.bool_] | None:
-        """Which cells of a count are structural zeros; None where no rule touches it.
+        """Which cells of a count cannot hold a record; None where all can.
 
-        A cell is one only if *every* finest cell within it is declared impossible by one rule.
+        Those outside the count's own filter, and structural zeros: a cell is one only if *every*
+        finest cell within it is declared impossible by one rule.
         """
         domain = self.domain(count.axes)
-        mask: npt.NDArray[np.bool_] | None = None
+        mask = self._outside_filter(count, domain)
         for zero in self.structural_zeros:
             here: npt.NDArray[np.bool_] | None = np.ones(domain.shape, dtype=bool)
             for condition in zero.conditions:
@@ -132,6 +133,33 @@ class Description:
             if here is not None and here.any():
                 mask = here if mask is None else mask | here
         return mask
+
+    def _outside_filter(self, count: Count, domain: Domain) -> npt.NDArray[np.bool_] | None:
+        mask: npt.NDArray[np.bool_] | None = None
+        for position, kept in enumerate(self.kept(count)):
+            if kept is None:
+                continue
+            shape = [1] * len(domain.shape)
+            shape[position] = len(kept)
+            here = np.broadcast_to(~kept.reshape(shape), domain.shape)
+            mask = here.copy() if mask is None else mask | here
+        return mask
+
+    def kept(self, count: Count) -> tuple[npt.NDArray[np.bool_] | None, ...]:
+        """For each axis, which categories the count's own filter lets records into; None: all."""
+        sides = []
+        for ref in count.axes:
+            variable, side = self.variable(ref.variable), None
+            for part in count.where:
+                if part.variable == ref.variable:
+                    at, axis = variable.level(part.level), variable.level(ref.level)
+                    passes = np.isin(
+                        np.array(at.of_finest), [at.index[code] for code in part.codes]
+                    )
+                    side = np.zeros(len(axis), dtype=bool)
+                    np.logical_or.at(side, np.array(axis.of_finest), passes)
+            sides.append(None if side is None or side.all() else side)
+        return tuple(sides)
 
     def _within(
         self, condition: Condition, count: Count

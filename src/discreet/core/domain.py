@@ -64,6 +64,8 @@ class Category:
     code: str
     label: Text
     missing: bool = False
+    population: int | None = None
+    """How many units the category holds by a public count; rules use it, never the data."""
 
     @classmethod
     def of(

@@ -1,18 +1,4 @@
-"""Recipes: a *question*, which has a canonical form and a hash, and a *layout*, which has neither.
-
-A question is what is asked of a data set: tables over variables at levels, filters, totals,
-method, law, ε. Two ways to write one question give one canonical form: order, aliases, labels
-for codes, prefixes and layout do not matter. With data version and policy version the hash is
-what the ledger knows an answer by (rule 4).
-
-    rows: [region]            # variables, or levels of them; labels and prefixes are understood
-    columns: [cause]
-    layers: []
-    where: {sex: [F]}
-    totals: all               # or none
-    method: noise             # default: what the policy says
-    epsilon: "0.5"
-"""
+"""Questions and layouts as frozen data; the canonical form and the hash of a question."""
 
 from __future__ import annotations
 
@@ -23,8 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from .core.domain import AxisRef, Condition, Count
-from .core.exact import plain
+from ..core.domain import AxisRef, Condition, Count
+from ..core.exact import plain
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,49 @@
+# discreet: the words you need. `make demo` and `make test` are all a newcomer does.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.setup
+
+.PHONY: help setup demo test check proof bench docs clean
+
+help:            ## these words
+	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+setup: $(STAMP)  ## make .venv and install discreet with its tools
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+demo: $(STAMP)   ## build the demo workspace and print a protected table
+	$(BIN)/discreet demo --into demo --no-serve
+	$(BIN)/discreet table demo/deaths --rows region --columns sex
+
+test: $(STAMP)   ## everything: format, lint, types, import rules, all tests
+	$(BIN)/python tools/system_needs.py
+	$(BIN)/ruff format --check src tests bench tools
+	$(BIN)/ruff check src tests bench tools
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -n 2 -m 'not proof' --doctest-modules src tests
+
+check: $(STAMP)  ## under two minutes: format, lint, types, import rules, fast tests
+	$(BIN)/ruff format --check src tests bench tools
+	$(BIN)/ruff check src tests bench tools
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -n 2 -m 'not proof and not slow' --doctest-modules src tests
+
+proof: $(STAMP)  ## the full counts that are claimed; writes docs/evidence.md
+	$(BIN)/python tools/proof.py
+
+bench: $(STAMP)  ## measure, as ratios against peers in the same run
+	$(BIN)/python -m bench
+
+docs: $(STAMP)   ## check that the docs' examples run and name every command
+	$(BIN)/python -m pytest tests/test_docs.py
+
+clean:           ## remove what make made
+	rm -rf $(VENV) demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/.envs bench/out

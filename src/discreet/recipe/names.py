@@ -1,0 +1,161 @@
+"""Understanding what people write: any name, label, code or unambiguous prefix.
+
+An exact name wins over a label, a label over a prefix; an ambiguous prefix is refused with the
+words it could mean, an unknown word with the nearest ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from ..core.description import Description
+from ..core.domain import AxisRef, Condition, Level, Variable
+from ..errors import RecipeError, did_you_mean
+
+T = TypeVar("T")
+
+_OTHER_STATISTIC = re.compile(
+    r"\s*(mean|average|avg|median|sum|total|min|max|std|sd|var|variance|quantile|percentile)\s*[(:]",
+    re.IGNORECASE,
+)
+
+
+def find_axis(description: Description, text: str) -> AxisRef:
+    """The variable at a level that `text` means: `region`, `area:region`, a label or a prefix.
+
+    A variable's own name means its finest level.
+    """
+    if _OTHER_STATISTIC.match(text):
+        raise RecipeError(
+            f"discreet publishes counts only, got {text.strip()!r}; means, medians and sums are not "
+            "offered. Ask for a table of the variable in bands instead."
+        )
+    if ":" in text:
+        variable_text, _, level_text = text.partition(":")
+        variable = _one(
+            variable_text, description.variables, _variable_words, f"variable of {description.name}"
+        )
+        level = _one(level_text, variable.levels, _level_words, f"level of {variable.name}")
+        return AxisRef(variable.name, level.name)
+    candidates = [
+        (variable, level) for variable in description.variables for level in variable.levels
+    ]
+    for variable in description.variables:
+        if variable.name == text.strip():
+            return AxisRef(variable.name, variable.finest.name)
+
+    def words(pair: tuple[Variable, Level]) -> list[str]:
+        variable, level = pair
+        own = _variable_words(variable) if level is variable.finest else []
+        return [*own, *_level_words(level)]
+
+    variable, level = _one(
+        text,
+        candidates,
+        words,
+        f"variable or level of {description.name}",
+        shown=lambda p: p[1].name,
+    )
+    return AxisRef(variable.name, level.name)
+
+
+def find_code(level: Level, text: str) -> str:
+    """The code of the category of `level` that `text` means, by code, label or prefix."""
+    return _one(
+        text,
+        level.categories,
+        lambda category: [category.code, *(words for _, words in category.label.by_language)],
+        f"category of {level.name}",
+        shown=lambda category: category.code,
+    ).code
+
+
+def find_codes(level: Level, texts: str | Sequence[str]) -> tuple[str, ...]:
+    """Codes of several categories; a text with commas is split unless it names one as it stands."""
+    if isinstance(texts, str):
+        known = {category.code.casefold() for category in level.categories} | {
+            words.casefold() for c in level.categories for _, words in c.label.by_language
+        }
+        whole = texts.strip().casefold() in known
+        texts = [texts] if whole else [part for part in texts.split(",") if part.strip()]
+    return tuple(find_code(level, text) for text in texts)
+
+
+def canonical_conditions(
+    description: Description, wanted: Iterable[tuple[AxisRef, tuple[str, ...]]]
+) -> tuple[Condition, ...]:
+    """Conditions in canonical form: one a variable, at the coarsest level that can say it.
+
+    Several conditions on one variable are met together; one that lets every category pass is no
+    condition; one that nothing passes is refused.
+    """
+    allowed: dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
+    for ref, codes in wanted:
+        variable = description.variable(ref.variable)
+        level = variable.level(ref.level)
+        passes = np.isin(np.array(level.of_finest), [level.index[code] for code in codes])
+        allowed[variable.name] = allowed.get(variable.name, np.ones(len(passes), bool)) & passes
+    conditions = []
+    for name in sorted(allowed):
+        variable, passes = description.variable(name), allowed[name]
+        if passes.all():
+            continue
+        if not passes.any():
+            raise RecipeError(f"The filter on {name} lets nothing pass. Widen it or leave it out.")
+        for level in reversed(variable.levels):
+            of_finest = np.array(level.of_finest)
+            chosen = np.unique(of_finest[passes])
+            if np.array_equal(np.isin(of_finest, chosen), passes):
+                codes = tuple(sorted(level.categories[i].code for i in chosen))
+                conditions.append(Condition(name, level.name, codes))
+                break
+    return tuple(conditions)
+
+
+def _variable_words(variable: Variable) -> list[str]:
+    return [variable.name, *(words for _, words in variable.label.by_language)]
+
+
+def _level_words(level: Level) -> list[str]:
+    return [level.name, *(words for _, words in level.label.by_language)]
+
+
+def _one(
+    text: str,
+    items: Sequence[T],
+    words: Callable[[T], list[str]],
+    what: str,
+    shown: Callable[[T], str] | None = None,
+) -> T:
+    """The one item whose words `text` means: exact, then ignoring case, then as a prefix."""
+    wanted = text.strip()
+    tests: tuple[Callable[[str], bool], ...] = (
+        lambda word: word == wanted,
+        lambda word: word.casefold() == wanted.casefold(),
+        lambda word: wanted != "" and word.casefold().startswith(wanted.casefold()),
+    )
+    for test in tests:
+        found = [item for item in items if any(test(word) for word in words(item))]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = [shown(item) if shown else words(item)[0] for item in found]
+            if len(set(names)) == 1:
+                return found[0]
+            raise RecipeError(
+                f"{wanted!r} could mean {', '.join(names[:6])}{' …' if len(names) > 6 else ''}. "
+                "Write more of it."
+            )
+    known = [word for item in items for word in words(item)]
+    hint = did_you_mean(wanted, known)
+    if not hint and len(items) <= 20:
+        hint = f" It has {', '.join(dict.fromkeys(words(item)[0] for item in items))}."
+    raise RecipeError(f"{_short(wanted)!r} is no {what}.{hint}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "…"

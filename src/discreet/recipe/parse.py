@@ -1,0 +1,264 @@
+"""Reading a recipe from Python values, a YAML or JSON mapping, or a query string; writing one back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from ..core.description import Description, Policy
+from ..core.domain import AxisRef
+from ..core.exact import exact, plain
+from ..errors import RecipeError, did_you_mean
+from .names import canonical_conditions, find_axis, find_codes
+from .question import Layout, Question, Recipe, TableSpec
+
+PARAMETERS = (
+    "epsilon",
+    "delta",
+    "rho",
+    "law",
+    "max_perturbation",
+    "plan",
+    "negatives",
+    "threshold",
+    "consistency",
+    "within",
+    "of",
+)
+"""What an asker may set for a method; each method says which it takes."""
+
+_EXACT = {"epsilon", "delta", "rho"}
+_TABLE_KEYS = ("rows", "columns", "layers", "where", "totals", "weighted", "share", "name")
+_RECIPE_KEYS = ("dataset", "title", "method", "language", "format", "tables", *PARAMETERS)
+_OTHER_STATISTICS = {
+    "mean",
+    "median",
+    "sum",
+    "average",
+    "quantile",
+    "measure",
+    "value",
+    "statistic",
+}
+
+
+def make(
+    description: Description,
+    policy: Policy,
+    *,
+    rows: Sequence[str] | str = (),
+    columns: Sequence[str] | str = (),
+    layers: Sequence[str] | str = (),
+    where: Mapping[str, Sequence[str] | str] | None = None,
+    totals: bool | str = True,
+    weighted: bool | str = False,
+    method: str | None = None,
+    title: str = "",
+    language: str = "",
+    **parameters: object,
+) -> Recipe:
+    """A recipe for one table, from names as people write them."""
+    table = {
+        "rows": rows,
+        "columns": columns,
+        "layers": layers,
+        "where": where or {},
+        "totals": totals,
+        "weighted": weighted,
+    }
+    given = {key: value for key, value in parameters.items() if value is not None}
+    whole: dict[str, Any] = {"tables": [table], "title": title, "language": language, **given}
+    if method is not None:
+        whole["method"] = method
+    return from_mapping(whole, description, policy)
+
+
+def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Policy) -> Recipe:
+    """A recipe from a YAML or JSON mapping: one table at the top, or several under `tables`."""
+    if not isinstance(recipe, Mapping):
+        raise RecipeError("A recipe is a mapping with rows and columns, or with tables.")
+    single = any(key in recipe for key in _TABLE_KEYS)
+    if single and "tables" in recipe:
+        raise RecipeError("A recipe has either rows and columns, or tables; this one has both.")
+    known = (*_RECIPE_KEYS, *_TABLE_KEYS)
+    _check_keys(recipe, known, "a recipe")
+    raw = (
+        recipe.get("tables") if not single else [{k: recipe[k] for k in _TABLE_KEYS if k in recipe}]
+    )
+    if not isinstance(raw, Sequence) or isinstance(raw, str) or not raw:
+        raise RecipeError("A recipe needs at least one table. Give rows or columns.")
+    if len(raw) > 1000:
+        raise RecipeError(f"A recipe holds at most 1,000 tables, got {len(raw):,}. Split it.")
+    dataset = recipe.get("dataset")
+    if dataset is not None and dataset != description.name:
+        raise RecipeError(f"This recipe is for {dataset!r}, the data set is {description.name!r}.")
+    specs, layouts = [], []
+    for number, table in enumerate(raw, start=1):
+        spec, layout = _table(
+            table, number, len(raw), description, str(recipe.get("language") or "")
+        )
+        specs.append(spec)
+        layouts.append(layout)
+    _check_shares(specs)
+    parameters = {}
+    for key in PARAMETERS:
+        if (value := recipe.get(key)) is None:
+            continue
+        parameters[key] = (
+            plain(exact(value, key, above=0, most=10**6, error=RecipeError))
+            if key in _EXACT
+            else str(value)
+        )
+    question = Question(
+        dataset=description.name,
+        tables=tuple(specs),
+        method=str(recipe.get("method") or policy.method),
+        parameters=parameters,
+    )
+    return Recipe(question, tuple(layouts), str(recipe.get("title") or ""))
+
+
+def from_query(text: str, description: Description, policy: Policy) -> Recipe:
+    """A recipe from its short form: `rows=region&columns=cause&where=sex:F&epsilon=0.5`."""
+    recipe: dict[str, Any] = {}
+    for key, value in parse_qsl(text.lstrip("?"), keep_blank_values=True, max_num_fields=200):
+        if key == "where":
+            name, mark, codes = value.rpartition(":")
+            if not mark:
+                raise RecipeError(f"where must look like where=sex:F,M, got {value!r}.")
+            recipe.setdefault("where", {})[name] = codes
+        elif key in recipe:
+            raise RecipeError(f"{key} is given twice. Write it once, values joined by commas.")
+        else:
+            recipe[key] = value
+    return from_mapping(recipe, description, policy)
+
+
+def to_query(recipe: Recipe) -> str:
+    """The short form of a recipe for one table, with codes as they are."""
+    question, layout = recipe.question, recipe.layouts[0]
+    spec = question.tables[0]
+    parts: list[tuple[str, str]] = [
+        (key, ",".join(names))
+        for key, names in (
+            ("rows", layout.rows),
+            ("columns", layout.columns),
+            ("layers", layout.layers),
+        )
+        if names
+    ]
+    parts += [("where", f"{c.variable}:{c.level}:{','.join(c.codes)}") for c in spec.where]
+    if not spec.totals:
+        parts.append(("totals", "none"))
+    if spec.weighted:
+        parts.append(("weighted", "yes"))
+    parts.append(("method", question.method))
+    parts += sorted(question.parameters.items())
+    return urlencode(parts, safe=":,/")
+
+
+def _table(
+    table: Any, number: int, many: int, description: Description, language: str
+) -> tuple[TableSpec, Layout]:
+    of = f" of table {number}" if many > 1 else ""
+    if not isinstance(table, Mapping):
+        raise RecipeError(f"Table {number} must be a mapping with rows and columns.")
+    _check_keys(table, _TABLE_KEYS, f"table {number}" if many > 1 else "a table")
+    sides: dict[str, tuple[AxisRef, ...]] = {}
+    for side in ("rows", "columns", "layers"):
+        names = _names(table.get(side), side + of)
+        sides[side] = tuple(find_axis(description, name) for name in names)
+    refs = [ref for side in sides.values() for ref in side]
+    seen: dict[str, AxisRef] = {}
+    for ref in refs:
+        if ref.variable in seen:
+            raise RecipeError(
+                f"{ref.variable} is used twice{of}, as {seen[ref.variable]} and {ref}. "
+                "Use each variable once, at one level."
+            )
+        seen[ref.variable] = ref
+    spec = TableSpec(
+        axes=tuple(sorted(refs)),
+        where=canonical_conditions(description, _where(table.get("where"), of, description)),
+        totals=_yes(table.get("totals", True), "totals" + of, yes="all", no="none"),
+        weighted=_yes(table.get("weighted", False), "weighted" + of),
+        share=(
+            None
+            if table.get("share") is None
+            else exact(table["share"], "share" + of, above=0, most=1, error=RecipeError)
+        ),
+        name=str(table.get("name") or ""),
+    )
+    if spec.weighted and description.weight is None:
+        raise RecipeError(f"{description.name} has no weights. Leave out weighted{of}.")
+    layout = Layout(
+        rows=tuple(str(ref) for ref in sides["rows"]),
+        columns=tuple(str(ref) for ref in sides["columns"]),
+        layers=tuple(str(ref) for ref in sides["layers"]),
+        language=language,
+    )
+    return spec, layout
+
+
+def _names(value: Any, what: str) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
+        raise RecipeError(f"{what} must be a list of variable names, got {type(value).__name__}.")
+    return [item.strip() for item in value if item.strip()]
+
+
+def _where(value: Any, of: str, description: Description) -> list[tuple[AxisRef, tuple[str, ...]]]:
+    if not value:
+        return []
+    if not isinstance(value, Mapping):
+        raise RecipeError(f"where{of} must map a variable to categories, such as sex: [F].")
+    found = []
+    for name, codes in value.items():
+        ref = find_axis(description, str(name))
+        level = description.variable(ref.variable).level(ref.level)
+        texts = codes if isinstance(codes, str) else [str(code) for code in codes]
+        if not texts:
+            raise RecipeError(f"where{of} names no category of {name}. Name one or leave it out.")
+        found.append((ref, find_codes(level, texts)))
+    return found
+
+
+def _yes(value: Any, what: str, *, yes: str = "yes", no: str = "no") -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().casefold()
+    if text in {yes, "yes", "true", "all", "1"}:
+        return True
+    if text in {no, "no", "false", "none", "0"}:
+        return False
+    raise RecipeError(f"{what} must be {yes} or {no}, got {str(value)[:40]!r}.")
+
+
+def _check_keys(mapping: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+    for key in mapping:
+        if key not in known:
+            if str(key).casefold() in _OTHER_STATISTICS:
+                raise RecipeError(
+                    f"discreet publishes counts only; {key!r} is not offered. "
+                    "Ask for a table of the variable in bands instead."
+                )
+            raise RecipeError(
+                f"{str(key)[:60]!r} is not part of {what}.{did_you_mean(str(key), known)}"
+                f" It takes {', '.join(known)}."
+            )
+
+
+def _check_shares(specs: Sequence[TableSpec]) -> None:
+    shares = [spec.share for spec in specs if spec.share is not None]
+    if shares and len(shares) != len(specs):
+        raise RecipeError(
+            f"{len(shares)} of {len(specs)} tables have a share. Give one to each or to none."
+        )
+    if shares and sum(shares) != 1:
+        raise RecipeError(
+            f"Shares must add up to 1, they add up to {plain(sum(shares, start=shares[0] * 0))}."
+        )

@@ -1,0 +1,304 @@
+"""Rules: sentences a policy sets about which tables may be asked for, judged from public facts.
+
+Every rule is a pure function of question and public facts; the verdict is the same on two data
+sets that differ in one record (rule 2), and filters do not matter to it: a table is judged as if it
+were not filtered, so a filter cannot dodge a rule. A refusal offers alternatives, each of which was
+judged and passes.
+
+    rules:
+      max_variables: 4
+      max_cells: 2000000
+      at_most_one_of: [[area:ccg, month]]
+      mandatory: [sex]
+      blocked_levels: [area:ccg]
+      least_population: 5000          # smallest public population of a category that may be shown
+      max_cells_per_record: 0.5       # declared cells ÷ public number of records
+      sliver_population: 1000         # between overlapping levels of one variable
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .core.description import Description, Policy
+from .core.domain import AxisRef, Variable
+from .core.exact import exact, plain
+from .errors import DescriptionError, Refusal, did_you_mean
+from .recipe import Question, TableSpec, find_axis
+
+DEFAULT_MOST_CELLS = 2_000_000
+
+
+@dataclass(frozen=True)
+class Breach:
+    """One rule a table breaks, in a sentence."""
+
+    rule: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the rules say of a question: allowed, or which rules it breaks and what would work."""
+
+    cells: int
+    breaches: tuple[Breach, ...] = ()
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether no rule is broken."""
+        return not self.breaches
+
+    def enforce(self) -> None:
+        """Raise the refusal, if there is one."""
+        if self.breaches:
+            first = self.breaches[0]
+            tail = ""
+            if self.alternatives:
+                tail = f" These work: {'; '.join(self.alternatives[:3])}."
+            raise Refusal(first.sentence + tail, rule=first.rule, alternatives=self.alternatives)
+
+
+Rule = Callable[[TableSpec, Description, Any], str | None]
+
+
+def cells_of(spec: TableSpec, description: Description) -> int:
+    """How many cells a table publishes, totals included, as an exact integer."""
+    cells = 1
+    for ref in spec.axes:
+        cells *= len(description.axis(ref)) + spec.totals
+    return cells
+
+
+def _max_variables(spec: TableSpec, description: Description, most: Any) -> str | None:
+    most = _whole(most, "rules.max_variables")
+    if len(spec.axes) <= most:
+        return None
+    return f"A table may use at most {most} variables, this one uses {len(spec.axes)}."
+
+
+def _max_cells(spec: TableSpec, description: Description, most: Any) -> str | None:
+    most = _whole(most, "rules.max_cells")
+    cells = cells_of(spec, description)
+    if cells <= most:
+        return None
+    return f"A table may have at most {most:,} cells, this one has {cells:,}."
+
+
+def _at_most_one_of(spec: TableSpec, description: Description, groups: Any) -> str | None:
+    for group in _lists(groups, "rules.at_most_one_of"):
+        used = [name for name in group if _uses(spec, description, name)]
+        if len(used) > 1:
+            return f"At most one of {', '.join(group)} may be in a table, this one has {' and '.join(used)}."
+    return None
+
+
+def _mandatory(spec: TableSpec, description: Description, names: Any) -> str | None:
+    absent = [n for n in _list(names, "rules.mandatory") if not _uses(spec, description, n)]
+    return f"Every table must have {' and '.join(absent)}." if absent else None
+
+
+def _blocked_levels(spec: TableSpec, description: Description, names: Any) -> str | None:
+    for name in _list(names, "rules.blocked_levels"):
+        blocked = find_axis(description, name)
+        if blocked in spec.axes:
+            return f"{blocked} is not published at this level."
+    return None
+
+
+def _least_population(spec: TableSpec, description: Description, least: Any) -> str | None:
+    least = _whole(least, "rules.least_population")
+    for ref in spec.axes:
+        level = description.axis(ref).level
+        small = [
+            c.code for c in level.categories if c.population is not None and c.population < least
+        ]
+        if small:
+            return (
+                f"{ref} has categories with a public population below {least:,} "
+                f"({', '.join(small[:3])}{' …' if len(small) > 3 else ''})."
+            )
+    return None
+
+
+def _max_cells_per_record(spec: TableSpec, description: Description, most: Any) -> str | None:
+    limit = exact(most, "rules.max_cells_per_record", above=0, error=DescriptionError)
+    if description.records is None:
+        return None
+    cells = description.domain(spec.axes).size
+    if cells <= limit * description.records:
+        return None
+    return (
+        f"A table may have at most {plain(limit)} cells for each of the {description.records:,} "
+        f"records, this one has {cells:,} cells."
+    )
+
+
+def _sliver_population(spec: TableSpec, description: Description, least: Any) -> str | None:
+    least = _whole(least, "rules.sliver_population")
+    for ref in spec.axes:
+        variable = description.variable(ref.variable)
+        other = _sliver(variable, ref.level, least)
+        if other:
+            return (
+                f"{ref} and {other} overlap in slivers with a public population below {least:,}; "
+                f"tables by {other} are published, so tables by {ref} are not."
+            )
+    return None
+
+
+def _sliver(variable: Variable, name: str, least: int) -> str | None:
+    """An earlier level of the same variable with which this one makes a sliver too small."""
+    finest = variable.finest
+    populations = [category.population for category in finest.categories]
+    if any(population is None for population in populations):
+        return None
+    sizes = np.array([population or 0 for population in populations], dtype=np.int64)
+    mine = np.array(variable.level(name).of_finest)
+    for other in variable.levels:
+        if other.name == name:
+            return None
+        theirs = np.array(other.of_finest)
+        pairs, inverse = np.unique(np.stack([mine, theirs]), axis=1, return_inverse=True)
+        pieces = np.bincount(inverse.ravel(), weights=sizes).astype(np.int64)
+        nested = (
+            all(len(np.unique(pairs[i])) == pairs.shape[1] for i in (1,))
+            or len(np.unique(pairs[0])) == pairs.shape[1]
+        )
+        if not nested and (pieces < least).any():
+            return f"{variable.name}:{other.name}"
+    return None
+
+
+RULES: Mapping[str, Rule] = {
+    "max_variables": _max_variables,
+    "max_cells": _max_cells,
+    "at_most_one_of": _at_most_one_of,
+    "mandatory": _mandatory,
+    "blocked_levels": _blocked_levels,
+    "least_population": _least_population,
+    "max_cells_per_record": _max_cells_per_record,
+    "sliver_population": _sliver_population,
+}
+
+
+def in_words(policy: Policy) -> list[str]:
+    """The rules of a policy as sentences for people."""
+    said = {
+        "max_variables": "at most {} variables in a table",
+        "max_cells": "at most {} cells in a table",
+        "at_most_one_of": "at most one variable of each group {}",
+        "mandatory": "every table has {}",
+        "blocked_levels": "not published at {}",
+        "least_population": "no category with a public population below {}",
+        "max_cells_per_record": "at most {} cells for each record",
+        "sliver_population": "no slivers below a public population of {} between overlapping levels",
+    }
+    rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
+    return [said[name].format(value) for name, value in rules.items() if name in said]
+
+
+def check_rules(policy: Policy, description: Description) -> None:
+    """Raise if a policy names an unknown rule or gives one a value it cannot use."""
+    probe = TableSpec(axes=())
+    for name, value in policy.rules.items():
+        if name not in RULES:
+            raise DescriptionError(f"rules.{name} is no rule.{did_you_mean(name, RULES)}")
+        RULES[name](probe, description, value)
+
+
+def judge(question: Question, description: Description, policy: Policy) -> Verdict:
+    """The verdict on a question, from public facts alone, with alternatives that pass."""
+    rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
+    cells = sum(cells_of(spec, description) for spec in question.tables)
+    breaches: list[Breach] = []
+    offered: list[str] = []
+    for number, spec in enumerate(question.tables, start=1):
+        broken = _breaches(spec, description, rules)
+        which = f"Table {number}: " if len(question.tables) > 1 else ""
+        breaches += [replace(b, sentence=which + b.sentence) for b in broken]
+        if broken:
+            offered += [which + words for words in _alternatives(spec, description, rules)]
+    return Verdict(cells, tuple(breaches), tuple(offered))
+
+
+def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any]) -> list[Breach]:
+    found = []
+    for name, value in rules.items():
+        if name not in RULES:
+            raise DescriptionError(f"rules.{name} is no rule.{did_you_mean(name, RULES)}")
+        sentence = RULES[name](spec, description, value)
+        if sentence:
+            found.append(Breach(name, sentence))
+    return found
+
+
+def _alternatives(
+    spec: TableSpec, description: Description, rules: Mapping[str, Any]
+) -> Iterator[str]:
+    """Changes of one or two steps that make a table pass, each judged, in words."""
+    passing = 0
+    steps = list(_steps(spec, description))
+    for words, changed in steps:
+        if not _breaches(changed, description, rules):
+            yield words
+            passing += 1
+            if passing == 5:
+                return
+    if passing:
+        return
+    for words, changed in steps:
+        for further, twice in _steps(changed, description):
+            if not _breaches(twice, description, rules):
+                yield f"{words} and {further}"
+                return
+
+
+def _steps(spec: TableSpec, description: Description) -> Iterator[tuple[str, TableSpec]]:
+    for position, ref in enumerate(spec.axes):
+        variable = description.variable(ref.variable)
+        here = [level.name for level in variable.levels].index(ref.level)
+        for level in variable.levels[here + 1 :]:
+            axes = list(spec.axes)
+            axes[position] = AxisRef(ref.variable, level.name)
+            yield f"use {level.name} instead of {ref.level}", replace(spec, axes=tuple(axes))
+    for position, ref in enumerate(spec.axes):
+        axes = spec.axes[:position] + spec.axes[position + 1 :]
+        yield f"leave out {ref.level}", replace(spec, axes=axes)
+    used = {ref.variable for ref in spec.axes}
+    for variable in description.variables:
+        if variable.name not in used:
+            coarsest = variable.levels[-1].name
+            axes = tuple(sorted((*spec.axes, AxisRef(variable.name, coarsest))))
+            yield f"add {coarsest}", replace(spec, axes=axes)
+
+
+def _uses(spec: TableSpec, description: Description, name: str) -> bool:
+    wanted = find_axis(description, name)
+    if ":" in name or wanted.level != description.variable(wanted.variable).finest.name:
+        return wanted in spec.axes
+    return any(ref.variable == wanted.variable for ref in spec.axes)
+
+
+def _whole(value: Any, name: str) -> int:
+    number = exact(value, name, least=0, error=DescriptionError)
+    if number.denominator != 1:
+        raise DescriptionError(f"{name} must be a whole number, got {value}.")
+    return int(number)
+
+
+def _list(value: Any, name: str) -> Sequence[str]:
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise DescriptionError(f"{name} must be a list of variables or levels.")
+    return value
+
+
+def _lists(value: Any, name: str) -> Sequence[Sequence[str]]:
+    if not isinstance(value, list | tuple):
+        raise DescriptionError(f"{name} must be a list of lists of variables.")
+    return [_list(item, name) for item in value]
