@@ -166,10 +166,7 @@ def _sliver(variable: Variable, name: str, least: int) -> str | None:
         theirs = np.array(other.of_finest)
         pairs, inverse = np.unique(np.stack([mine, theirs]), axis=1, return_inverse=True)
         pieces = np.bincount(inverse.ravel(), weights=sizes).astype(np.int64)
-        nested = (
-            all(len(np.unique(pairs[i])) == pairs.shape[1] for i in (1,))
-            or len(np.unique(pairs[0])) == pairs.shape[1]
-        )
+        nested = pairs.shape[1] in (len(np.unique(pairs[0])), len(np.unique(pairs[1])))
         if not nested and (pieces < least).any():
             return f"{variable.name}:{other.name}"
     return None
@@ -264,9 +261,9 @@ def _steps(spec: TableSpec, description: Description) -> Iterator[tuple[str, Tab
         variable = description.variable(ref.variable)
         here = [level.name for level in variable.levels].index(ref.level)
         for level in variable.levels[here + 1 :]:
-            axes = list(spec.axes)
-            axes[position] = AxisRef(ref.variable, level.name)
-            yield f"use {level.name} instead of {ref.level}", replace(spec, axes=tuple(axes))
+            coarser = AxisRef(ref.variable, level.name)
+            axes = (*spec.axes[:position], coarser, *spec.axes[position + 1 :])
+            yield f"use {level.name} instead of {ref.level}", replace(spec, axes=axes)
     for position, ref in enumerate(spec.axes):
         axes = spec.axes[:position] + spec.axes[position + 1 :]
         yield f"leave out {ref.level}", replace(spec, axes=axes)

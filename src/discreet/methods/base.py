@@ -22,11 +22,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ..core.charge import Charge
 from ..core.control import Control
 from ..core.description import Description, Family, Policy
 from ..core.domain import Count
 from ..core.guarantee import Guarantee
-from ..core.loss import Charge
 from ..core.table import ProtectedTable, TrueTable
 from ..recipe import Question, TableSpec
 
