@@ -22,12 +22,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from .. import __version__
 from ..core.charge import Charge
 from ..core.control import Control
 from ..core.description import Description, Family, Policy
 from ..core.domain import Count
 from ..core.guarantee import Guarantee
-from ..core.table import ProtectedTable, TrueTable
+from ..core.table import ProtectedTable, Provenance, TrueTable
 from ..recipe import Question, TableSpec
 
 
@@ -161,3 +162,40 @@ def reliable_limit(policy: Policy) -> Fraction:
     """Above which noise sd ÷ released count a cell is marked unreliable (policy; default 1/4)."""
     value = policy.reliable.get("noise_sd_over_count", "1/4")
     return Fraction(str(value))
+
+
+def provenance(plan: Plan, facts: Facts) -> Provenance:
+    """Where the tables of a plan come from, as every format tells it."""
+    description = facts.description
+    return Provenance(
+        dataset=description.name,
+        dataset_title=str(description.title),
+        question=plan.question.canonical(),
+        question_hash=plan.question_hash,
+        data_version=facts.data_version,
+        policy_version=facts.policy_version,
+        method=plan.method,
+        software=f"discreet {__version__}",
+        synthetic=description.synthetic,
+        source=description.source,
+        licence=description.licence,
+        contact=description.contact,
+        population=description.population,
+        period=description.period,
+        unit=description.unit,
+    )
+
+
+def title_of(spec: TableSpec, description: Description) -> str:
+    """A title from the table's own variables: 'Deaths by region and sex, women only'."""
+    axes = [str(description.axis(ref).level.label).lower() for ref in spec.axes]
+    by = (
+        "" if not axes else " by " + (", ".join(axes[:-1]) + " and " if axes[1:] else "") + axes[-1]
+    )
+    only = []
+    for condition in spec.where:
+        level = description.variable(condition.variable).level(condition.level)
+        labels = [str(level.categories[level.index[code]].label) for code in condition.codes]
+        shown = ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
+        only.append(f"{str(level.label).lower()}: {shown}")
+    return f"{description.title}{by}" + (f" ({'; '.join(only)})" if only else "")
