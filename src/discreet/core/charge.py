@@ -1,0 +1,275 @@
+"""Charges: one spend as frozen data, and the sums that accountants make of them.
+
+A charge says which mechanism, its parameters as exact text, how many cells one unit touches, which
+neighbours, which question, and the loss. It has no behaviour, so that accounting can be tightened
+later from the same charges. Accountants *read* charges: `sum_of(kind, charges)` adds ε, or ε and δ
+each (rinott, Theorem 7.1), or ρ. Each of the three sums stays valid when later questions are
+chosen by looking at earlier answers; a cap is always one of them. The tighter composition of a
+plan fixed before its first draw is in `plan_loss.py`.
+
+**Compatibility law of the stored form** (`Charge.to_json`, `loss_to_json`): a field never changes
+its meaning. New fields may be added, old readers ignore them; anything else takes a new value of
+`form`, and a reader refuses a `form` it does not know.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+from ..errors import InputError, did_you_mean
+from .exact import Exact, exact, plain
+from .loss import (
+    ApproxLoss,
+    Loss,
+    PureLoss,
+    ZcdpLoss,
+    fits,
+    loss_from_json,
+    loss_to_json,
+    plus,
+    read_as,
+    zero,
+)
+
+Neighbours: TypeAlias = Literal["add-remove", "replace-one"]
+NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace-one")
+
+FORM = 1
+"""The stored form of charges written by this version."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One spend: frozen data, from which every accountant computes its own sum.
+
+    `parameters` are exact text by name. `cells` is how many cells one unit touches (under
+    replace-one neighbours a cell left and a cell entered are two). `loss` is for the whole charge,
+    all cells together.
+
+    >>> Charge.laplace("0.1", cells=3, neighbours="add-remove", question="q1").loss
+    PureLoss(epsilon=Fraction(3, 10))
+    """
+
+    mechanism: str
+    parameters: tuple[tuple[str, str], ...]
+    cells: int
+    neighbours: Neighbours
+    question: str
+    loss: Loss
+
+    def __init__(
+        self,
+        mechanism: str,
+        parameters: Mapping[str, str] | Iterable[tuple[str, str]],
+        *,
+        cells: int,
+        neighbours: str,
+        question: str,
+        loss: Loss,
+    ) -> None:
+        pairs = tuple(sorted(dict(parameters).items()))
+        for name, value in (("mechanism", mechanism), ("question", question)):
+            if not isinstance(value, str) or not value or len(value) > 200:
+                raise InputError(f"A charge's {name} must be text of 1 to 200 characters.")
+        if any(not isinstance(part, str) for pair in pairs for part in pair):
+            raise InputError(f"The parameters of a charge ({mechanism}) must be exact text.")
+        if neighbours not in NEIGHBOURS:
+            raise InputError(
+                f"neighbours must be one of {', '.join(NEIGHBOURS)}, got {neighbours}."
+                f"{did_you_mean(str(neighbours), NEIGHBOURS)}"
+            )
+        if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
+            raise InputError(
+                f"cells must be a whole number ≥ 1, got {cells!r}. "
+                "It is the number of cells one unit touches."
+            )
+        if not isinstance(loss, PureLoss | ApproxLoss | ZcdpLoss):
+            raise InputError(
+                "A charge's loss must be a PureLoss, an ApproxLoss or a ZcdpLoss, got "
+                f"{type(loss).__name__}."
+            )
+        for name, given in (
+            ("mechanism", mechanism),
+            ("parameters", pairs),
+            ("cells", cells),
+            ("neighbours", neighbours),
+            ("question", question),
+            ("loss", loss),
+        ):
+            object.__setattr__(self, name, given)
+        least = recomputed(self)
+        if least is not None and not fits(least, loss):
+            raise InputError(
+                f"A charge for {mechanism} says {loss}, below the {least} its own parameters give."
+            )
+
+    @classmethod
+    def laplace(cls, epsilon: Exact, *, cells: int, neighbours: str, question: str) -> Charge:
+        """Untruncated discrete Laplace noise with `epsilon` a cell: cells × epsilon, pure."""
+        each = exact(epsilon, "epsilon", above=0)
+        return cls(
+            "discrete-laplace",
+            {"epsilon": plain(each)},
+            cells=cells,
+            neighbours=neighbours,
+            question=question,
+            loss=PureLoss(each * cells),
+        )
+
+    @classmethod
+    def law(
+        cls,
+        epsilon: Exact,
+        delta: Exact,
+        *,
+        cells: int,
+        neighbours: str,
+        question: str,
+        parameters: Mapping[str, str] | None = None,
+    ) -> Charge:
+        """An integer law audited at (epsilon, delta) a cell: both add (rinott, Theorem 7.1)."""
+        each, small = exact(epsilon, "epsilon", least=0), exact(delta, "delta", least=0, most=1)
+        return cls(
+            "integer-law",
+            {**(parameters or {}), "epsilon": plain(each), "delta": plain(small)},
+            cells=cells,
+            neighbours=neighbours,
+            question=question,
+            loss=ApproxLoss(each * cells, small * cells),
+        )
+
+    @classmethod
+    def gaussian(cls, variance: Exact, *, cells: int, neighbours: str, question: str) -> Charge:
+        """Discrete Gaussian noise with parameter sigma² = `variance`: rho = cells/(2·variance)."""
+        sigma2 = exact(variance, "variance", above=0)
+        return cls(
+            "discrete-gaussian",
+            {"variance": plain(sigma2)},
+            cells=cells,
+            neighbours=neighbours,
+            question=question,
+            loss=ZcdpLoss(cells / (2 * sigma2)),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The public stored form; see the compatibility law at the top of the module."""
+        return {
+            "form": FORM,
+            "mechanism": self.mechanism,
+            "parameters": dict(self.parameters),
+            "cells": self.cells,
+            "neighbours": self.neighbours,
+            "question": self.question,
+            "loss": loss_to_json(self.loss),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Charge:
+        """Read what `to_json` wrote; an unknown form is refused, never guessed.
+
+        >>> one = Charge.laplace("1/3", cells=1, neighbours="add-remove", question="q1")
+        >>> Charge.from_json(one.to_json()) == one
+        True
+        """
+        form = stored.get("form")
+        if form != FORM:
+            raise InputError(
+                f"A charge is stored in form {form!r}, this version reads form {FORM}. "
+                "Use the version of discreet that wrote it, or a newer one."
+            )
+        try:
+            return cls(
+                stored["mechanism"],
+                stored["parameters"],
+                cells=stored["cells"],
+                neighbours=stored["neighbours"],
+                question=stored["question"],
+                loss=loss_from_json(stored["loss"]),
+            )
+        except KeyError as error:
+            raise InputError(f"A stored charge lacks the field {error}.") from None
+
+
+def recomputed(charge: Charge) -> Loss | None:
+    """The loss that mechanism and parameters give on their own, or None where they do not say.
+
+    A charge below this is refused when made and found when a ledger is verified.
+    """
+    given = dict(charge.parameters)
+    if charge.mechanism == "discrete-laplace" and isinstance(charge.loss, PureLoss):
+        return PureLoss(Fraction(given["epsilon"]) * charge.cells)
+    if charge.mechanism == "discrete-gaussian" and isinstance(charge.loss, ZcdpLoss):
+        return ZcdpLoss(charge.cells / (2 * Fraction(given["variance"])))
+    if charge.mechanism == "integer-law" and isinstance(charge.loss, ApproxLoss):
+        return ApproxLoss(
+            Fraction(given["epsilon"]) * charge.cells, Fraction(given["delta"]) * charge.cells
+        )
+    return None
+
+
+def sum_of(kind: str, charges: Iterable[Charge]) -> Loss:
+    """What the charges cost together, as the sum of `kind` counts them.
+
+    The order does not matter, and it holds for charges chosen one after another by looking at
+    earlier answers.
+
+    >>> twice = [Charge.laplace("0.1", cells=2, neighbours="add-remove", question="q1")] * 2
+    >>> print(sum_of("pure", twice))
+    epsilon = 0.4
+    """
+    total = zero(kind)
+    for charge in charges:
+        total = plus(total, read_as(charge.loss, kind))
+    return total
+
+
+def as_register(charges: Iterable[Charge]) -> list[dict[str, Any]]:
+    """The charges as a public loss register: plain data, one row each, no user and no date."""
+    return [
+        {
+            "mechanism": charge.mechanism,
+            **{f"parameter_{name}": value for name, value in charge.parameters},
+            "cells_per_unit": charge.cells,
+            "neighbours": charge.neighbours,
+            "question": charge.question,
+            **{f"loss_{name}": value for name, value in loss_to_json(charge.loss).items()},
+        }
+        for charge in charges
+    ]
+
+
+def as_dp_accounting_event(charges: Iterable[Charge]) -> Any:
+    """The charges as one dp-accounting `DpEvent` tree (needs the extra `accounting`).
+
+    Discrete Laplace noise becomes its own event with L1 sensitivity 1, once for each cell; every
+    zCDP loss a `ZCDpEvent`. Integer laws and composed plans have no event of their own there and
+    become `UnsupportedDpEvent`, which an accountant refuses rather than miscounts. Parameters are
+    floats on their side, rounded against the spender.
+    """
+    try:
+        from dp_accounting import dp_event
+    except ImportError:
+        raise InputError(
+            "Exporting to dp-accounting needs that package. Install discreet[accounting]."
+        ) from None
+    events: list[Any] = []
+    for charge in charges:
+        given = dict(charge.parameters)
+        if charge.mechanism == "discrete-laplace":
+            each = _float_up(Fraction(given["epsilon"]))
+            event = dp_event.DiscreteLaplaceDpEvent(noise_parameter=each, sensitivity=1)
+            events.append(dp_event.SelfComposedDpEvent(event, charge.cells))
+        elif isinstance(charge.loss, ZcdpLoss):
+            events.append(dp_event.ZCDpEvent(rho=_float_up(charge.loss.rho)))
+        else:
+            events.append(dp_event.UnsupportedDpEvent())
+    return dp_event.ComposedDpEvent(events)
+
+
+def _float_up(value: Fraction) -> float:
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)

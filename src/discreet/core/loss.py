@@ -1,0 +1,324 @@
+"""Losses and budgets: what a release about people costs, in exact numbers.
+
+A *loss* has a kind, and kinds do not add by accident:
+
+    PureLoss(epsilon)            pure differential privacy
+    ApproxLoss(epsilon, delta)   approximate differential privacy
+    ZcdpLoss(rho)                zero-concentrated differential privacy
+
+Conversions are named and round up, against the spender: `as_approximate` and `as_zcdp` of a pure
+loss, `to_approximate(delta)` of a zCDP loss. There is no way back. A budget is a loss that is
+allowed; what is spent is a loss too.
+
+Sums are exact while their denominators are below 1e60 (three times 1/3 fits a budget of 1), and
+rounded up beyond that. The stored form (`loss_to_json`) follows the law in `charge.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+from ..errors import InputError, did_you_mean
+from .exact import Exact, exact, plain
+
+_LONGEST_DENOMINATOR = 10**60
+_COARSE = 10**40
+_DIGITS = 60
+
+
+def _settled(total: Fraction) -> Fraction:
+    """The sum, exact while its denominator is below 1e60, else rounded up to a multiple of 1e-40.
+
+    Without a limit somebody who asks with ever new denominators makes every later sum slower.
+    """
+    if total.denominator <= _LONGEST_DENOMINATOR:
+        return total
+    return Fraction(-((-total.numerator * _COARSE) // total.denominator), _COARSE)
+
+
+class _Kind:
+    """What the three kinds of loss share; not for use on its own."""
+
+    kind: str
+
+    def _same(self, other: object, verb: str) -> None:
+        if type(other) is not type(self):
+            got = other.kind if isinstance(other, _Kind) else type(other).__name__
+            raise InputError(
+                f"A loss of kind {self.kind} and one of kind {got} cannot be {verb}. "
+                "Convert one of them by name first (as_approximate, as_zcdp, to_approximate)."
+            )
+
+
+@dataclass(frozen=True)
+class PureLoss(_Kind):
+    """Pure differential privacy: the odds of any answer change by at most e^epsilon.
+
+    >>> PureLoss("0.1") + PureLoss("1/5")
+    PureLoss(epsilon=Fraction(3, 10))
+    """
+
+    epsilon: Fraction
+    kind = "pure"
+
+    def __init__(self, epsilon: Exact) -> None:
+        object.__setattr__(self, "epsilon", exact(epsilon, "epsilon", least=0))
+
+    def __add__(self, other: PureLoss) -> PureLoss:
+        self._same(other, "added")
+        return PureLoss(_settled(self.epsilon + other.epsilon))
+
+    def __sub__(self, other: PureLoss) -> PureLoss:
+        """What is left of this after `other`; never below zero."""
+        self._same(other, "subtracted")
+        return PureLoss(max(Fraction(0), self.epsilon - other.epsilon))
+
+    def fits(self, cap: PureLoss) -> bool:
+        """Is this within `cap`?"""
+        self._same(cap, "compared")
+        return self.epsilon <= cap.epsilon
+
+    def as_approximate(self) -> ApproxLoss:
+        """The same promise with delta = 0. Exact."""
+        return ApproxLoss(self.epsilon, 0)
+
+    def as_zcdp(self) -> ZcdpLoss:
+        """rho = epsilon²/2 (Bun and Steinke 2016, Proposition 1.4). A bound.
+
+        >>> PureLoss("0.5").as_zcdp()
+        ZcdpLoss(rho=Fraction(1, 8))
+        """
+        return ZcdpLoss(_settled(self.epsilon**2 / 2))
+
+    def __str__(self) -> str:
+        return f"epsilon = {plain(self.epsilon)}"
+
+
+@dataclass(frozen=True)
+class ApproxLoss(_Kind):
+    """Approximate differential privacy: e^epsilon, save for an event of probability delta.
+
+    >>> ApproxLoss("0.5", "1e-6") + ApproxLoss("0.5", "1e-6")
+    ApproxLoss(epsilon=Fraction(1, 1), delta=Fraction(1, 500000))
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    kind = "approximate"
+
+    def __init__(self, epsilon: Exact, delta: Exact) -> None:
+        object.__setattr__(self, "epsilon", exact(epsilon, "epsilon", least=0))
+        object.__setattr__(self, "delta", exact(delta, "delta", least=0))
+
+    def __add__(self, other: ApproxLoss) -> ApproxLoss:
+        self._same(other, "added")
+        return ApproxLoss(
+            _settled(self.epsilon + other.epsilon), _settled(self.delta + other.delta)
+        )
+
+    def __sub__(self, other: ApproxLoss) -> ApproxLoss:
+        """What is left of this after `other`; neither part goes below zero."""
+        self._same(other, "subtracted")
+        return ApproxLoss(
+            max(Fraction(0), self.epsilon - other.epsilon),
+            max(Fraction(0), self.delta - other.delta),
+        )
+
+    def fits(self, cap: ApproxLoss) -> bool:
+        """Are both parts within `cap`?"""
+        self._same(cap, "compared")
+        return self.epsilon <= cap.epsilon and self.delta <= cap.delta
+
+    def __str__(self) -> str:
+        return f"epsilon = {plain(self.epsilon)}, delta = {plain(self.delta)}"
+
+
+@dataclass(frozen=True)
+class ZcdpLoss(_Kind):
+    """Zero-concentrated differential privacy: Rényi loss of order α at most rho·α, for all α > 1.
+
+    >>> ZcdpLoss("1/8") + ZcdpLoss("1/8")
+    ZcdpLoss(rho=Fraction(1, 4))
+    """
+
+    rho: Fraction
+    kind = "zcdp"
+
+    def __init__(self, rho: Exact) -> None:
+        object.__setattr__(self, "rho", exact(rho, "rho", least=0))
+
+    def __add__(self, other: ZcdpLoss) -> ZcdpLoss:
+        self._same(other, "added")
+        return ZcdpLoss(_settled(self.rho + other.rho))
+
+    def __sub__(self, other: ZcdpLoss) -> ZcdpLoss:
+        """What is left of this after `other`; never below zero."""
+        self._same(other, "subtracted")
+        return ZcdpLoss(max(Fraction(0), self.rho - other.rho))
+
+    def fits(self, cap: ZcdpLoss) -> bool:
+        """Is this within `cap`?"""
+        self._same(cap, "compared")
+        return self.rho <= cap.rho
+
+    def to_approximate(self, delta: Exact) -> ApproxLoss:
+        """An (epsilon, delta) that a rho-zCDP release keeps. A bound, rounded up.
+
+        epsilon = αρ + (ln(1/δ) − ln α)/(α − 1) + ln(1 − 1/α) holds for every α > 1 (Canonne,
+        Kamath and Steinke 2020, Proposition 12); α is looked for with floats, which cannot harm
+        the bound, and the bound is then evaluated in 60 decimal digits.
+
+        >>> ZcdpLoss("0.5").to_approximate("1e-6").epsilon < Fraction("5.222")
+        True
+        """
+        small = exact(delta, "delta", above=0, below=1)
+        if self.rho == 0:
+            return ApproxLoss(0, 0)
+        rho, wanted = float(self.rho), -math.log(float(small)) if small > 1e-300 else 690.0
+
+        def epsilon_at(order: float) -> float:
+            above = order - 1
+            return (
+                order * rho + (wanted - math.log(order)) / above + math.log1p(-1 / order)
+                if above > 1e-9
+                else math.inf
+            )
+
+        low, high = -14.0, 40.0  # the order is 1 + e^x for x in this range, by golden section
+        ratio = (math.sqrt(5) - 1) / 2
+        for _ in range(120):
+            left, right = high - ratio * (high - low), low + ratio * (high - low)
+            if epsilon_at(1 + math.exp(left)) <= epsilon_at(1 + math.exp(right)):
+                high = right
+            else:
+                low = left
+        order = Fraction(1 + math.exp((low + high) / 2))
+        bound = (
+            order * self.rho
+            + (-_log(small, up=False) - _log(order, up=False)) / (order - 1)
+            + _log(1 - 1 / order, up=True)
+        )
+        return ApproxLoss(_ceiling(max(bound, Fraction(0)), 10**12), small)
+
+    def __str__(self) -> str:
+        return f"rho = {plain(self.rho)}"
+
+
+Loss: TypeAlias = PureLoss | ApproxLoss | ZcdpLoss
+Kind: TypeAlias = Literal["pure", "approximate", "zcdp"]
+KINDS: tuple[Kind, ...] = ("pure", "approximate", "zcdp")
+
+
+def _log(value: Fraction, *, up: bool) -> Fraction:
+    """ln(value), off by less than 1e-50 of its terms, on the side asked for."""
+    context = Context(prec=_DIGITS)
+    top = context.ln(Decimal(value.numerator))
+    bottom = context.ln(Decimal(value.denominator))
+    # Decimal's ln is correctly rounded: each term is within 1 in its 60th digit.
+    slack = (abs(Fraction(top)) + abs(Fraction(bottom)) + 1) / 10**50
+    return Fraction(top) - Fraction(bottom) + (slack if up else -slack)
+
+
+def _ceiling(value: Fraction, unit: int) -> Fraction:
+    return Fraction(-((-value.numerator * unit) // value.denominator), unit)
+
+
+def zero(kind: str) -> Loss:
+    """Nothing spent, of the given kind.
+
+    >>> zero("zcdp")
+    ZcdpLoss(rho=Fraction(0, 1))
+    """
+    if kind == "pure":
+        return PureLoss(0)
+    if kind == "approximate":
+        return ApproxLoss(0, 0)
+    if kind == "zcdp":
+        return ZcdpLoss(0)
+    raise InputError(
+        f"A budget's kind must be one of {', '.join(KINDS)}, got {kind}.{did_you_mean(kind, KINDS)}"
+    )
+
+
+def read_as(loss: Loss, kind: str) -> Loss:
+    """One charge's loss as a sum of `kind` counts it; refused where no valid reading exists.
+
+    >>> read_as(PureLoss("1"), "zcdp")
+    ZcdpLoss(rho=Fraction(1, 2))
+    """
+    zero(kind)
+    if loss.kind == kind:
+        return loss
+    if isinstance(loss, PureLoss):
+        return loss.as_approximate() if kind == "approximate" else loss.as_zcdp()
+    hint = (
+        " State the delta of this release (to_approximate) before it is charged."
+        if isinstance(loss, ZcdpLoss) and kind == "approximate"
+        else ""
+    )
+    raise InputError(
+        f"A release with {loss} cannot be charged to a budget of kind {kind}. "
+        f"Use a method whose loss is {kind}, or ask the custodian for a budget of "
+        f"kind {loss.kind}.{hint}"
+    )
+
+
+def plus(first: Loss, second: Loss) -> Loss:
+    """The sum of two losses of one kind; different kinds are refused."""
+    return first + second  # type: ignore[operator]
+
+
+def minus(first: Loss, second: Loss) -> Loss:
+    """What is left of `first` after `second`; never below zero."""
+    return first - second  # type: ignore[operator]
+
+
+def fits(loss: Loss, cap: Loss) -> bool:
+    """Is `loss` within `cap`? Different kinds are refused."""
+    return loss.fits(cap)  # type: ignore[arg-type]
+
+
+def largest_epsilon(left: Loss) -> Fraction:
+    """The largest pure epsilon that fits in what is left; rounded down for zCDP.
+
+    >>> largest_epsilon(ZcdpLoss("1/8"))
+    Fraction(1, 2)
+    """
+    if not isinstance(left, ZcdpLoss):
+        return left.epsilon
+    unit = 10**12
+    square = 2 * left.rho * unit**2
+    return Fraction(math.isqrt(square.numerator // square.denominator), unit)
+
+
+def loss_to_json(loss: Loss) -> dict[str, str]:
+    """The stored form of a loss: exact text, never a float.
+
+    >>> loss_to_json(ApproxLoss("0.5", "1/3"))
+    {'kind': 'approximate', 'epsilon': '0.5', 'delta': '1/3'}
+    """
+    if isinstance(loss, PureLoss):
+        return {"kind": loss.kind, "epsilon": plain(loss.epsilon)}
+    if isinstance(loss, ApproxLoss):
+        return {"kind": loss.kind, "epsilon": plain(loss.epsilon), "delta": plain(loss.delta)}
+    return {"kind": loss.kind, "rho": plain(loss.rho)}
+
+
+def loss_from_json(stored: Mapping[str, Any]) -> Loss:
+    """Read what `loss_to_json` wrote."""
+    try:
+        kind = stored["kind"]
+        if kind == "pure":
+            return PureLoss(Fraction(stored["epsilon"]))
+        if kind == "approximate":
+            return ApproxLoss(Fraction(stored["epsilon"]), Fraction(stored["delta"]))
+        if kind == "zcdp":
+            return ZcdpLoss(Fraction(stored["rho"]))
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise InputError(f"A stored loss cannot be read: {error!r}.") from None
+    raise InputError(f"A stored loss has the unknown kind {kind!r}; known are {', '.join(KINDS)}.")

@@ -1,0 +1,218 @@
+"""Losses of three kinds: exact, apart, and converted only by name and upwards."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.core.charge import Charge, as_dp_accounting_event, as_register, sum_of
+from discreet.core.loss import (
+    ApproxLoss,
+    PureLoss,
+    ZcdpLoss,
+    fits,
+    largest_epsilon,
+    loss_from_json,
+    loss_to_json,
+    minus,
+    plus,
+    read_as,
+    zero,
+)
+from discreet.errors import InputError
+
+ONE_OF_EACH = (PureLoss("1"), ApproxLoss("1", "1e-6"), ZcdpLoss("1"))
+positive = st.fractions(min_value=0, max_value=20, max_denominator=10**9)
+
+
+@pytest.mark.parametrize(("first", "second"), list(combinations(ONE_OF_EACH, 2)))
+def test_kinds_do_not_mix_by_accident(first, second):
+    """Adding, subtracting or comparing two kinds is refused with one sentence."""
+    for act in (plus, minus, fits):
+        with pytest.raises(InputError, match="cannot be"):
+            act(first, second)
+        with pytest.raises(InputError, match="cannot be"):
+            act(second, first)
+    with pytest.raises(InputError, match="kind pure and one of kind Fraction"):
+        PureLoss("1") + Fraction(1)
+
+
+def test_three_thirds_are_one():
+    """Sums are exact: three times 1/3 fits a budget of 1, and not a hair more."""
+    third = PureLoss("1/3")
+    assert fits(third + third + third, PureLoss(1))
+    assert not fits(third + third + third + PureLoss("1e-18"), PureLoss(1))
+
+
+def test_floats_are_refused():
+    with pytest.raises(InputError, match="Write it as text"):
+        PureLoss(0.1)
+
+
+@given(st.lists(st.fractions(min_value=0, max_value=1), max_size=60))
+def test_long_sums_stay_short_and_never_round_down(costs):
+    """However odd the denominators, a sum is at least the exact one and not 1e-38 above it."""
+    total = PureLoss(0)
+    for i, cost in enumerate(costs):
+        total += PureLoss(cost / (10**12 + 39 + 2 * i))
+    true = sum((cost / (10**12 + 39 + 2 * i) for i, cost in enumerate(costs)), Fraction(0))
+    assert true <= total.epsilon <= true + Fraction(1, 10**38)
+    assert total.epsilon.denominator <= 10**60
+
+
+@given(positive)
+def test_pure_to_zcdp_is_half_the_square_or_more(epsilon):
+    assert PureLoss(epsilon).as_zcdp().rho >= epsilon**2 / 2
+
+
+@pytest.mark.parametrize("rho", ["0.001", "0.02", "0.5", "3"])
+@pytest.mark.parametrize("delta", ["1e-3", "1e-6", "1e-12"])
+def test_zcdp_to_approximate_agrees_with_dp_accounting(rho, delta):
+    """Within one per cent of dp-accounting's own conversion, and below the textbook formula."""
+    import dp_accounting
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = RdpAccountant(orders=[1 + 1.02**i / 50 for i in range(900)])
+    accountant.compose(dp_accounting.ZCDpEvent(rho=float(rho)))
+    theirs = accountant.get_epsilon(float(delta))
+    ours = ZcdpLoss(rho).to_approximate(delta)
+    assert float(ours.epsilon) == pytest.approx(theirs, rel=0.01)
+    textbook = float(rho) + 2 * (float(rho) * -__import__("math").log(float(delta))) ** 0.5
+    assert float(ours.epsilon) < textbook
+
+
+def test_zcdp_to_approximate_holds_for_the_discrete_gaussian():
+    """δ of a discrete Gaussian at the converted ε, enumerated, stays below the δ asked for."""
+    from math import exp, fsum
+
+    sigma2 = 8.0
+    span = range(-120, 121)
+    weight = {z: exp(-z * z / (2 * sigma2)) for z in span}
+    whole = fsum(weight.values())
+    converted = ZcdpLoss(Fraction(1, 16)).to_approximate("1e-5")
+    rise = exp(float(converted.epsilon))
+    delta = fsum(max(0.0, weight[z] - rise * weight.get(z - 1, 0.0)) / whole for z in span)
+    assert 0 < delta <= 1e-5
+
+
+def test_no_way_back():
+    with pytest.raises(InputError, match="cannot be charged to a budget of kind pure"):
+        read_as(ApproxLoss("1", "1e-6"), "pure")
+    with pytest.raises(InputError, match="State the delta"):
+        read_as(ZcdpLoss("1"), "approximate")
+    with pytest.raises(InputError, match="Did you mean pure"):
+        zero("puer")
+
+
+@given(positive)
+def test_largest_epsilon_fits_and_is_largest(amount):
+    """For zCDP the largest ε is rounded down: it fits, and 1e-11 more does not."""
+    left = ZcdpLoss(amount)
+    best = largest_epsilon(left)
+    assert fits(PureLoss(best).as_zcdp(), left)
+    assert not fits(PureLoss(best + Fraction(2, 10**12)).as_zcdp(), left)
+    assert largest_epsilon(PureLoss(amount)) == amount
+
+
+@given(positive, positive)
+def test_stored_form_reads_back(a, b):
+    for loss in (PureLoss(a), ApproxLoss(a, b), ZcdpLoss(b)):
+        assert loss_from_json(loss_to_json(loss)) == loss
+    with pytest.raises(InputError):
+        loss_from_json({"kind": "pure"})
+    with pytest.raises(InputError, match="unknown kind"):
+        loss_from_json({"kind": "renyi"})
+
+
+def charge(epsilon="0.5", cells=1):
+    return Charge.laplace(epsilon, cells=cells, neighbours="add-remove", question="q")
+
+
+def test_sums_read_charges():
+    """The same charges, three sums: ε, (ε, δ) and ρ."""
+    assert sum_of("pure", [charge(), charge("0.1", 3)]) == PureLoss("0.8")
+    law = Charge.law("0.2", "1e-6", cells=2, neighbours="replace-one", question="q")
+    assert sum_of("approximate", [charge(), law]) == ApproxLoss("0.9", "2e-6")
+    normal = Charge.gaussian("4", cells=2, neighbours="add-remove", question="q")
+    assert sum_of("zcdp", [charge(), normal]) == ZcdpLoss(Fraction(1, 8) + Fraction(1, 4))
+
+
+def test_a_charge_below_its_own_parameters_is_refused():
+    with pytest.raises(InputError, match="below the epsilon"):
+        Charge(
+            "discrete-laplace",
+            {"epsilon": "0.5"},
+            cells=3,
+            neighbours="add-remove",
+            question="q",
+            loss=PureLoss("0.5"),
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"cells": 0}, "whole number ≥ 1"),
+        ({"cells": True}, "whole number ≥ 1"),
+        ({"neighbours": "add-remov"}, "Did you mean add-remove"),
+        ({"question": ""}, "1 to 200 characters"),
+        ({"loss": "0.5"}, "must be a PureLoss"),
+    ],
+)
+def test_bad_charges_are_refused(change, words):
+    good = {"cells": 1, "neighbours": "add-remove", "question": "q", "loss": PureLoss(1)}
+    with pytest.raises(InputError, match=words):
+        Charge("plan", {}, **{**good, **change})
+
+
+def test_charge_form_is_kept():
+    """The stored form, field by field: a change here breaks old ledgers."""
+    law = Charge.law(
+        "0.5",
+        "1e-6",
+        cells=2,
+        neighbours="add-remove",
+        question="abc",
+        parameters={"law": "laplace", "max_perturbation": "7"},
+    )
+    stored = {
+        "form": 1,
+        "mechanism": "integer-law",
+        "parameters": {
+            "delta": "0.000001",
+            "epsilon": "0.5",
+            "law": "laplace",
+            "max_perturbation": "7",
+        },
+        "cells": 2,
+        "neighbours": "add-remove",
+        "question": "abc",
+        "loss": {"kind": "approximate", "epsilon": "1", "delta": "0.000002"},
+    }
+    assert law.to_json() == stored
+    assert Charge.from_json(stored) == law
+    assert Charge.from_json({**stored, "added_later": 1}) == law
+    with pytest.raises(InputError, match="stored in form 2"):
+        Charge.from_json({**stored, "form": 2})
+
+
+def test_register_is_plain():
+    row = as_register([charge("0.1", 3)])[0]
+    assert row["loss_epsilon"] == "0.3"
+    assert row["cells_per_unit"] == 3
+
+
+def test_export_to_dp_accounting_costs_the_same():
+    """dp-accounting charges our exported discrete Laplace events at most our sum of ε."""
+    from dp_accounting.pld import PLDAccountant
+
+    event = as_dp_accounting_event([charge("0.5", 3), charge("0.25")])
+    theirs = PLDAccountant(value_discretization_interval=1e-4)
+    theirs.compose(event)
+    assert theirs.get_epsilon(1e-12) == pytest.approx(1.75, abs=2e-3)
+    law = Charge.law("0.2", "1e-6", cells=1, neighbours="add-remove", question="q")
+    assert not PLDAccountant().supports(as_dp_accounting_event([law]))
