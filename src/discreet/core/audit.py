@@ -1,0 +1,325 @@
+"""The exact (ε, δ) of a law, from the very weights that are drawn.
+
+δ(ε) is the definition itself: the sum of max(0, P − e^ε Q) over outcomes, the larger of both
+directions, over every pair of neighbouring counts. e^ε is replaced by a rational just below it, so
+δ is exact to more than 50 digits and never rounded down. `epsilon` is the smallest ε at which only
+outcomes impossible under the neighbour are left (the ends of a truncated law), forward for
+p(z)/p(z − 1) and backward for p(z − 1)/p(z); sadeghi eq. 45 looks forward only.
+
+Neighbours: *add or remove one* record moves one cell by 1; *replace one* moves two cells by 1 in
+opposite directions.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from ..errors import LawError
+from .brackets import ceiling_to, exp_bracket, ln_bracket
+from .exact import Exact, exact, plain, rounded_up
+from .law import CountLaw, Law
+from .pure_laplace import PureLaplace
+
+ADD_REMOVE, REPLACE = "add or remove one", "replace one"
+NEIGHBOURS = (ADD_REMOVE, REPLACE)
+_EPSILON_DIGITS = 30
+AnyLaw = Law | PureLaplace | CountLaw
+Pairs = list[tuple[int, int]]
+"""Weights (P, Q) of one outcome under two neighbouring counts, over one total."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What the weights of a law say.
+
+    `delta` is δ at `at_epsilon`; `epsilon` is where only the boundary mass is left, and
+    `boundary_mass` is that δ. `exact` is False where a figure is an upper bound.
+    """
+
+    epsilon: Fraction | None
+    epsilon_forward: Fraction | None
+    epsilon_backward: Fraction | None
+    delta: Fraction
+    at_epsilon: Fraction
+    boundary_mass: Fraction
+    neighbours: str = ADD_REMOVE
+    cells: int = 1
+    exact: bool = True
+    unreachable: tuple[int, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether ε holds at `at_epsilon` up to the boundary mass alone."""
+        return self.delta <= self.boundary_mass
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: numbers rounded up to the next float, and the exact texts beside them."""
+        return {
+            "at_epsilon": float(self.at_epsilon),
+            "cells": self.cells,
+            "delta": float_up(self.delta),
+            "delta_text": rounded_up(self.delta, 12),
+            "epsilon": _float_or_none(self.epsilon),
+            "epsilon_backward": _float_or_none(self.epsilon_backward),
+            "epsilon_forward": _float_or_none(self.epsilon_forward),
+            "exact": self.exact,
+            "neighbours": self.neighbours,
+            "unreachable": list(self.unreachable),
+        }
+
+    def to_json(self) -> str:
+        """The audit as one JSON object."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    def __str__(self) -> str:
+        """The audit in one line, nothing rounded down."""
+        kind = "exact" if self.exact else "upper bound"
+        text = f"epsilon {plain(self.at_epsilon)} with delta {rounded_up(self.delta)} ({kind}"
+        where = f", {self.cells} cells" if self.cells > 1 else ""
+        return f"{text}{where}; neighbours: {self.neighbours})"
+
+
+def audit(
+    law: AnyLaw | Sequence[Law],
+    epsilon: Exact | None = None,
+    *,
+    neighbours: str = ADD_REMOVE,
+    cells: int = 1,
+) -> Audit:
+    """The exact (ε, δ) of a law; of a p-table given as its rows, over every pair (n, n + 1).
+
+    Without `epsilon`, the law is held against the one it was asked for; a law that was not built
+    from one is measured where only its boundary mass is left. `cells` is how many cells one person
+    touches.
+
+    >>> from discreet.core.law_builders import laplace
+    >>> found = audit(laplace(epsilon="0.5", max_perturbation=7))
+    >>> rounded_up(found.delta, 6), found.epsilon <= Fraction(1, 2)
+    ('0.00756848', True)
+    """
+    check_neighbours(neighbours)
+    asked = (
+        None if epsilon is None else exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
+    )
+    if isinstance(law, PureLaplace):
+        return _audit_pure(law, asked, neighbours, cells)
+    rows = _as_rows(law)
+    forward, backward = _steepest(rows)
+    boundary = _boundary(rows)
+    up = [None if r is None else _ln_up(r) for r in (forward, backward)]
+    steep = [e for e in up if e is not None]
+    largest = max(steep) if steep else None
+    at = asked if asked is not None else _asked_of(law)
+    if at is None:
+        at = largest if largest is not None else Fraction(0)
+    single = neighbours == ADD_REMOVE and cells == 1
+    if single:
+        found, is_exact = _delta_rows(rows, at), True
+    elif len(_laws(law)) == 1:
+        from .composition import delta_of_cells
+
+        bracket = delta_of_cells(_laws(law)[0], at, cells, neighbours=neighbours)
+        found, is_exact = bracket.high, bracket.exact
+    else:
+        touched = cells * (2 if neighbours == REPLACE else 1)
+        found, is_exact = _delta_rows(rows, at / touched) * touched, False
+        found = min(found, Fraction(1))
+    missing = sorted({z for row in _laws(law) for z in row.unreachable})
+    return Audit(
+        epsilon=largest,
+        epsilon_forward=up[0],
+        epsilon_backward=up[1],
+        delta=found,
+        at_epsilon=at,
+        boundary_mass=boundary,
+        neighbours=neighbours,
+        cells=cells,
+        exact=is_exact,
+        unreachable=tuple(missing),
+    )
+
+
+def delta(law: AnyLaw | Sequence[Law], epsilon: Exact) -> Fraction:
+    """δ(ε) for one cell, both directions, never rounded down; neighbours: add or remove one.
+
+    >>> from discreet.core.law_builders import laplace
+    >>> float(delta(laplace("1", 10), "1"))
+    2.0980598824578878e-05
+    """
+    asked = exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
+    if isinstance(law, PureLaplace):
+        return _pure_delta(law, asked)
+    return _delta_rows(_as_rows(law), asked)
+
+
+def probabilistic_delta(law: Law | CountLaw | Sequence[Law], epsilon: Exact) -> Fraction:
+    """The mass of outcomes whose ratio exceeds e^ε: probabilistic DP, rinott (4.5).
+
+    Never smaller than `delta`. Where a ratio lies within 10^-70 of e^ε it counts as exceeding.
+    """
+    asked = exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
+    low = exp_bracket(asked)[0]
+    worst = Fraction(0)
+    for pairs, total in _as_rows(law):
+        for turned in (pairs, _swapped(pairs)):
+            over = sum(p for p, q in turned if p * low.denominator > low.numerator * q)
+            worst = max(worst, Fraction(over, total))
+    return worst
+
+
+def curve(
+    law: AnyLaw | Sequence[Law], epsilons: Sequence[Exact]
+) -> list[tuple[Fraction, Fraction]]:
+    """δ(ε) over a grid: the inverse reading of a design, from a law to what it promises."""
+    grid = [exact(e, "epsilon", least=0, most=10**6, error=LawError) for e in epsilons]
+    return [(e, delta(law, e)) for e in grid]
+
+
+def check_neighbours(neighbours: str) -> str:
+    """One of the two kinds of neighbours, or `LawError`."""
+    if neighbours not in NEIGHBOURS:
+        raise LawError(
+            f"neighbours must be {' or '.join(map(repr, NEIGHBOURS))}, got {neighbours!r}."
+        )
+    return neighbours
+
+
+def pairs_of(law: Law, other: Law | None = None) -> tuple[Pairs, int]:
+    """Weights of every outcome y under count n (P) and n + 1 (Q), and their total.
+
+    `other` is the law of the count n + 1; the same law if left out. A law built for weighted
+    counts is shifted by its sensitivity instead of 1.
+    """
+    shift = sensitivity_of(law)
+    second = law if other is None else other
+    if law.key_bits != second.key_bits:
+        raise LawError(
+            f"Rows of one p-table must share key_bits, got {law.key_bits} and {second.key_bits}."
+        )
+    first, last = min(law.start, second.start + shift), max(law.end, second.end + shift)
+    return [(law.weight(z), second.weight(z - shift)) for z in range(first, last + 1)], law.total
+
+
+def sensitivity_of(law: Law) -> int:
+    """How far one record moves a cell under this law: 1 unless it was built for weights."""
+    return int(law.parameters.get("sensitivity", "1"))
+
+
+def _swapped(pairs: Pairs) -> Pairs:
+    return [(q, p) for p, q in pairs]
+
+
+def _laws(law: Law | CountLaw | Sequence[Law]) -> tuple[Law, ...]:
+    return (law,) if isinstance(law, Law) else law.rows if isinstance(law, CountLaw) else tuple(law)
+
+
+def _as_rows(law: Law | CountLaw | Sequence[Law]) -> list[tuple[Pairs, int]]:
+    laws = _laws(law)
+    if not laws or not all(isinstance(row, Law) for row in laws):
+        raise LawError("A p-table to audit must be a list of laws, one for each count, got none.")
+    rows = [pairs_of(a, b) for a, b in pairwise(laws)]
+    closed = isinstance(law, CountLaw) and not law.open_ended
+    if not closed:  # the last row serves every larger count, so it is its own neighbour
+        rows.append(pairs_of(laws[-1]))
+    return rows or [([(laws[0].total, laws[0].total)], laws[0].total)]
+
+
+def _asked_of(law: Law | CountLaw | Sequence[Law]) -> Fraction | None:
+    parameters = getattr(law, "parameters", {})
+    return Fraction(parameters["epsilon"]) if "epsilon" in parameters else None
+
+
+def _delta_rows(rows: Sequence[tuple[Pairs, int]], epsilon: Fraction) -> Fraction:
+    low = exp_bracket(epsilon)[0]
+    return max(_hockey_stick(turned, total, low) for turned, total in _both(rows))
+
+
+def _both(rows: Sequence[tuple[Pairs, int]]) -> Iterator[tuple[Pairs, int]]:
+    for pairs, total in rows:
+        yield pairs, total
+        yield _swapped(pairs), total
+
+
+def _hockey_stick(pairs: Pairs, total: int, factor: Fraction) -> Fraction:
+    up, down = factor.numerator, factor.denominator
+    over = sum(excess for p, q in pairs if (excess := p * down - q * up) > 0)
+    return Fraction(over, total * down)
+
+
+def _steepest(rows: Sequence[tuple[Pairs, int]]) -> tuple[Fraction | None, Fraction | None]:
+    """The largest P/Q and Q/P over outcomes possible under both; None if there are none."""
+    forward: Fraction | None = None
+    backward: Fraction | None = None
+    for pairs, _ in rows:
+        for p, q in pairs:
+            if p and q:
+                if forward is None or p * forward.denominator > q * forward.numerator:
+                    forward = Fraction(p, q)
+                if backward is None or q * backward.denominator > p * backward.numerator:
+                    backward = Fraction(q, p)
+    return forward, backward
+
+
+def _boundary(rows: Sequence[tuple[Pairs, int]]) -> Fraction:
+    return max(Fraction(sum(p for p, q in pairs if not q), total) for pairs, total in _both(rows))
+
+
+def _ln_up(ratio: Fraction) -> Fraction:
+    return max(Fraction(0), ceiling_to(ln_bracket(ratio)[1], _EPSILON_DIGITS))
+
+
+def _audit_pure(law: PureLaplace, asked: Fraction | None, neighbours: str, cells: int) -> Audit:
+    check_cells(cells)
+    one = _ln_up(1 / law.ratio) * law.sensitivity
+    one = min(one, law.epsilon)
+    touched = cells * (2 if neighbours == REPLACE else 1)
+    at = law.epsilon * touched if asked is None else asked
+    if touched == 1:
+        found, is_exact = _pure_delta(law, at), True
+    else:
+        from .composition import delta_of_cells
+
+        bracket = delta_of_cells(law, at, cells, neighbours=neighbours)
+        found, is_exact = bracket.high, bracket.exact
+    return Audit(one, one, one, found, at, Fraction(0), neighbours, cells, is_exact)
+
+
+def _pure_delta(law: PureLaplace, epsilon: Fraction) -> Fraction:
+    """δ(ε) of the untruncated law: 0 from its own ε on, and a finite sum below it.
+
+    With a shift of s, the ratio is r^−s for z ≤ 0 and steps of r² in between.
+    """
+    if epsilon >= law.epsilon:
+        return Fraction(0)
+    low = exp_bracket(epsilon)[0]
+    s = law.sensitivity
+    below = 1 / (1 + law.ratio)  # P(Z ≤ 0)
+    worst = max(Fraction(0), below - low * below * law.ratio**s)
+    for z in range(1, s + 1):
+        excess = law.probability(z) - low * law.probability(z - s)
+        worst += max(Fraction(0), excess)
+    return worst
+
+
+def check_cells(cells: object) -> int:
+    """A number of cells one person touches, or `LawError`."""
+    good = isinstance(cells, int) and not isinstance(cells, bool)
+    if not good or not 1 <= cells <= 1_000_000:  # type: ignore[operator]
+        raise LawError(f"cells must be a whole number from 1 to 1000000, got {cells}.")
+    return cells  # type: ignore[return-value]
+
+
+def float_up(value: Fraction) -> float:
+    """The nearest float that is not below the number."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def _float_or_none(value: Fraction | None) -> float | None:
+    return None if value is None else float_up(value)

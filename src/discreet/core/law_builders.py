@@ -1,0 +1,449 @@
+"""The laws one can ask for by name, each with its paper and equation.
+
+Every builder reads exact numbers from text, computes probabilities to 80 digits and hands them to a
+quantiser; the `Law` that comes back is whole numbers. Where an ε was asked it is in
+`law.parameters["epsilon"]`, and `audit(law)` measures the weights against it. Where a δ is asked
+too, a law whose exact δ is larger is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+from math import exp
+from typing import overload
+
+from ..errors import LawError
+from .brackets import DIGITS, context
+from .exact import Exact, exact, plain
+from .law import CountLaw, Law, check_key_bits
+from .pure_laplace import PureLaplace, read_epsilon
+from .quantise import ceil_weights, check_quantiser, nearest_weights, within_epsilon
+
+MAX_PERTURBATION_MOST = 20_000
+Utility = Callable[[int], Exact] | Mapping[int, Exact]
+_NEAR = context(ROUND_HALF_EVEN, DIGITS + 20)
+
+
+@overload
+def laplace(epsilon: Exact, *, sensitivity: int = ...) -> PureLaplace: ...
+@overload
+def laplace(
+    epsilon: Exact,
+    max_perturbation: int,
+    *,
+    delta: Exact | None = ...,
+    sensitivity: int = ...,
+    key_bits: int = ...,
+    quantiser: str = ...,
+) -> Law: ...
+@overload
+def laplace(
+    epsilon: Exact,
+    max_perturbation: int | None,
+    *,
+    delta: Exact | None = ...,
+    sensitivity: int = ...,
+    key_bits: int = ...,
+    quantiser: str = ...,
+) -> Law | PureLaplace: ...
+
+
+def laplace(
+    epsilon: Exact,
+    max_perturbation: int | None = None,
+    *,
+    delta: Exact | None = None,
+    sensitivity: int = 1,
+    key_bits: int = 64,
+    quantiser: str = "symmetric",
+) -> Law | PureLaplace:
+    """The discrete Laplace law, rinott (5.1); truncated at `max_perturbation`, (5.2).
+
+    Untruncated it is ε-differentially private with δ = 0. Truncated, δ is the mass of one end.
+    A record of weight up to `sensitivity` gets ε / sensitivity.
+
+    >>> law = laplace(epsilon="0.5", max_perturbation=7)
+    >>> float(law.pmf[7]), law.mean
+    (0.007568475196759471, Fraction(0, 1))
+    """
+    if max_perturbation is None:
+        if delta is not None:
+            raise LawError(
+                "delta is for truncated laws: the untruncated Laplace has delta 0, got "
+                f"{delta}. Leave delta out, or give max_perturbation."
+            )
+        return PureLaplace.of(epsilon, sensitivity)
+    asked = read_epsilon(epsilon)
+    m = _read_max(max_perturbation)
+    rate = PureLaplace.of(asked, sensitivity).epsilon / sensitivity
+    step = _exp(-rate)
+    masses = _powers(step, range(m + 1))
+    parameters = {"epsilon": plain(asked), "max_perturbation": str(m)}
+    if sensitivity != 1:
+        parameters["sensitivity"] = str(sensitivity)
+    return _symmetric(
+        "laplace",
+        parameters,
+        masses,
+        key_bits,
+        quantiser,
+        rate=rate,
+        delta=delta,
+        sensitivity=sensitivity,
+    )
+
+
+def normal(
+    epsilon: Exact,
+    max_perturbation: int,
+    *,
+    delta: Exact | None = None,
+    key_bits: int = 64,
+    quantiser: str = "symmetric",
+) -> Law:
+    """The truncated normal law of rinott (5.3): p(z) ∝ exp(−ε z² / (2m + 1)).
+
+    >>> law = normal(epsilon="1", max_perturbation=10)
+    >>> round(float(law.pmf[10]), 7)
+    0.0010538
+    """
+    asked = read_epsilon(epsilon)
+    m = _read_max(max_perturbation)
+    masses = _powers(_exp(-asked / (2 * m + 1)), (z * z for z in range(m + 1)))
+    parameters = {"epsilon": plain(asked), "max_perturbation": str(m)}
+    return _symmetric("normal", parameters, masses, key_bits, quantiser, rate=asked, delta=delta)
+
+
+def discrete_normal(
+    variance: Exact,
+    max_perturbation: int,
+    *,
+    key_bits: int = 64,
+    quantiser: str = "symmetric",
+) -> Law:
+    """The discrete Gaussian p(z) ∝ exp(−z² / 2σ²) cut at m; σ² is the parameter `variance`.
+
+    Its exact δ(ε), for one cell or many, is what `audit` says; the mass lost by the cut is part
+    of it.
+
+    >>> round(float(discrete_normal("4", 30).variance), 6)
+    4.0
+    """
+    square = exact(variance, "variance", above=0, most=10**9, error=LawError)
+    m = _read_max(max_perturbation)
+    masses = _powers(_exp(-1 / (2 * square)), (z * z for z in range(m + 1)))
+    parameters = {"variance": plain(square), "max_perturbation": str(m)}
+    return _symmetric("discrete-normal", parameters, masses, key_bits, quantiser)
+
+
+def exponential(
+    utility: Utility,
+    epsilon: Exact,
+    max_perturbation: int,
+    *,
+    delta: Exact | None = None,
+    key_bits: int = 64,
+    quantiser: str = "symmetric",
+) -> Law:
+    """The exponential mechanism for any utility of the perturbation, rinott (4.6), Theorem 4.2.
+
+    p(z) ∝ exp(ε u(z) / Δ), Δ the largest step of u between neighbours. A function is also asked at
+    ±(m + 1), as (4.8) does for (5.3); a table may stop at ±m.
+
+    >>> law = exponential(lambda z: -z * z, "1", 10)
+    >>> law.weights == normal("1", 10).weights
+    True
+    """
+    asked = read_epsilon(epsilon)
+    m = _read_max(max_perturbation)
+    values: dict[int, Fraction] = {}
+    for z in range(-m - 1, m + 2):
+        if callable(utility):
+            given = utility(z)
+        elif z in utility:
+            given = utility[z]
+        elif abs(z) <= m:
+            raise LawError(
+                f"The utility table must give a number for every perturbation from {-m} to {m}, "
+                f"got none for {z}. Add it, or lower max_perturbation."
+            )
+        else:
+            continue
+        values[z] = exact(given, f"utility of {z}", error=LawError)
+    steps = [abs(values[z + 1] - values[z]) for z in values if z + 1 in values]
+    widest = max(steps, default=Fraction(0))
+    if widest == 0:
+        raise LawError(
+            "The utility must differ between neighbouring perturbations, got a constant. "
+            "A constant utility is the uniform law: use max_entropy."
+        )
+    best = max(values[z] for z in range(-m, m + 1))
+    masses = [_mass(_exp(asked * (values[z] - best) / widest)) for z in range(-m, m + 1)]
+    parameters = {"epsilon": plain(asked), "max_perturbation": str(m)}
+    if masses == masses[::-1]:
+        side = masses[m:]
+        return _symmetric(
+            "exponential", parameters, side, key_bits, quantiser, rate=asked, delta=delta
+        )
+    bits = check_key_bits(key_bits)
+    round_to = ceil_weights if check_quantiser(quantiser) == "ceil" else nearest_weights
+    parameters |= {"quantiser": quantiser}
+    law = Law("exponential", parameters, -m, round_to(masses, bits), bits)
+    return _refuse_excess(law, asked, delta)
+
+
+def max_entropy(
+    max_perturbation: int,
+    variance: Exact,
+    *,
+    key_bits: int = 64,
+    quantiser: str = "symmetric",
+) -> Law:
+    """The law of greatest entropy with support ±D and variance V: sadeghi (6)–(10).
+
+    p(z) ∝ exp(−γ z²), γ solved from V to 80 digits. V must lie in (0, D(D + 1) / 3).
+
+    >>> round(float(max_entropy(11, "4").variance), 12)
+    4.0
+    """
+    d = _read_max(max_perturbation)
+    v = _read_variance(variance, d)
+    masses = _powers(
+        _NEAR.exp(gamma_for_variance(d, v).copy_negate()), (z * z for z in range(d + 1))
+    )
+    parameters = {"max_perturbation": str(d), "variance": plain(v)}
+    return _symmetric("max-entropy", parameters, masses, key_bits, quantiser)
+
+
+def max_entropy_for(
+    epsilon: Exact,
+    max_perturbation: int,
+    *,
+    iota_share: Exact = "1/10",
+    delta: Exact | None = None,
+    key_bits: int = 64,
+    quantiser: str = "symmetric",
+) -> Law:
+    """The maximum-entropy law for ε and D: sadeghi (30), γ = ε/(2D − 1) − |ι| (see the errata).
+
+    |ι| is `iota_share` of its largest value 2ε / (4D² − 1); a tenth is the paper's choice.
+
+    >>> law = max_entropy_for("0.5", 25)
+    >>> round(float(law.variance), 4), round(float(law.pmf[25]), 10)
+    (49.0022, 9.91298e-05)
+    """
+    asked = read_epsilon(epsilon)
+    d = _read_max(max_perturbation)
+    share = exact(iota_share, "iota_share", least=0, most=1, error=LawError)
+    masses = _powers(_exp(-gamma_for_epsilon(asked, d, share)), (z * z for z in range(d + 1)))
+    parameters = {
+        "epsilon": plain(asked),
+        "max_perturbation": str(d),
+        "iota_share": plain(share),
+    }
+    return _symmetric(
+        "max-entropy", parameters, masses, key_bits, quantiser, rate=asked, delta=delta
+    )
+
+
+def hellinger(
+    epsilon: Exact,
+    max_count: int,
+    max_value: int,
+    *,
+    key_bits: int = 64,
+) -> CountLaw:
+    """The Hellinger-type law, rinott (5.4): p(a, b) ∝ exp(−ε |√b − √a| / 2), b = 0 … max_value.
+
+    It depends on the count a, so it is one law for each a ≤ max_count. Every count shares the
+    range 0 … max_value, so cutting it there costs no δ (Theorem 4.1). Larger counts are refused.
+
+    >>> rows = hellinger("1", 3, 40)
+    >>> rows.row(2).start, rows.row(2).end
+    (-2, 38)
+    """
+    asked = read_epsilon(epsilon)
+    bits = check_key_bits(key_bits)
+    for name, value, least in (("max_count", max_count, 0), ("max_value", max_value, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 100_000:
+            raise LawError(f"{name} must be a whole number ≥ {least} and ≤ 100000, got {value}.")
+    if max_value < max_count:
+        raise LawError(
+            f"max_value must be ≥ max_count = {max_count}, got {max_value}. "
+            "Every count must be able to come out as itself."
+        )
+    roots = [_NEAR.sqrt(Decimal(b)) for b in range(max_value + 1)]
+    half = _NEAR.divide(Decimal(asked.numerator), Decimal(2 * asked.denominator))
+    growth = [_NEAR.exp(_NEAR.multiply(half, root)) for root in roots]
+    rows = []
+    for a in range(max_count + 1):
+        masses = [
+            _mass(_NEAR.divide(growth[min(a, b)], growth[max(a, b)])) for b in range(max_value + 1)
+        ]
+        parameters = {"epsilon": plain(asked), "count": str(a), "max_value": str(max_value)}
+        weights = _reachable(nearest_weights(masses, bits))
+        rows.append(Law("hellinger", parameters, -a, weights, bits))
+    parameters = {
+        "epsilon": plain(asked),
+        "max_count": str(max_count),
+        "max_value": str(max_value),
+    }
+    return CountLaw("hellinger", parameters, tuple(rows), open_ended=False)
+
+
+def gamma_for_epsilon(epsilon: Fraction, max_perturbation: int, iota_share: Fraction) -> Fraction:
+    """γ of sadeghi (30), with the sign of the errata: ε/(2D − 1) − share · 2ε/(4D² − 1)."""
+    d = max_perturbation
+    return epsilon / (2 * d - 1) - iota_share * 2 * epsilon / (4 * d * d - 1)
+
+
+def gamma_for_variance(max_perturbation: int, variance: Fraction) -> Decimal:
+    """γ > 0 with variance V on ±D, solved to 80 digits: sadeghi (9)–(10).
+
+    >>> round(float(gamma_for_variance(11, Fraction(10))), 4)
+    0.0498
+    """
+    d = max_perturbation
+    target = _NEAR.divide(Decimal(variance.numerator), Decimal(variance.denominator))
+    gamma = Decimal(_float_gamma(d, float(variance)))
+    near = _NEAR.multiply(target, _NEAR.power(Decimal(10), Decimal(-DIGITS)))
+    for _ in range(100):
+        step = _NEAR.exp(gamma.copy_negate())
+        masses = _decimal_powers(step, (z * z for z in range(d + 1)))
+        whole = _dot(masses, lambda z: 1)
+        second = _NEAR.divide(_dot(masses, lambda z: z * z), whole)
+        fourth = _NEAR.divide(_dot(masses, lambda z: z**4), whole)
+        excess = _NEAR.subtract(second, target)
+        if excess.copy_abs() <= near:
+            return gamma
+        slope = _NEAR.subtract(fourth, _NEAR.multiply(second, second))
+        moved = _NEAR.add(gamma, _NEAR.divide(excess, slope))
+        # a step past the uniform law: halve instead
+        gamma = moved if moved > 0 else _NEAR.divide(gamma, Decimal(2))
+    raise LawError(
+        f"No law on ±{d} with variance {plain(variance)} was found to 80 digits. "
+        "Move the variance away from 0 and from D(D + 1)/3."
+    )
+
+
+def _float_gamma(d: int, variance: float) -> float:
+    low, high = 0.0, 750.0
+    for _ in range(200):
+        gamma = (low + high) / 2
+        masses = [exp(-gamma * z * z) for z in range(1, d + 1)]
+        reached = 2 * sum(z * z * p for z, p in enumerate(masses, 1)) / (1 + 2 * sum(masses))
+        low, high = (gamma, high) if reached > variance else (low, gamma)
+    return high
+
+
+def _dot(masses: Sequence[Decimal], weigh: Callable[[int], int]) -> Decimal:
+    total = Decimal(0)
+    for z, mass in enumerate(masses):
+        total = _NEAR.add(total, _NEAR.multiply(mass, Decimal(weigh(z) * (2 if z else 1))))
+    return total
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return _NEAR.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _exp(power: Fraction) -> Decimal:
+    return _NEAR.exp(_decimal(power))
+
+
+def _decimal_powers(step: Decimal, exponents: Iterable[int]) -> list[Decimal]:
+    """step^k for the growing exponents given, to about 80 digits."""
+    out, value, at = [], Decimal(1), 0
+    for exponent in exponents:
+        value = _NEAR.multiply(value, _NEAR.power(step, Decimal(exponent - at)))
+        at = exponent
+        out.append(value)
+    return out
+
+
+def _powers(step: Decimal, exponents: Iterable[int]) -> list[int]:
+    return [_mass(value) for value in _decimal_powers(step, exponents)]
+
+
+def _mass(value: Decimal) -> int:
+    """A mass in [0, 1] as a whole number of 10^-100: whole numbers add and compare fast."""
+    return int(_NEAR.scaleb(value, DIGITS + 20))
+
+
+def _symmetric(
+    name: str,
+    parameters: dict[str, str],
+    side: Sequence[int],
+    key_bits: int,
+    quantiser: str,
+    *,
+    rate: Fraction | None = None,
+    delta: Exact | None = None,
+    sensitivity: int = 1,
+) -> Law:
+    bits = check_key_bits(key_bits)
+    masses = [*side[:0:-1], *side]
+    if check_quantiser(quantiser) == "ceil":
+        weights = ceil_weights(masses, bits)
+        parameters = parameters | {"quantiser": "ceil"}
+    else:
+        weights = nearest_weights(masses, bits)
+        if rate is not None:
+            weights = within_epsilon(weights, rate)
+    law = Law(name, parameters, 1 - len(side), weights, bits)
+    return law if rate is None else _refuse_excess(law, rate * sensitivity, delta)
+
+
+def _reachable(weights: tuple[int, ...]) -> tuple[int, ...]:
+    """Give every value of a common range at least one unit, the largest weight paying.
+
+    Where 64 bits round a far value to 0 this keeps a count from being ruled out for certain.
+    """
+    lifted = [max(w, 1) for w in weights]
+    paid = sum(lifted) - sum(weights)
+    top = max(range(len(lifted)), key=lambda i: lifted[i])
+    if lifted[top] <= paid:
+        return weights
+    lifted[top] -= paid
+    return tuple(lifted)
+
+
+def _refuse_excess(law: Law, epsilon: Fraction, delta: Exact | None) -> Law:
+    if delta is None:
+        return law
+    from .audit import audit
+
+    allowed = exact(delta, "delta", above=0, below=1, error=LawError)
+    found = audit(law, epsilon).delta
+    if found > allowed:
+        from .exact import rounded_up
+
+        raise LawError(
+            f"The {law.name} law asked for has delta {rounded_up(found)} at epsilon "
+            f"{plain(epsilon)}, more than the {plain(allowed)} allowed. "
+            "Raise max_perturbation, key_bits or delta."
+        )
+    return law
+
+
+def _read_max(value: object) -> int:
+    good = isinstance(value, int) and not isinstance(value, bool)
+    if not good or not 1 <= value <= MAX_PERTURBATION_MOST:  # type: ignore[operator]
+        raise LawError(
+            f"max_perturbation must be a whole number from 1 to {MAX_PERTURBATION_MOST}, "
+            f"got {value}."
+        )
+    return value  # type: ignore[return-value]
+
+
+def _read_variance(variance: Exact, d: int) -> Fraction:
+    number = exact(variance, "variance", error=LawError)
+    most = Fraction(d * (d + 1), 3)
+    if not 0 < number < most:
+        raise LawError(
+            f"variance must be > 0 and < D(D + 1)/3 = {plain(most)} for max_perturbation {d}, "
+            f"got {plain(number)}. Lower the variance or raise max_perturbation."
+        )
+    return number

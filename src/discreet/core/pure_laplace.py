@@ -1,0 +1,168 @@
+"""The untruncated discrete Laplace: pure ε, δ = 0 (rinott 5.1).
+
+p(z) = (1 − r) / (1 + r) · r^|z| over all integers, with a rational ratio r ≥ e^−(ε/sensitivity),
+so that −ln r never exceeds what was asked. Mean, variance, pmf and tails are exact fractions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+
+from ..errors import LawError
+from .brackets import exp_bracket, floor_to, ln_bracket, power_bracket
+from .exact import Exact, exact, plain
+
+EPSILON_LEAST, EPSILON_MOST = Fraction(1, 10**6), 100
+_RATIO_BITS = 64
+
+
+@dataclass(frozen=True)
+class PureLaplace:
+    """The discrete Laplace with ratio p(z + 1) / p(z) = `ratio` for z ≥ 0; `epsilon` was asked.
+
+    `sensitivity` is how far one record moves a cell: 1 for a count, the largest weight for a
+    weighted count.
+
+    >>> law = PureLaplace.of("1")
+    >>> law.mean, law.tail(3) < Fraction(1, 20) < law.tail(2)
+    (Fraction(0, 1), True)
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    ratio: Fraction
+    name = "laplace"
+
+    def __post_init__(self) -> None:
+        """Refuse a ratio that spends more than was asked."""
+        if not 0 < self.ratio < 1:
+            raise LawError(f"The ratio of a Laplace law must lie in (0, 1), got {self.ratio}.")
+        if ln_bracket(1 / self.ratio)[1] * self.sensitivity > self.epsilon:
+            raise LawError(
+                f"A Laplace law with ratio {plain(self.ratio)} exceeds the epsilon asked for, "
+                f"{plain(self.epsilon)}. Round the ratio up."
+            )
+
+    @classmethod
+    def of(cls, epsilon: Exact, sensitivity: int = 1) -> PureLaplace:
+        """The law for ε, its ratio rounded up so that ε is not exceeded."""
+        number = read_epsilon(epsilon)
+        if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
+            raise LawError(f"sensitivity must be a whole number ≥ 1, got {sensitivity}.")
+        rate = number / sensitivity
+        if rate < EPSILON_LEAST:
+            raise LawError(
+                f"epsilon / sensitivity must be ≥ {plain(EPSILON_LEAST)}, got {plain(rate)}. "
+                "Raise epsilon or lower the largest weight."
+            )
+        scale = 1 << (_RATIO_BITS + ceil(rate * 3 / 2))
+        above = exp_bracket(-rate)[1] * scale
+        return cls(number, sensitivity, Fraction(ceil(above), scale))
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What was asked for, as exact text."""
+        asked = {"epsilon": plain(self.epsilon)}
+        return asked if self.sensitivity == 1 else asked | {"sensitivity": str(self.sensitivity)}
+
+    @property
+    def mean(self) -> Fraction:
+        """Exactly 0."""
+        return Fraction(0)
+
+    @cached_property
+    def variance(self) -> Fraction:
+        """Exactly 2r / (1 − r)²."""
+        return 2 * self.ratio / (1 - self.ratio) ** 2
+
+    @property
+    def unreachable(self) -> tuple[int, ...]:
+        """None: every integer can happen."""
+        return ()
+
+    def probability(self, perturbation: int) -> Fraction:
+        """The exact probability of one perturbation."""
+        return (1 - self.ratio) / (1 + self.ratio) * self.ratio ** abs(perturbation)
+
+    def tail(self, size: int) -> Fraction:
+        """The exact probability of a perturbation larger than `size` either way."""
+        return 2 * self.ratio ** (size + 1) / (1 + self.ratio)
+
+    def cumulative(self, perturbation: int) -> Fraction:
+        """The exact probability of this perturbation or a smaller one."""
+        side = self.ratio ** (-perturbation if perturbation < 0 else perturbation + 1)
+        below = side / (1 + self.ratio)
+        return below if perturbation < 0 else 1 - below
+
+    def half_width(self, level: Exact = "0.95") -> int:
+        """The least h with P(|perturbation| ≤ h) ≥ level, exactly.
+
+        >>> PureLaplace.of("0.5").half_width("0.95")
+        6
+        """
+        allowed = 1 - exact(level, "level", above=0, below=1, error=LawError)
+        low, high = -1, 0
+        while self._tail_above(high) > allowed:
+            low, high = high, 2 * high + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._tail_above(middle) <= allowed else (middle, high)
+        return high
+
+    def _tail_above(self, size: int) -> Fraction:
+        """The tail, not rounded down; fast where the exact power would be millions of digits."""
+        if size < 64:
+            return self.tail(size)
+        return Fraction(2 * power_bracket(self.ratio, size + 1, 256)[1], 1 << 256) / (
+            1 + self.ratio
+        )
+
+    def to_json(self) -> str:
+        """The one canonical text of this law."""
+        data = {
+            "name": "laplace",
+            "parameters": self.parameters,
+            "ratio": f"{self.ratio.numerator}/{self.ratio.denominator}",
+        }
+        return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> PureLaplace:
+        """Read a law back; a ratio that exceeds its ε is refused.
+
+        >>> law = PureLaplace.of("0.1")
+        >>> PureLaplace.from_json(law.to_json()) == law
+        True
+        """
+        try:
+            data = json.loads(text)
+            asked = data["parameters"]
+            values = Fraction(asked["epsilon"]), int(asked.get("sensitivity", 1))
+            return cls(*values, Fraction(data["ratio"]))
+        except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as problem:
+            raise LawError(
+                f"This text is not a pure Laplace law ({type(problem).__name__}). "
+                "Allowed is the JSON that `to_json` writes."
+            ) from None
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical text."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+def read_epsilon(epsilon: object) -> Fraction:
+    """An ε that a law may have: 0.000001 … 100, or `LawError`."""
+    number = exact(epsilon, "epsilon", above=0, most=EPSILON_MOST, error=LawError)
+    if number < EPSILON_LEAST:
+        raise LawError(
+            f"epsilon must be ≥ {plain(EPSILON_LEAST)} and ≤ {EPSILON_MOST}, got "
+            f"{plain(floor_to(number, 12)) if number >= Fraction(1, 10**12) else 'less than 1e-12'}"
+            ". At so small an epsilon no count survives; publish nothing instead."
+        )
+    return number
