@@ -1,1 +1,27 @@
-"""To be described."""
+"""Formats: a `ProtectedTable` as CSV with CSVW, Parquet, JSON-stat 2.0, XLSX, or in a terminal.
+
+One model (`flat`) feeds all, so every format has the same numbers, statuses and labels. Each
+file carries question, hash, data and policy version, guarantee, a footnote written from the
+table itself, and how to cite it.
+"""
+
+from .base import FORMATS, Format, by_extension, by_name, names, to_bytes, write
+from .flat import Flat, FlatAxis, flatten
+from .footnote import about, citation, footnote, typical_error
+
+__all__ = [
+    "FORMATS",
+    "Flat",
+    "FlatAxis",
+    "Format",
+    "about",
+    "by_extension",
+    "by_name",
+    "citation",
+    "flatten",
+    "footnote",
+    "names",
+    "to_bytes",
+    "typical_error",
+    "write",
+]

@@ -1,0 +1,276 @@
+"""The formats by name, and how a file is put in its place: whole or not at all.
+
+Every format is a function from protected tables to bytes on a stream. A file is written beside
+its target under another name, synced, and then takes the target's place, so a reader sees the
+old file or the new one. Nothing but a `ProtectedTable` is accepted.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import io
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO, TypeAlias, cast
+
+from ..core.table import ProtectedTable
+from ..errors import InputError, StoreError, did_you_mean
+from ..recipe import Layout
+from .flat import require_protected
+
+Save: TypeAlias = Callable[[Sequence[ProtectedTable], BinaryIO, Sequence[Layout | None], str], None]
+"""Tables, stream, a layout for each, language."""
+
+Beside: TypeAlias = Callable[[ProtectedTable, str, Layout | None, str], bytes]
+"""The companion of a file: table, the file's name, layout, language."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way to write tables; its module is imported when it is first used."""
+
+    name: str
+    title: str
+    extension: str
+    media_type: str
+    many: bool
+    module: str
+    beside: str = ""
+    """What is appended to the file's name for the companion file; empty: there is none."""
+
+    @property
+    def save(self) -> Save:
+        """The function that writes."""
+        save: Save = importlib.import_module(f"discreet.formats.{self.module}").save
+        return save
+
+    @property
+    def companion(self) -> Beside:
+        """The function that makes the companion file."""
+        from .csvw import companion
+
+        return companion
+
+
+FORMATS: dict[str, Format] = {
+    made.name: made
+    for made in (
+        Format(
+            "csv",
+            "CSV with CSVW metadata beside it",
+            ".csv",
+            "text/csv",
+            False,
+            "csv",
+            "-metadata.json",
+        ),
+        Format(
+            "parquet", "Parquet", ".parquet", "application/vnd.apache.parquet", False, "parquet"
+        ),
+        Format(
+            "json-stat",
+            "JSON-stat 2.0",
+            ".json",
+            "application/json",
+            True,
+            "jsonstat",
+        ),
+        Format(
+            "xlsx",
+            "Excel workbook",
+            ".xlsx",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            True,
+            "xlsx",
+        ),
+    )
+}
+
+_ALIASES = {"jsonstat": "json-stat", "json": "json-stat", "excel": "xlsx", "csvw": "csv"}
+_ENDINGS = {".pq": "parquet", ".jsonstat": "json-stat"}
+
+
+def names() -> tuple[str, ...]:
+    """The formats by name.
+
+    >>> names()
+    ('csv', 'parquet', 'json-stat', 'xlsx')
+    """
+    return tuple(FORMATS)
+
+
+def by_name(name: str) -> Format:
+    """The format of that name, or InputError with the nearest ones."""
+    key = name.strip().casefold()
+    found = FORMATS.get(_ALIASES.get(key, key))
+    if found is None:
+        raise InputError(
+            f"There is no format {name!r}; there are {', '.join(FORMATS)}."
+            f"{did_you_mean(name, [*FORMATS, *_ALIASES])}"
+        )
+    return found
+
+
+def by_extension(path: str | os.PathLike[str]) -> str:
+    """The name of the format that a file's ending means.
+
+    >>> by_extension("deaths.parquet")
+    'parquet'
+    """
+    ending = Path(path).suffix.casefold()
+    for made in FORMATS.values():
+        if ending == made.extension:
+            return made.name
+    if ending in _ENDINGS:
+        return _ENDINGS[ending]
+    endings = ", ".join(made.extension for made in FORMATS.values())
+    raise InputError(
+        f"The file name {Path(path).name!r} does not say its format; endings known are {endings}. "
+        "Name the format (--format csv) or change the ending."
+    )
+
+
+def write(
+    tables: ProtectedTable | Sequence[ProtectedTable],
+    target: str | os.PathLike[str] | IO[bytes] | IO[str],
+    format: str = "",
+    *,
+    layout: Layout | Sequence[Layout | None] | None = None,
+    language: str = "",
+) -> list[Path]:
+    """Write one table, or several where the format can hold them; return the files written.
+
+    `target` is a path, replaced as a whole, or an open stream; a stream gets the file alone,
+    without its companion. Without `format` the path's ending decides.
+    """
+    given: Sequence[object] = tables if isinstance(tables, list | tuple) else [tables]
+    for table in given:
+        require_protected(table)
+    listed = cast("list[ProtectedTable]", list(given))
+    path = Path(os.fspath(target)) if isinstance(target, str | os.PathLike) else None
+    if not format and path is None:
+        raise InputError(f"A stream has no ending: name the format, one of {', '.join(FORMATS)}.")
+    made = by_name(format or by_extension(path or ""))
+    if not listed:
+        raise InputError("There is no table to write: give one or more protected tables.")
+    if len(listed) > 1 and not made.many:
+        several = " or ".join(each.name for each in FORMATS.values() if each.many)
+        raise InputError(
+            f"A {made.name} file holds one table, got {len(listed)}. "
+            f"Write each to a file of its own, or use {several}."
+        )
+    layouts = _layouts(layout, len(listed))
+    if path is None:
+        _to_stream(made, listed, target, layouts, language)  # type: ignore[arg-type]
+        return []
+    return _to_path(made, listed, path, layouts, language)
+
+
+def to_bytes(
+    tables: ProtectedTable | Sequence[ProtectedTable],
+    format: str,
+    *,
+    layout: Layout | Sequence[Layout | None] | None = None,
+    language: str = "",
+) -> bytes:
+    """The file as bytes."""
+    stream = io.BytesIO()
+    write(tables, stream, format, layout=layout, language=language)
+    return stream.getvalue()
+
+
+def _layouts(layout: Layout | Sequence[Layout | None] | None, many: int) -> list[Layout | None]:
+    if layout is None or isinstance(layout, Layout):
+        return [layout] * many
+    if len(layout) != many:
+        raise InputError(f"There are {many} tables and {len(layout)} layouts; give one for each.")
+    return list(layout)
+
+
+def _to_stream(
+    made: Format,
+    tables: Sequence[ProtectedTable],
+    stream: IO[bytes] | IO[str],
+    layouts: Sequence[Layout | None],
+    language: str,
+) -> None:
+    if not isinstance(stream, io.TextIOBase):
+        made.save(tables, stream, layouts, language)  # type: ignore[arg-type]
+        return
+    if not made.media_type.startswith(("text/", "application/json")):
+        raise InputError(f"A {made.name} file is not text: open the stream in binary mode.")
+    binary = io.BytesIO()
+    made.save(tables, binary, layouts, language)
+    stream.write(binary.getvalue().decode())
+
+
+def _to_path(
+    made: Format,
+    tables: Sequence[ProtectedTable],
+    path: Path,
+    layouts: Sequence[Layout | None],
+    language: str,
+) -> list[Path]:
+    with _plain_errors(path):
+        if path.exists() and stat.S_ISCHR(path.stat().st_mode):
+            with path.open("wb") as device:
+                made.save(tables, device, layouts, language)
+            return [path]
+        written = [path]
+        with _replacing(path) as stream:
+            made.save(tables, stream, layouts, language)
+            if made.beside:
+                beside = path.with_name(path.name + made.beside)
+                with _replacing(beside) as second:
+                    second.write(made.companion(tables[0], path.name, layouts[0], language))
+                written.append(beside)
+    return written
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose bytes become the file when the block ends well, and vanish when it does not."""
+    target = path.resolve()
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _plain_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(
+            f"Cannot write {path}: the folder {path.parent} does not exist. Make it first."
+        ) from None
+    except IsADirectoryError:
+        raise InputError(
+            f"Cannot write {path}: it is a folder. Give the name of a file in it."
+        ) from None
+    except (PermissionError, NotADirectoryError) as error:
+        raise InputError(
+            f"Cannot write {path}: {(error.strerror or 'not allowed').lower()}. "
+            "Choose a folder you may write in."
+        ) from None
+    except OSError as error:
+        raise StoreError(
+            f"Cannot write {path}: {(error.strerror or str(error)).lower()}. "
+            "Nothing was replaced; free some space or choose another place, and try again."
+        ) from None

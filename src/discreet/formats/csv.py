@@ -1,0 +1,84 @@
+"""CSV: rectangular, no prose, RFC 4180, UTF-8; the words are in the CSVW file beside it.
+
+For each axis its code and its label, then the number, its status, and where noise is known
+`noise_sd`, `lower`, `upper`; further columns last. An unpublished number is an empty field.
+A text that a spreadsheet would take for a formula gets an apostrophe in front (`escape`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.table import ProtectedTable
+from ..recipe import Layout
+from .escape import escaped
+from .flat import STATUS_LETTERS, Flat, Mask, flatten
+
+_QUOTED = re.compile(r'[",\r\n]|^[\s\']|\s$|^$')
+
+_BLOCK = 1 << 18
+
+
+def save(
+    tables: Sequence[ProtectedTable],
+    stream: BinaryIO,
+    layouts: Sequence[Layout | None],
+    language: str = "",
+) -> None:
+    """Write one table."""
+    flat = flatten(tables[0], layouts[0], language)
+    stream.write((",".join(quoted(name) for name in flat.names) + "\r\n").encode())
+    texts = _texts(flat)
+    for start in range(0, len(flat), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        columns = _numbers(flat, block)
+        if flat.axes:
+            columns.insert(0, texts[block])
+        lines = map(",".join, zip(*columns, strict=True))
+        stream.write(("\r\n".join(lines) + "\r\n").encode(errors="replace"))
+
+
+def quoted(text: str) -> str:
+    """A field of text: escaped, and in quotes where RFC 4180 or an apostrophe asks for them."""
+    text = escaped(text)
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+
+
+def _texts(flat: Flat) -> list[str]:
+    """The codes and labels of every cell, joined: each category is quoted once, not once a cell."""
+    rows = [""]
+    for place, axis in enumerate(flat.axes):
+        fields = [
+            f"{quoted(code)},{quoted(label)}"
+            for code, label in zip(axis.codes, axis.labels, strict=True)
+        ]
+        rows = [f"{row},{field}" for row in rows for field in fields] if place else fields
+    return rows
+
+
+def _numbers(flat: Flat, block: slice) -> list[list[str]]:
+    shown = flat.shown[block]
+    status = np.array(STATUS_LETTERS, dtype=object)[flat.status[block]].tolist()
+    columns = [_written(flat.values[block], shown), status]
+    return columns + [_written(column[block], shown) for column in flat.numbers.values()]
+
+
+def _written(numbers: npt.NDArray[np.int64] | npt.NDArray[np.float64], shown: Mask) -> list[str]:
+    if numbers.dtype == np.float64:
+        # Noise has few different standard deviations: each is written once.
+        unique, where = np.unique(numbers, return_inverse=True)
+        column = np.array([repr(float(one)) for one in unique], dtype=object)[where].tolist()
+    else:
+        column = list(map(str, numbers.tolist()))
+    return column if shown.all() else _blanked(column, np.flatnonzero(~shown).tolist())
+
+
+def _blanked(column: list[str], hidden: Iterable[int]) -> list[str]:
+    for i in hidden:
+        column[i] = ""
+    return column

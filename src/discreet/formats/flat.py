@@ -1,0 +1,236 @@
+"""The one model every format writes: a protected table as columns, made once.
+
+A `Flat` has one entry a cell in every column, in the order a layout gives to the axes (the last
+fastest). Whatever stands beside an unpublished number is masked here, for every format at once:
+an interval or an additive value would give the number away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.domain import Axis
+from ..core.table import ProtectedTable, Status
+from ..errors import InputError, did_you_mean
+from ..recipe import Layout
+
+Whole = npt.NDArray[np.int64]
+Real = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+STATUS_LETTERS: tuple[str, ...] = tuple(status.letter for status in Status)
+
+
+@dataclass(frozen=True)
+class FlatAxis:
+    """One axis as formats name it: its column, its codes and labels, the total last."""
+
+    name: str
+    label: str
+    codes: tuple[str, ...]
+    labels: tuple[str, ...]
+    total: bool
+    kind: str
+
+    @property
+    def label_name(self) -> str:
+        """The name of the column of labels."""
+        return f"{self.name}_label"
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A protected table as columns. `shown` marks where `values` and what follows may be read."""
+
+    axes: tuple[FlatAxis, ...]
+    measure: str
+    values: Whole = field(repr=False)
+    shown: Mask = field(repr=False)
+    status: npt.NDArray[np.uint8] = field(repr=False)
+    noise_sd: Real | None = field(default=None, repr=False)
+    lower: Whole | None = field(default=None, repr=False)
+    upper: Whole | None = field(default=None, repr=False)
+    extra: dict[str, Whole] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells along each axis, totals included."""
+        return tuple(len(axis) for axis in self.axes)
+
+    def positions(self, axis: int) -> npt.NDArray[np.int32]:
+        """For every cell its position along one axis."""
+        inner = int(np.prod(self.shape[axis + 1 :], dtype=np.int64))
+        once = np.repeat(np.arange(self.shape[axis], dtype=np.int32), inner)
+        return np.tile(once, int(np.prod(self.shape[:axis], dtype=np.int64)))
+
+    @property
+    def numbers(self) -> dict[str, Whole | Real]:
+        """The numeric columns after `status`, in order: noise where known, then extra ones."""
+        columns: dict[str, Whole | Real] = {}
+        if self.noise_sd is not None and self.lower is not None and self.upper is not None:
+            columns |= {"noise_sd": self.noise_sd, "lower": self.lower, "upper": self.upper}
+        return columns | self.extra
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column name, in order."""
+        named = [name for axis in self.axes for name in (axis.name, axis.label_name)]
+        return (*named, self.measure, "status", *self.numbers)
+
+
+def flatten(table: ProtectedTable, layout: Layout | None = None, language: str = "") -> Flat:
+    """The table as columns: layers, then rows, then columns of the layout; unnamed axes last."""
+    require_protected(table)
+    order = axis_order(table, layout)
+    reserved = _reserved(table)
+    names = _column_names([table.domain.axes[i] for i in order], set(reserved))
+    axes = tuple(
+        FlatAxis(
+            names[place],
+            table.domain.axes[i].level.label.says(language) or table.domain.axes[i].name,
+            table.codes(i),
+            table.labels(i, language),
+            table.totals[i],
+            table.domain.axes[i].variable.kind,
+        )
+        for place, i in enumerate(order)
+    )
+
+    def column(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        full = np.broadcast_to(array, table.shape)
+        return np.ascontiguousarray(np.transpose(full, order)).reshape(-1)
+
+    def hidden_as_zero(array: npt.NDArray[np.generic]) -> Whole:
+        return np.where(shown, column(array), 0).astype(np.int64)
+
+    shown = column(table.shown).astype(np.bool_)
+    status = column(table.status).astype(np.uint8)
+    values = hidden_as_zero(table.values)
+    noise_sd = lower = upper = None
+    if table.noise is not None:
+        certain = status == Status.STRUCTURAL_ZERO
+        noise_sd = np.where(shown & ~certain, column(table.noise.sd), 0.0).astype(np.float64)
+        lower = np.where(certain, values, hidden_as_zero(table.noise.lower))
+        upper = np.where(certain, values, hidden_as_zero(table.noise.upper))
+    return Flat(
+        axes=axes,
+        measure=table.measure,
+        values=values,
+        shown=shown,
+        status=status,
+        noise_sd=noise_sd,
+        lower=lower,
+        upper=upper,
+        extra={
+            name: hidden_as_zero(array)
+            for name, array in zip(_extra_names(table), table.extra.values(), strict=True)
+        },
+    )
+
+
+def require_protected(table: object) -> None:
+    """Raise TypeError, in one sentence that shows no value, unless this is a protected table."""
+    if not isinstance(table, ProtectedTable):
+        kind = {"TrueTable": "a true table", "Rehearsal": "a rehearsal"}.get(
+            type(table).__name__, f"an object of type {type(table).__name__}"
+        )
+        raise TypeError(
+            f"Only protected tables can be written or shown, got {kind}. "
+            "Release the question first and write what comes back."
+        )
+
+
+def sides(
+    table: ProtectedTable, layout: Layout | None
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The axes shown as layers, rows and columns, as positions in the table's domain.
+
+    Without a layout the table's own `rows` decide, and else the last of several axes is the column.
+    """
+    axes = table.domain.axes
+    if layout is not None and (layout.layers or layout.rows or layout.columns):
+        taken: list[int] = []
+        found = []
+        for names in (layout.layers, layout.rows, layout.columns):
+            found.append(tuple(_find(axes, name, taken) for name in names))
+        layers, rows, columns = found
+        rest = tuple(i for i in range(len(axes)) if i not in taken)
+        return layers, rows + rest, columns
+    many = table.rows if 0 <= table.rows <= len(axes) else max(len(axes) - 1, 1)
+    everything = tuple(range(len(axes)))
+    return (), everything[:many], everything[many:]
+
+
+def axis_order(table: ProtectedTable, layout: Layout | None) -> tuple[int, ...]:
+    """The order of the axes in files: the table's own, or layers, rows, columns of a layout."""
+    if layout is None:
+        return tuple(range(len(table.domain.axes)))
+    layers, rows, columns = sides(table, layout)
+    return layers + rows + columns
+
+
+def _find(axes: Sequence[Axis], name: str, taken: list[int]) -> int:
+    for match in (
+        lambda axis: axis.name == name,
+        lambda axis: str(axis.ref) == name,
+        lambda axis: axis.variable.name == name,
+    ):
+        for i, axis in enumerate(axes):
+            if i not in taken and match(axis):
+                taken.append(i)
+                return i
+    known = [axis.name for axis in axes]
+    raise InputError(
+        f"The layout names {name!r}, which the table does not have (or which is named twice); "
+        f"it has {', '.join(known) or 'no variables'}.{did_you_mean(name, known)}"
+    )
+
+
+def _extra_names(table: ProtectedTable) -> list[str]:
+    taken = {table.measure.casefold(), "status", "noise_sd", "lower", "upper"}
+    names = []
+    for name in table.extra:
+        names.append(_free(name, taken))
+        taken.add(names[-1].casefold())
+    return names
+
+
+def _reserved(table: ProtectedTable) -> list[str]:
+    names = [table.measure, "status", "noise_sd", "lower", "upper", *_extra_names(table)]
+    return [name.casefold() for name in names]
+
+
+def _column_names(axes: Sequence[Axis], taken: set[str]) -> list[str]:
+    """A name for each axis such that no two columns are equal, whatever the case of letters."""
+    names = []
+    for axis in axes:
+        wanted = [axis.name]
+        if axis.variable.name != axis.name:
+            wanted.append(f"{axis.variable.name}_{axis.name}")
+        wanted.append(f"{axis.name}_code")
+        name = next((w for w in wanted if _is_free(w, taken)), "") or _free(wanted[-1], taken)
+        names.append(name)
+        taken |= {name.casefold(), f"{name}_label".casefold()}
+    return names
+
+
+def _is_free(name: str, taken: Iterable[str]) -> bool:
+    return not {name.casefold(), f"{name}_label".casefold()} & set(taken)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while not _is_free(free, taken):
+        number += 1
+        free = f"{name}_{number}"
+    return free

@@ -1,0 +1,204 @@
+"""What is said under a table, written from this table's own law, rules and published numbers.
+
+Nothing here sees more than the reader does: statuses, published numbers and what the method
+says of its law. Counts of a fault (unreliable cells, totals that do not add) are rounded up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..core.exact import plain, rounded_down, rounded_up
+from ..core.table import ProtectedTable, Status
+from .flat import Flat, flatten
+
+SYNTHETIC = "Synthetic data: no real person is described."
+
+
+def footnote(table: ProtectedTable, language: str = "") -> list[str]:
+    """The sentences that belong under this table, the most important first."""
+    flat = flatten(table, None, language)
+    said = [SYNTHETIC] if table.provenance.synthetic else []
+    said += _noise(table, flat)
+    said += _statuses(flat)
+    said += _totals(table)
+    said += _negatives(flat)
+    said += [*table.guarantee.caveats, *table.notes]
+    return list(dict.fromkeys(sentence for sentence in said if sentence))
+
+
+def citation(table: ProtectedTable) -> str:
+    """How to cite the table: enough to ask for the very same numbers again."""
+    about = table.provenance
+    source = about.source or about.dataset_title or about.dataset
+    parts = [f"{source}: {table.title or 'Table'}"]
+    if about.dataset_title and about.dataset_title != source:
+        parts.append(about.dataset_title)
+    if about.period:
+        parts.append(about.period)
+    parts.append(f"data version {about.data_version}, policy version {about.policy_version}")
+    if about.release:
+        parts.append(f"release {about.release}")
+    parts.append(f"table {about.question_hash[:16]}")
+    parts.append(f"protected by {about.method} with {about.software}")
+    text = "; ".join(parts) + "."
+    if about.licence:
+        text += f" Licence: {about.licence}."
+    return f"{text} {SYNTHETIC}" if about.synthetic else text
+
+
+def typical_error(table: ProtectedTable) -> str:
+    """The typical and the largest noise of the shown cells in one sentence; empty where unknown."""
+    if table.noise is None:
+        return ""
+    flat = flatten(table)
+    if flat.noise_sd is None or flat.lower is None or flat.upper is None or not flat.shown.any():
+        return ""
+    noisy = flat.shown & (flat.status != Status.STRUCTURAL_ZERO)
+    if not noisy.any():
+        return ""
+    reach = np.maximum(flat.upper - flat.values, flat.values - flat.lower)[noisy]
+    typical, largest = int(np.ceil(np.median(reach))), int(reach.max())
+    share = _percent(table.noise.coverage, up=False)
+    text = f"Typical error ±{typical:,}"
+    if largest > typical:
+        text += f", at most ±{largest:,}"
+    return f"{text} ({share} noise interval; not sampling error)."
+
+
+def _noise(table: ProtectedTable, flat: Flat) -> list[str]:
+    if table.noise is None or flat.noise_sd is None:
+        return []
+    sd = flat.noise_sd[flat.shown & (flat.status != Status.STRUCTURAL_ZERO)]
+    if not sd.size:
+        return []
+    least, most = float(sd.min()), float(sd.max())
+    if most == 0:
+        return ["The law of this table adds no noise to the numbers shown."]
+    spread = (
+        f"{most:.3g}" if f"{least:.3g}" == f"{most:.3g}" else f"between {least:.3g} and {most:.3g}"
+    )
+    return [
+        f"Random noise was added to the numbers; its standard deviation is {spread}. "
+        f"The interval from lower to upper holds the number without noise in "
+        f"{_percent(table.noise.coverage, up=False)} of releases; it says nothing of sampling error."
+    ]
+
+
+def _statuses(flat: Flat) -> list[str]:
+    counts = np.bincount(flat.status, minlength=len(Status))
+    sentences = {
+        Status.UNRELIABLE: "unreliable [u]: the noise is large beside the number",
+        Status.LOW: "shown as [low]: the protected number is below the display floor",
+        Status.BELOW_THRESHOLD: "not shown [c]: the protected number is below the publication threshold",
+        Status.SUPPRESSED: "suppressed [s]",
+        Status.STRUCTURAL_ZERO: "zero by definition [z]: declared impossible, not counted",
+        Status.NOT_RELEASED: "not part of this release [x]",
+    }
+    return [
+        f"{_of(int(counts[status]), len(flat))} {'is' if counts[status] == 1 else 'are'} {words}."
+        for status, words in sentences.items()
+        if counts[status]
+    ]
+
+
+def _of(part: int, whole: int) -> str:
+    cells = "cell" if whole == 1 else "cells"
+    return f"{part:,} of {whole:,} {cells} ({_percent(Fraction(part, whole), up=True)})"
+
+
+def _totals(table: ProtectedTable) -> list[str]:
+    """Whether totals add up, found by adding the published numbers."""
+    if not any(table.totals):
+        return []
+    compared = differ = most = 0
+    shown = table.shown
+    for axis in (i for i, total in enumerate(table.totals) if total):
+        values, visible = np.moveaxis(table.values, axis, -1), np.moveaxis(shown, axis, -1)
+        whole = visible.all(axis=-1)
+        gap = np.abs(values[..., :-1].sum(axis=-1) - values[..., -1])[whole]
+        compared += int(whole.sum())
+        differ += int(np.count_nonzero(gap))
+        most = max(most, int(gap.max(initial=0)))
+    if differ:
+        verb = "differs" if differ == 1 else "differ"
+        return [
+            f"Totals need not be the sum of their cells: {differ:,} of {compared:,} "
+            f"{verb}, by up to {most:,}. Use the published totals; do not add cells."
+        ]
+    if compared:
+        return ["Every total whose cells are all shown is their sum."]
+    return ["Totals need not be the sum of their cells."]
+
+
+def _negatives(flat: Flat) -> list[str]:
+    below = int(np.count_nonzero(flat.shown & (flat.values < 0)))
+    if not below:
+        return []
+    verb = "number is" if below == 1 else "numbers are"
+    return [
+        f"{below:,} {verb} below zero: noise around small counts, left as drawn. "
+        "Setting such numbers to zero would make sums too large."
+    ]
+
+
+def _percent(share: Fraction, *, up: bool) -> str:
+    hundred = share * 100
+    if hundred.denominator == 1:
+        return f"{plain(hundred)} %"
+    return f"{rounded_up(hundred, 3) if up else rounded_down(hundred, 5)} %"
+
+
+def about(table: ProtectedTable, language: str = "") -> dict[str, Any]:
+    """Everything a file says beside its numbers, as plain values ready for JSON."""
+    where = table.provenance
+    present = sorted({int(status) for status in np.unique(table.status)})
+    facts: dict[str, Any] = {
+        "title": table.title,
+        "dataset": where.dataset,
+        "dataset_title": where.dataset_title,
+        "question": jsonable(where.question),
+        "question_hash": where.question_hash,
+        "data_version": where.data_version,
+        "policy_version": where.policy_version,
+        "method": where.method,
+        "guarantee": table.guarantee.to_json(),
+        "law": jsonable(table.law),
+        "status": {
+            Status(code).letter: Status(code).meaning for code in present if Status(code).letter
+        },
+        "footnote": footnote(table, language),
+        "citation": citation(table),
+        "software": where.software,
+        "unit": where.unit,
+        "synthetic": where.synthetic,
+    }
+    if table.noise is not None:
+        facts["noise_interval_coverage"] = plain(table.noise.coverage)
+    for name in ("release", "source", "licence", "contact", "population", "period"):
+        if getattr(where, name):
+            facts[name] = getattr(where, name)
+    return facts
+
+
+def jsonable(value: Any) -> Any:
+    """The same value in JSON's own types; exact numbers become text.
+
+    >>> jsonable({"epsilon": Fraction(1, 2), "axes": ("a", "b")})
+    {'epsilon': '0.5', 'axes': ['a', 'b']}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(inner) for inner in (sorted(value) if isinstance(value, set) else value)]
+    if isinstance(value, Fraction):
+        return plain(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
