@@ -133,6 +133,9 @@ def _one(
 ) -> T:
     """The one item whose words `text` means: exact, then ignoring case, then as a prefix."""
     wanted = text.strip()
+    named = [item for item in items if (shown(item) if shown else words(item)[0]) == wanted]
+    if len(named) == 1:
+        return named[0]
     tests: tuple[Callable[[str], bool], ...] = (
         lambda word: word == wanted,
         lambda word: word.casefold() == wanted.casefold(),

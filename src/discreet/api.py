@@ -1,0 +1,253 @@
+"""The Python face: open a data set, draft a table, look at its cost, release it.
+
+>>> import discreet as dc                                              # doctest: +SKIP
+>>> deaths = dc.open("demo/deaths-dp")                                 # doctest: +SKIP
+>>> t = deaths.table(rows=["region"], columns=["cause"], epsilon="0.5")  # doctest: +SKIP
+>>> t.cost, t.guarantee                     # before anything is spent   doctest: +SKIP
+>>> t = t.release()                                                    # doctest: +SKIP
+>>> t.to_pandas(); t.interval("0.95")                                  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import formats, release, workspace
+from . import recipe as recipes
+from .core.control import Control
+from .core.guarantee import Guarantee
+from .core.table import ProtectedTable
+from .errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def open(path: str | Path) -> DataSet:
+    """Open a data set by its folder, or a workspace that holds just one."""
+    return DataSet(workspace.DataSet.open(workspace.resolve(path)))
+
+
+class DataSet:
+    """A data set, ready to be asked for tables. Close it, or use it in a `with` block."""
+
+    def __init__(self, data: workspace.DataSet) -> None:
+        self._data = data
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._data.name
+
+    @property
+    def variables(self) -> dict[str, list[str]]:
+        """Names of variables and, finest first, of their levels."""
+        return {
+            variable.name: [level.name for level in variable.levels]
+            for variable in self._data.description.variables
+        }
+
+    def categories(self, name: str) -> dict[str, str]:
+        """Codes and labels of a variable, or of one of its levels."""
+        ref = recipes.find_axis(self._data.description, name)
+        level = self._data.description.axis(ref).level
+        return {category.code: str(category.label) for category in level.categories}
+
+    def table(
+        self,
+        rows: Sequence[str] | str = (),
+        columns: Sequence[str] | str = (),
+        layers: Sequence[str] | str = (),
+        where: Mapping[str, Sequence[str] | str] | None = None,
+        *,
+        totals: bool | str = True,
+        weighted: bool = False,
+        method: str | None = None,
+        title: str = "",
+        language: str = "",
+        user: str = "",
+        project: str = "",
+        **parameters: str | int | None,
+    ) -> Draft:
+        """Draft a table: nothing is read or spent until `release()`."""
+        recipe = recipes.make(
+            self._data.description,
+            self._data.policy,
+            rows=rows,
+            columns=columns,
+            layers=layers,
+            where=where,
+            totals=totals,
+            weighted=weighted,
+            method=method,
+            title=title,
+            language=language,
+            **parameters,
+        )
+        return Draft(self._data, recipe, user, project)
+
+    def recipe(
+        self, recipe: str | Path | Mapping[str, Any], *, user: str = "", project: str = ""
+    ) -> Draft:
+        """Draft what a recipe says: a YAML or JSON file, its mapping, or a query string."""
+        facts = self._data.description, self._data.policy
+        if isinstance(recipe, Mapping):
+            return Draft(self._data, recipes.from_mapping(recipe, *facts), user, project)
+        if isinstance(recipe, str) and "=" in recipe and "\n" not in recipe:
+            return Draft(self._data, recipes.from_query(recipe, *facts), user, project)
+        mapping = workspace.read_plain_yaml(Path(recipe))
+        return Draft(self._data, recipes.from_mapping(mapping, *facts), user, project)
+
+    def ledger_facts(self) -> dict[str, Any]:
+        """What was allowed, spent and is left, with every entry, as plain values."""
+        ledger = self._data.ledger()
+        return ledger.facts()
+
+    def export_ledger(self, path: Path, form: str = "register") -> None:
+        """Write the public loss register or dp-accounting events as JSON."""
+        ledger = self._data.ledger()
+        if form == "register":
+            value: Any = ledger.export_register()
+        elif form == "dp-accounting":
+            value = ledger.export_events()
+        else:
+            raise InputError(f"--as must be register or dp-accounting, got {form!r}.")
+        text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+        workspace.write_text(path, text)
+
+    def close(self) -> None:
+        """Let go of files."""
+        self._data.close()
+
+    def __enter__(self) -> DataSet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<data set {self.name}: {', '.join(self.variables)}>"
+
+
+class Draft:
+    """A recipe that has been understood and not yet released."""
+
+    def __init__(
+        self, data: workspace.DataSet, recipe: recipes.Recipe, user: str, project: str
+    ) -> None:
+        self._data = data
+        self._recipe = recipe
+        self._asker = {"user": user, "project": project}
+
+    def preview(self) -> release.Preview:
+        """Verdict, plan, cost and expected error, from public facts only."""
+        return release.preview(self._data, self._recipe, **self._asker)
+
+    @property
+    def cost(self) -> str:
+        """What releasing would charge, in words."""
+        seen = self.preview()
+        if seen.plan.charge is None or seen.answered:
+            return "nothing"
+        return str(seen.plan.charge.loss)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the released table would promise."""
+        return self.preview().plan.guarantee
+
+    @property
+    def query(self) -> str:
+        """The question in its short form."""
+        return recipes.to_query(self._recipe)
+
+    def release(self, *, control: Control | None = None) -> Table:
+        """Charge what it costs, then give the protected table."""
+        made = release.release(self._data, self._recipe, control=control, **self._asker)
+        return Table(self._data, made)
+
+    def __repr__(self) -> str:
+        return f"<draft {self.query}; costs {self.cost}>"
+
+
+class Table:
+    """A released table (or several): numbers, errors, guarantee, and files."""
+
+    def __init__(self, data: workspace.DataSet, made: release.Release) -> None:
+        self._data = data
+        self.detail = made
+        self.files: list[str] = []
+
+    @property
+    def tables(self) -> tuple[ProtectedTable, ...]:
+        """Every table of the release."""
+        return self.detail.tables
+
+    @property
+    def protected(self) -> ProtectedTable:
+        """The table; of several, the first."""
+        return self.detail.tables[0]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised."""
+        return self.detail.plan.guarantee
+
+    @property
+    def cost(self) -> str:
+        """What was charged, in words."""
+        if self.detail.plan.charge is None or self.detail.reused:
+            return "nothing"
+        return str(self.detail.plan.charge.loss)
+
+    def to_pandas(self, table: int = 0) -> pd.DataFrame:
+        """The table as a data frame: codes, labels, count, status and noise columns."""
+        return formats.to_pandas(self.tables[table])
+
+    def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
+        """Noise intervals of every cell; they speak of the noise, not of sampling."""
+        frame = self.to_pandas(table)
+        noise = self.tables[table].noise
+        if noise is None:
+            raise InputError("The noise law of this table is not known, so there is no interval.")
+        if noise.coverage != recipes.parse.exact(coverage, "coverage", above=0, below=1):
+            raise InputError(
+                f"Intervals of {float(noise.coverage):.0%} are stored with a table, got {coverage}."
+            )
+        return frame
+
+    def write(self, path: str | Path, formats: Sequence[str] = ("csv", "xlsx")) -> Path:
+        """Write one table to a file, or a release of several to a folder with its report."""
+        from .report import folder
+
+        target, self.files = folder.write(self._data, self.detail, Path(path), formats)
+        return target
+
+    def __repr__(self) -> str:
+        with _text_console() as (console, text):
+            console.print(formats.render(self.protected, self.detail.recipe.layouts[0], width=100))
+        return text()
+
+    def _repr_html_(self) -> str:
+        return formats.to_html(self.protected, self.detail.recipe.layouts[0])
+
+
+def verify_ledger(path: str | Path) -> dict[str, Any]:
+    """Verify chain, sums and anchor of a data set's ledger; raises where they disagree."""
+    from . import store
+
+    return store.verify(workspace.resolve(path))
+
+
+@contextmanager
+def _text_console() -> Iterator[Any]:
+    from io import StringIO
+
+    from rich.console import Console
+
+    out = StringIO()
+    yield Console(file=out, width=100, highlight=False), lambda: out.getvalue().rstrip()

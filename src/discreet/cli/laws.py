@@ -1,0 +1,379 @@
+"""`discreet law` and `discreet ptable`: design and audit laws and p-tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import LawError
+from . import show
+from .tables import Json
+
+if TYPE_CHECKING:
+    from ..core.audit import AnyLaw
+
+Epsilon = Annotated[str, typer.Option(help="ε, as exact text: 0.5, 1e-1 or 1/2.")]
+Most = Annotated[str | None, typer.Option("--max-perturbation", "-m", help="Largest perturbation.")]
+KeyBits = Annotated[int, typer.Option(help="Weights are integers over 2^this: 8 … 64.")]
+Quantiser = Annotated[str, typer.Option(help="symmetric (mean exactly 0) or ceil (sadeghi 39).")]
+AtEpsilon = Annotated[
+    str | None, typer.Option(help="Audit δ at this ε. Default: the one asked for.")
+]
+CellsOption = Annotated[int, typer.Option(help="Cells one person touches together.")]
+NeighboursOption = Annotated[str, typer.Option(help="'add or remove one' or 'replace one'.")]
+Picture = Annotated[Path | None, typer.Option("--picture", help="Write the law as .svg or .png.")]
+
+law_app = typer.Typer(
+    help="Design and audit a law: the exact distribution of a perturbation.", no_args_is_help=True
+)
+ptable_app = typer.Typer(
+    help="Design, audit and convert p-tables: a law for each true count.", no_args_is_help=True
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this room."""
+    app.add_typer(law_app, name="law")
+    app.add_typer(ptable_app, name="ptable")
+
+
+@law_app.command("laplace")
+def laplace(
+    epsilon: Epsilon,
+    max_perturbation: Most = None,
+    delta: Annotated[str | None, typer.Option(help="Refuse a law whose δ exceeds this.")] = None,
+    key_bits: KeyBits = 64,
+    quantiser: Quantiser = "symmetric",
+    at_epsilon: AtEpsilon = None,
+    cells: CellsOption = 1,
+    neighbours: NeighboursOption = "add or remove one",
+    picture: Picture = None,
+    json: Json = False,
+) -> None:
+    """The discrete Laplace law: pure ε untruncated, or truncated at m with a δ.
+
+    [bold]discreet law laplace --epsilon 0.5 -m 7[/bold]
+    """
+    from ..core import law_builders
+
+    most = _whole(max_perturbation, "max_perturbation")
+    if most is None:
+        law: AnyLaw = law_builders.laplace(epsilon)
+        if delta is not None:
+            raise LawError("delta is for truncated laws. Give --max-perturbation, or no --delta.")
+    else:
+        law = law_builders.laplace(
+            epsilon, most, delta=delta, key_bits=key_bits, quantiser=quantiser
+        )
+    _tell(law, at_epsilon, cells, neighbours, picture, json)
+
+
+@law_app.command("normal")
+def normal(
+    epsilon: Epsilon,
+    max_perturbation: Annotated[
+        str, typer.Option("--max-perturbation", "-m", help="Largest perturbation.")
+    ],
+    delta: Annotated[str | None, typer.Option(help="Refuse a law whose δ exceeds this.")] = None,
+    key_bits: KeyBits = 64,
+    quantiser: Quantiser = "symmetric",
+    at_epsilon: AtEpsilon = None,
+    cells: CellsOption = 1,
+    neighbours: NeighboursOption = "add or remove one",
+    picture: Picture = None,
+    json: Json = False,
+) -> None:
+    """The truncated normal law of rinott (5.3).
+
+    [bold]discreet law normal --epsilon 1 -m 10[/bold]
+    """
+    from ..core import law_builders
+
+    most = _whole(max_perturbation, "max_perturbation")
+    assert most is not None
+    law = law_builders.normal(epsilon, most, delta=delta, key_bits=key_bits, quantiser=quantiser)
+    _tell(law, at_epsilon, cells, neighbours, picture, json)
+
+
+@law_app.command("hellinger")
+def hellinger(
+    epsilon: Epsilon,
+    max_count: Annotated[int, typer.Option(help="Largest true count.")] = 20,
+    max_value: Annotated[int, typer.Option(help="Largest published value.")] = 200,
+    count: Annotated[int, typer.Option(help="Show the law of this true count.")] = 3,
+    key_bits: KeyBits = 64,
+    at_epsilon: AtEpsilon = None,
+    picture: Picture = None,
+    json: Json = False,
+) -> None:
+    """The Hellinger-type law of rinott (5.4): it depends on the count, and performs poorly.
+
+    [bold]discreet law hellinger --epsilon 1 --count 3[/bold]
+    """
+    from ..core import law_builders
+    from ..core.audit import audit
+
+    rows = law_builders.hellinger(epsilon, max_count, max_value, key_bits=key_bits)
+    found = audit(rows, at_epsilon)
+    shown = rows.row(count)
+    facts = _facts(shown) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
+    _print(facts, shown.pmf, str(found), (), picture, json)
+
+
+@law_app.command("max-entropy")
+def max_entropy(
+    max_perturbation: Annotated[
+        str, typer.Option("--max-perturbation", "-m", help="Largest perturbation D.")
+    ],
+    variance: Annotated[str | None, typer.Option(help="Variance V, below D(D+1)/3.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Or choose the variance from this ε (sadeghi 30).")
+    ] = None,
+    key_bits: KeyBits = 64,
+    quantiser: Quantiser = "symmetric",
+    at_epsilon: AtEpsilon = None,
+    cells: CellsOption = 1,
+    neighbours: NeighboursOption = "add or remove one",
+    picture: Picture = None,
+    json: Json = False,
+) -> None:
+    """The law of greatest entropy with support ±D and variance V (the ABS law).
+
+    [bold]discreet law max-entropy -m 11 --variance 4[/bold]
+    """
+    from ..core import law_builders
+
+    most = _whole(max_perturbation, "max_perturbation")
+    assert most is not None
+    if (variance is None) == (epsilon is None):
+        raise LawError("Give either --variance or --epsilon: one of them fixes the law.")
+    if variance is not None:
+        law = law_builders.max_entropy(most, variance, key_bits=key_bits, quantiser=quantiser)
+    else:
+        assert epsilon is not None
+        law = law_builders.max_entropy_for(epsilon, most, key_bits=key_bits, quantiser=quantiser)
+    _tell(law, at_epsilon, cells, neighbours, picture, json)
+
+
+@law_app.command("design")
+def design(
+    epsilon: Epsilon,
+    delta: Annotated[str, typer.Option(help="δ, between 0 and 1.")],
+    key_bits: KeyBits = 64,
+    quantiser: Quantiser = "symmetric",
+    cells: CellsOption = 1,
+    neighbours: NeighboursOption = "add or remove one",
+    picture: Picture = None,
+    json: Json = False,
+) -> None:
+    """From ε and δ to support, variance and law (sadeghi III-D).
+
+    [bold]discreet law design --epsilon 0.5 --delta 1e-4[/bold]
+    """
+    from ..core import design as guide
+
+    law = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
+    _tell(law, epsilon, cells, neighbours, picture, json)
+
+
+@ptable_app.command("design")
+def ptable_design(
+    max_perturbation: Annotated[
+        str, typer.Option("--max-perturbation", "-m", help="Largest perturbation D.")
+    ],
+    variance: Annotated[str, typer.Option(help="Variance V of the noise.")],
+    blocked_below: Annotated[
+        str, typer.Option(help="Positive results up to this are impossible (js).")
+    ] = "0",
+    p_stay: Annotated[str | None, typer.Option(help="Least probability of no change.")] = None,
+    exact_variance: Annotated[
+        bool, typer.Option("--exact-variance", help="Variance V exactly, not at most.")
+    ] = False,
+    no_monotone: Annotated[
+        bool, typer.Option("--no-monotone", help="Let probabilities rise away from 0.")
+    ] = False,
+    keys: Annotated[int | None, typer.Option(help="Number of cell keys: 256, 4096, 2^32 …")] = None,
+    dialect: Annotated[str, typer.Option(help="ons, cantabular or sdctools.")] = "sdctools",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the p-table.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Maximum-entropy p-table: one row for each true count.
+
+    [bold]discreet ptable design -m 5 --variance 3 --blocked-below 2 --dialect sdctools -o p.csv[/bold]
+    """
+    from ..methods import cellkey
+
+    table = cellkey.design(
+        _whole(max_perturbation, "max_perturbation"),
+        variance,
+        blocked_below=_whole(blocked_below, "blocked_below") or 0,
+        p_stay=p_stay,
+        exact_variance=exact_variance,
+        monotone=not no_monotone,
+    )
+    if output is not None:
+        cellkey.write_ptable(table, output, dialect, keys=keys)
+    _tell_ptable(table, output, json)
+
+
+@ptable_app.command("audit")
+def ptable_audit(
+    path: Annotated[Path, typer.Argument(help="A p-table in any of the three dialects.")],
+    at_epsilon: AtEpsilon = None,
+    json: Json = False,
+) -> None:
+    """Read a p-table, check every row and audit every pair of neighbouring counts.
+
+    [bold]discreet ptable audit p.csv[/bold]
+    """
+    from ..methods import cellkey
+
+    _tell_ptable(cellkey.read_ptable(path), None, json, at_epsilon)
+
+
+@ptable_app.command("convert")
+def ptable_convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A p-table in any dialect.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Where the new one goes.")],
+    dialect: Annotated[str, typer.Option(help="ons, cantabular or sdctools.")],
+    keys: Annotated[int | None, typer.Option(help="Number of cell keys: 256, 4096 …")] = None,
+    json: Json = False,
+) -> None:
+    """Convert a p-table between the dialects of ONS, Cantabular and sdcTools.
+
+    [bold]discreet ptable convert p.csv ons.csv --dialect ons --keys 256[/bold]
+    """
+    from ..methods import cellkey
+
+    table = cellkey.read_ptable(source)
+    cellkey.write_ptable(table, target, dialect, keys=keys)
+    _tell_ptable(table, target, json)
+
+
+def _tell(
+    law: AnyLaw,
+    at_epsilon: str | None,
+    cells: int,
+    neighbours: str,
+    picture: Path | None,
+    json: bool,
+) -> None:
+    from ..core.audit import audit
+    from ..core.odds import odds_in_words
+
+    found = audit(law, at_epsilon, cells=cells, neighbours=neighbours)
+    facts = _facts(law) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
+    _print(facts, _pmf(law), str(found), odds_in_words(law), picture, json)
+
+
+def _facts(law: Any) -> dict[str, Any]:
+    return {
+        "name": law.name,
+        "parameters": dict(law.parameters),
+        "max_perturbation": getattr(law, "max_perturbation", None),
+        "key_bits": getattr(law, "key_bits", None),
+        "mean": float(law.mean),
+        "variance": float(law.variance),
+        "pmf": {str(z): float(p) for z, p in _pmf(law).items()},
+        "unreachable": list(law.unreachable),
+        "digest": law.digest if isinstance(law.digest, str) else law.digest(),
+    }
+
+
+def _pmf(law: Any) -> Mapping[int, Fraction]:
+    """The pmf; of an untruncated law as far out as one in a million."""
+    if hasattr(law, "pmf"):
+        pmf: Mapping[int, Fraction] = law.pmf
+        return pmf
+    width = law.half_width("0.999999")
+    return {z: law.probability(z) for z in range(-width, width + 1)}
+
+
+def _print(
+    facts: dict[str, Any],
+    pmf: Mapping[int, Fraction],
+    audited: str,
+    odds: tuple[str, ...] | list[str],
+    picture: Path | None,
+    json: bool,
+) -> None:
+    from ..report import charts
+
+    if picture is not None:
+        charts.write_law(pmf, picture, title=f"{facts['name']} law")
+    if json:
+        show.as_json(facts | {"odds": list(odds)})
+        return
+    out = show.console()
+    parameters = ", ".join(f"{name} {value}" for name, value in facts["parameters"].items())
+    reach = facts["max_perturbation"]
+    lines: list[tuple[str, object]] = [
+        ("law", f"[bold]{facts['name']}[/bold] ({parameters})"),
+        ("perturbations", "any whole number" if reach is None else f"− {reach} … {reach}"),
+        ("mean", facts["mean"] if facts["mean"] else "0, exactly"),
+        ("variance", f"{facts['variance']:.6g} (sd {facts['variance'] ** 0.5:.4g})"),
+        ("audit", audited),
+    ]
+    audit = facts["audit"]
+    if audit["epsilon_forward"] is not None:
+        lines.append(
+            (
+                "two directions",
+                f"ε {audit['epsilon_forward']:.10g} forward, {audit['epsilon_backward']:.10g} backward",
+            )
+        )
+    if facts["unreachable"]:
+        lines.append(
+            ("unreachable", f"{facts['unreachable']}: {facts['key_bits']} bits are too few")
+        )
+    out.print(show.pairs(lines))
+    out.print()
+    for line in charts.law_bars(pmf, out.width):
+        out.print(line)
+    for words in odds:
+        out.print(f"[dim]· {words}[/dim]")
+    if picture is not None:
+        out.print(f"[dim]Picture: {picture}[/dim]")
+
+
+def _tell_ptable(
+    table: Any, written: Path | None, json: bool, at_epsilon: str | None = None
+) -> None:
+    report = table.report(at_epsilon)
+    if json:
+        show.as_json(report | ({"file": str(written)} if written else {}))
+        return
+    out = show.console()
+    rows = [
+        (
+            row["count"],
+            row["outcomes"],
+            f"{row['mean']:.2g}",
+            f"{row['variance']:.6f}",
+            f"{row['stays']:.4f}",
+            row["note"],
+        )
+        for row in report["rows"]
+    ]
+    columns = (">count", ">outcomes", ">mean", ">variance", ">stays", "")
+    out.print(show.grid("p-table", columns, rows))
+    out.print(show.pairs([(name, value) for name, value in report["said"].items()]))
+    if written is not None:
+        out.print(f"[dim]Written to {written}[/dim]")
+
+
+def _whole(value: str | None, name: str) -> int | None:
+    if value is None:
+        return None
+    from ..core.exact import exact
+
+    number = exact(value, name, least=0, most=10**6, error=LawError)
+    if number.denominator != 1:
+        raise LawError(f"{name} must be a whole number, got {value}.")
+    return int(number)

@@ -1,0 +1,97 @@
+"""The app, its commands by room, and how errors leave it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from typing import NoReturn
+
+import typer
+
+from .. import __version__
+from ..errors import Bug, DiscreetError, Refusal
+from . import laws, ledger, tables, workspaces
+
+app = typer.Typer(
+    name="discreet",
+    help="Publish the table, not the people: protected frequency tables with exact guarantees.\n\n"
+    "Start with [bold]discreet demo --into demo[/bold], then "
+    "[bold]discreet table demo/deaths --rows region --columns sex[/bold].",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", help="Show the version and stop.", callback=_version, is_eager=True
+    ),
+) -> None:
+    """Hold the options that come before a command."""
+
+
+workspaces.add_to(app)
+tables.add_to(app)
+laws.add_to(app)
+ledger.add_to(app)
+
+
+def main() -> NoReturn:
+    """Run the command line; every error leaves as one sentence and the right exit code."""
+    code = 0
+    try:
+        app(standalone_mode=False)
+    except DiscreetError as error:
+        code = _tell(error)
+    except typer.Exit as stop:
+        code = stop.exit_code
+    except typer.Abort:
+        code = 130
+    except KeyboardInterrupt:
+        print("Stopped; nothing was lost.", file=sys.stderr)
+        code = 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 0
+    except Exception as error:
+        code = _unexpected(error)
+    sys.exit(code)
+
+
+def _tell(error: DiscreetError) -> int:
+    if "--json" in sys.argv:
+        body: dict[str, object] = {"message": error.message, "kind": type(error).__name__}
+        if isinstance(error, Refusal):
+            body |= {"rule": error.rule, "alternatives": list(error.alternatives)}
+        print(json.dumps({"error": body, "exit_code": error.exit_code}, ensure_ascii=False))
+    else:
+        print(f"discreet: {error.message}", file=sys.stderr)
+    return error.exit_code
+
+
+def _unexpected(error: Exception) -> int:
+    """Usage errors of the parser, and our own bugs: their place is shown, their values are not."""
+    format_message = getattr(error, "format_message", None)
+    if callable(format_message):
+        usage = getattr(getattr(error, "ctx", None), "command_path", "discreet")
+        print(f"discreet: {format_message()} See {usage} --help.", file=sys.stderr)
+        return 2
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "unknown"
+    bug = Bug(f"Something failed that should not ({type(error).__name__} at {place}).")
+    if os.environ.get("DISCREET_TRACE"):
+        for frame in frames:
+            print(f"  {frame.filename}:{frame.lineno} {frame.name}", file=sys.stderr)
+    return _tell(bug)

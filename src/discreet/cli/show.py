@@ -1,0 +1,75 @@
+"""Printing for people: the console, progress bars and small key–value tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..core.control import Control
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def console(*, error: bool = False) -> Console:
+    """The terminal, without colours where it is not one."""
+    from rich.console import Console
+
+    return Console(stderr=error, highlight=False, soft_wrap=False)
+
+
+def as_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object."""
+    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Control]:
+    """A progress bar on standard error where that is a terminal; else silence."""
+    if quiet or not sys.stderr.isatty():
+        yield Control()
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(compact=True),
+        console=console(error=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("starting", total=1.0)
+        yield Control(lambda share, doing: bar.update(task, completed=share, description=doing))
+
+
+def pairs(rows: Iterable[tuple[str, object]]) -> Table:
+    """Two columns: what, and its value."""
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, str(value))
+    return table
+
+
+def grid(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    """A plain table with a heading; columns that start with > are numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for column in columns:
+        right = column.startswith(">")
+        table.add_column(column.lstrip(">"), justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(str(value) for value in row))
+    return table

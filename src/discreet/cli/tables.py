@@ -1,0 +1,275 @@
+"""`discreet table` and `discreet release`: one table, or many under one guarantee."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from . import show
+
+if TYPE_CHECKING:
+    from ..release import Preview, Release
+
+DataSetPath = Annotated[
+    str, typer.Argument(metavar="DIR[/DATASET]", help="A data set, or a workspace holding one.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+User = Annotated[str, typer.Option(help="Who asks; sub-budgets and the ledger use it.")]
+Project = Annotated[str, typer.Option(help="For which project.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this room."""
+    app.command("table")(table)
+    app.command("release")(release)
+
+
+def table(
+    path: DataSetPath,
+    rows: Annotated[str, typer.Option(help="Variables or levels down the side, by commas.")] = "",
+    columns: Annotated[str, typer.Option(help="Variables or levels across the top.")] = "",
+    layers: Annotated[str, typer.Option(help="Variables that make one block each.")] = "",
+    where: Annotated[
+        list[str] | None, typer.Option(help="Only these categories: sex=F,M (repeatable).")
+    ] = None,
+    totals: Annotated[str, typer.Option(help="all or none.")] = "all",
+    weighted: Annotated[bool, typer.Option(help="Weighted counts, as whole numbers.")] = False,
+    epsilon: Annotated[str | None, typer.Option(help="ε to spend (DP data sets).")] = None,
+    delta: Annotated[str | None, typer.Option(help="δ, for laws that need one.")] = None,
+    rho: Annotated[str | None, typer.Option(help="ρ to spend (zCDP budgets).")] = None,
+    law: Annotated[str | None, typer.Option(help="laplace, normal or gaussian.")] = None,
+    max_perturbation: Annotated[
+        str | None, typer.Option(help="Truncate the law at ± this (brings a δ).")
+    ] = None,
+    plan: Annotated[
+        str | None, typer.Option(help="best, interior, wanted or everything: what gets noise.")
+    ] = None,
+    negatives: Annotated[str | None, typer.Option(help="keep, clip or threshold.")] = None,
+    consistency: Annotated[
+        str | None, typer.Option(help="none, least-squares or integers.")
+    ] = None,
+    method: Annotated[str | None, typer.Option(help="Default: what the policy says.")] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", "-f", help="csv, parquet, json-stat, xlsx.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
+    language: Annotated[str, typer.Option(help="Language of labels, such as en.")] = "",
+    user: User = "",
+    project: Project = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make one protected table.
+
+    Names, labels, codes and unambiguous prefixes are all understood. Examples:
+
+    [bold]discreet table demo/deaths --rows region --columns sex[/bold]
+
+    [bold]discreet table demo/deaths --rows ccg --columns cause --where region=London -o london.xlsx[/bold]
+
+    [bold]discreet table demo/deaths-dp --rows region --columns cause --epsilon 0.5 --dry-run[/bold]
+    """
+    from .. import api
+
+    with api.open(path) as data:
+        draft = data.table(
+            rows=rows,
+            columns=columns,
+            layers=layers,
+            where=_where(where or []),
+            totals=totals,
+            weighted=weighted,
+            method=method,
+            language=language,
+            user=user,
+            project=project,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            law=law,
+            max_perturbation=max_perturbation,
+            plan=plan,
+            negatives=negatives,
+            consistency=consistency,
+        )
+        if dry_run:
+            _show_preview(draft.preview(), json)
+            return
+        with show.progress(quiet=json) as control:
+            made = draft.release(control=control)
+        _deliver(made.detail, output, format, language, json)
+
+
+def release(
+    path: DataSetPath,
+    recipes: Annotated[Path, typer.Argument(metavar="RECIPES.yaml", help="The tables wanted.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A folder for tables and report.")
+    ] = None,
+    format: Annotated[
+        str, typer.Option("--format", "-f", help="Formats of the tables, by commas.")
+    ] = "csv,xlsx",
+    user: User = "",
+    project: Project = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make many tables at once: one guarantee, one charge, one report.
+
+    [bold]discreet release demo/deaths-dp recipes.yaml -o out/[/bold] writes the tables, a manifest
+    and a report in two editions: report.html may be published, report-internal.html may not.
+    """
+    from .. import api
+
+    with api.open(path) as data:
+        draft = data.recipe(recipes, user=user, project=project)
+        if dry_run:
+            _show_preview(draft.preview(), json)
+            return
+        if output is None:
+            raise InputError("Say where the release goes: -o FOLDER, or --dry-run to look first.")
+        with show.progress(quiet=json) as control:
+            made = draft.release(control=control)
+            folder = made.write(output, formats=format.split(","))
+        facts = _release_facts(made.detail)
+        if json:
+            show.as_json(facts | {"folder": str(folder), "files": made.files})
+            return
+        out = show.console()
+        out.print(f"[bold]{len(made.tables)} tables in {folder}[/bold]")
+        out.print(
+            show.pairs(
+                [
+                    ("guarantee", made.guarantee.sentence()),
+                    ("cost", "nothing: asked before" if made.detail.reused else made.cost),
+                    ("left", made.detail.left or "–"),
+                    ("publish", "report.html and tables/"),
+                    ("keep inside", "report-internal.html"),
+                ]
+            )
+        )
+
+
+def _where(texts: list[str]) -> dict[str, str]:
+    wanted: dict[str, str] = {}
+    for text in texts:
+        name, mark, codes = text.partition("=")
+        if not mark or not name.strip() or not codes.strip():
+            raise InputError(f"--where must look like sex=F,M, got {text!r}.")
+        if name.strip() in wanted:
+            raise InputError(f"--where names {name.strip()} twice. Join the categories by commas.")
+        wanted[name.strip()] = codes
+    return wanted
+
+
+def _deliver(
+    made: Release, output: Path | None, format: str | None, language: str, json: bool
+) -> None:
+    from .. import formats
+
+    table = made.tables[0]
+    if output is not None:
+        formats.write(table, output, format or formats.by_extension(output), language=language)
+        if json:
+            show.as_json(_release_facts(made) | {"file": str(output)})
+        else:
+            show.console().print(f"{output}: {table.cells:,} cells. {table.guarantee.sentence()}")
+    elif json:
+        show.as_json(_release_facts(made) | {"table": formats.to_json_stat(table, language)})
+    elif format:
+        formats.write(table, sys.stdout.buffer, format, language=language)
+    else:
+        out = show.console()
+        cost = None
+        if made.plan.charge is not None:
+            spent = "nothing (asked before)" if made.reused else str(made.plan.charge.loss)
+            cost = f"{spent}; left: {made.left}"
+        out.print(formats.render(table, made.recipe.layouts[0], width=out.width, cost=cost))
+
+
+def _release_facts(made: Release) -> dict[str, Any]:
+    return {
+        "question_hash": made.plan.question_hash,
+        "guarantee": made.plan.guarantee.to_json(),
+        "cost": None if made.plan.charge is None else str(made.plan.charge.loss),
+        "charged": made.plan.charge is not None and not made.reused,
+        "left": made.left,
+        "receipt": dict(made.receipt),
+        "cells": sum(table.cells for table in made.tables),
+    }
+
+
+def _show_preview(seen: Preview, json: bool) -> None:
+    plan = seen.plan
+    if json:
+        show.as_json(
+            {
+                "allowed": seen.verdict.allowed,
+                "breaches": [
+                    {"rule": b.rule, "sentence": b.sentence} for b in seen.verdict.breaches
+                ],
+                "alternatives": list(seen.verdict.alternatives),
+                "cells": seen.verdict.cells,
+                "cost": None if plan.charge is None else str(plan.charge.loss),
+                "answered_before": seen.answered,
+                "affordable": seen.affordable,
+                "left": seen.left,
+                "guarantee": plan.guarantee.to_json(),
+                "errors": [
+                    {
+                        "axes": [str(ref) for ref in error.table.axes],
+                        "cells": error.cells,
+                        "noise_sd": error.noise_sd,
+                        "within_95": error.half_width,
+                        "totals_sd": dict(error.totals_sd),
+                    }
+                    for error in plan.errors
+                ],
+                "plans": [dict(plan) for plan in plan.alternatives],
+                "warnings": list(plan.warnings),
+            }
+        )
+        seen.verdict.enforce()
+        return
+    seen.verdict.enforce()
+    out = show.console()
+    if plan.charge is not None:
+        cost = str(plan.charge.loss)
+        if seen.answered:
+            cost += " when first asked; nothing now"
+        elif not seen.affordable:
+            cost += ", more than is left"
+        out.print(show.pairs([("cost", cost), ("left", seen.left)]))
+    rows = [
+        (
+            " × ".join(ref.level for ref in error.table.axes) or "total",
+            f"{error.cells:,}",
+            f"{error.noise_sd:.2f}",
+            f"± {error.half_width}",
+            ", ".join(f"{name or 'total'} {sd:.1f}" for name, sd in error.totals_sd.items()),
+        )
+        for error in plan.errors
+    ]
+    columns = ("table", ">cells", ">noise sd", ">95 % within", "sd of margins")
+    out.print(show.grid("What to expect", columns, rows))
+    if plan.alternatives:
+        first = list(plan.alternatives[0])
+        out.print(
+            show.grid(
+                "Plans compared",
+                first,
+                [[alternative.get(key, "") for key in first] for alternative in plan.alternatives],
+            )
+        )
+    out.print(plan.guarantee.sentence())
+    for words in (*plan.guarantee.odds, *plan.warnings):
+        out.print(f"[dim]· {words}[/dim]")
+    out.print("[dim]Nothing was read or spent.[/dim]")

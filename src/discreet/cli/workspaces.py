@@ -1,0 +1,180 @@
+"""`discreet demo`, `init`, `load`, `declare` and `check`: a custodian's first half hour."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import show
+from .tables import DataSetPath, Json
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this room."""
+    for command in (demo, init, load, declare, check):
+        app.command(command.__name__)(command)
+
+
+def demo(
+    into: Annotated[Path, typer.Option(help="Where the demo workspace goes.")] = Path("demo"),
+    no_serve: Annotated[
+        bool, typer.Option("--no-serve", help="Make the workspace and stop.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make a workspace with synthetic data sets: deaths, deaths-dp and genes. No real person.
+
+    [bold]discreet demo --into demo[/bold]
+    """
+    from ..demo import make_demo
+
+    with show.progress(quiet=json) as control:
+        made = make_demo(into, control)
+    if json:
+        show.as_json({"workspace": str(into), "datasets": [data.name for data in made]})
+        return
+    out = show.console()
+    out.print(f"[bold]{into}[/bold] holds synthetic data, no real person:")
+    out.print(show.pairs((f"{into}/{data.name}", str(data.description.title)) for data in made))
+    out.print("\nTry:", style="dim")
+    out.print(f"  discreet table {into}/deaths --rows region --columns sex")
+    out.print(
+        f"  discreet table {into}/deaths-dp --rows region --columns cause --epsilon 0.5 --dry-run"
+    )
+
+
+def init(
+    data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or a database URL.")],
+    into: Annotated[
+        Path | None, typer.Option(help="The data set's folder. Default: the file's name.")
+    ] = None,
+    family: Annotated[str, typer.Option(help="cell-key, dp or suppression.")] = "cell-key",
+    json: Json = False,
+) -> None:
+    """Look at a file, write discreet.yaml to edit, and load.
+
+    [bold]discreet init deaths.csv --into work/deaths[/bold]
+
+    [bold]discreet init 'sqlite:///registry.db?table=deaths'[/bold]
+    """
+    from .. import workspace
+
+    with show.progress(quiet=json) as control:
+        made = workspace.init(data, into, control, family=family)
+    with made:
+        _tell_variables(made, json)
+
+
+def load(path: DataSetPath, json: Json = False) -> None:
+    """Load the source named in discreet.yaml again, as a new version.
+
+    Killed at any moment, the data set is the old one or the new one.
+    """
+    from .. import workspace
+
+    folder = workspace.resolve(path)
+    with show.progress(quiet=json) as control:
+        made = workspace.load(folder, control)
+    with made:
+        _tell_variables(made, json)
+
+
+def declare(
+    path: DataSetPath,
+    variables: Annotated[
+        list[str] | None, typer.Argument(help="Variables to declare; none lists them.")
+    ] = None,
+    all_of_them: Annotated[bool, typer.Option("--all", help="Declare every variable.")] = False,
+) -> None:
+    """Declare categories and hierarchies of variables to be public facts.
+
+    What `init` found in the data says something about people until the custodian declares it;
+    DP and suppression refuse a variable before that. `discreet check` says what is unsafe.
+    """
+    from .. import workspace
+
+    folder = workspace.resolve(path)
+    out = show.console()
+    if not variables and not all_of_them:
+        with workspace.DataSet.open(folder) as data:
+            undeclared = data.description.undeclared
+        names = ", ".join(undeclared) or "none: everything is declared"
+        out.print(f"Still only found in the data: {names}")
+        return
+    done = workspace.declare(folder, None if all_of_them else variables)
+    out.print(f"Declared: {', '.join(done) or 'nothing new'}")
+
+
+def check(path: DataSetPath, json: Json = False) -> None:
+    """Is the data set sound, and what makes it unsafe? For the custodian.
+
+    [bold]discreet check demo/deaths[/bold]
+    """
+    from .. import rules, workspace
+
+    folder = workspace.resolve(path)
+    findings = workspace.check(folder)
+    with workspace.DataSet.open(folder) as data:
+        rules.check_rules(data.policy, data.description)
+        said = rules.in_words(data.policy)
+        family, method = str(data.policy.family), data.policy.method
+    if json:
+        show.as_json(
+            {
+                "dataset": folder.name,
+                "family": family,
+                "method": method,
+                "rules": said,
+                "findings": [
+                    {"severity": f.severity, "what": f.what, "where": f.where, "do": f.do}
+                    for f in findings
+                ],
+            }
+        )
+    else:
+        out = show.console()
+        out.print(
+            show.pairs([("family", family), ("method", method), *(("rule", r) for r in said)])
+        )
+        if findings:
+            rows = [(f.severity, f.where, f.what, f.do) for f in findings]
+            out.print(show.grid("Findings", ("", "where", "what", "what to do"), rows))
+        else:
+            out.print("Sound; nothing to mend.")
+    if any(finding.severity == "error" for finding in findings):
+        raise typer.Exit(5)
+
+
+def _tell_variables(data: object, json: bool) -> None:
+    from ..workspace import DataSet
+
+    assert isinstance(data, DataSet)
+    rows = [
+        (
+            variable.name,
+            " > ".join(f"{level.name} ({len(level)})" for level in reversed(variable.levels)),
+            "declared" if variable.declared else "found",
+        )
+        for variable in data.description.variables
+    ]
+    if json:
+        show.as_json(
+            {
+                "folder": str(data.folder),
+                "version": data.data_version,
+                "variables": [
+                    {
+                        "name": variable.name,
+                        "declared": variable.declared,
+                        "levels": {level.name: len(level) for level in variable.levels},
+                    }
+                    for variable in data.description.variables
+                ],
+            }
+        )
+        return
+    out = show.console()
+    out.print(show.grid(f"{data.folder}", ("variable", "levels (categories)", "status"), rows))
+    out.print(f"Edit {data.folder}/discreet.yaml, then [bold]discreet check {data.folder}[/bold].")

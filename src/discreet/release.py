@@ -1,0 +1,249 @@
+"""The one flow: recipe → plan → check → count → measure → commit → fit → judge → publish.
+
+Command line, server and Python API all come through here; a custodian's batch and an analyst's
+single table differ only in the length of the recipe. Nothing but this flow is in this module.
+
+    preview   recipe → plan → check                                 public facts only, reads no data
+    release   … → count → measure → commit → fit → judge            what may be published
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import __version__, rules
+from .core.control import Control
+from .core.description import Description
+from .core.domain import Axis, Domain, Level
+from .core.table import Noise, ProtectedTable
+from .errors import Refusal
+from .methods import registry
+from .methods.base import Measurements, Method, Plan
+from .recipe import Layout, Recipe, TableSpec
+
+if TYPE_CHECKING:
+    from .store import Ledger
+    from .workspace import DataSet
+
+__all__ = ["Preview", "Release", "preview", "release"]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What would happen, from public facts: verdict, plan, cost, and what is left."""
+
+    plan: Plan
+    verdict: rules.Verdict
+    answered: bool
+    """The same question has been answered before: asking again costs nothing."""
+    left: str | None
+    """What is left of the budget, in words; None where nothing is charged."""
+    affordable: bool
+
+
+@dataclass(frozen=True)
+class Release:
+    """What was released: tables with their guarantee, the plan behind them, what it cost."""
+
+    recipe: Recipe
+    plan: Plan
+    tables: tuple[ProtectedTable, ...]
+    reused: bool
+    """The answer was there already and nothing was charged."""
+    left: str | None
+    receipt: Mapping[str, Any]
+    """Ledger entry and head hash of a charged release; empty for a keyed one."""
+
+
+def preview(data: DataSet, recipe: Recipe, *, user: str = "", project: str = "") -> Preview:
+    """Plan and check a recipe; reads no data and spends nothing."""
+    method = _method(data, recipe)
+    plan = method.plan(recipe.question, data.facts)
+    verdict = rules.judge(recipe.question, data.description, data.policy)
+    if not method.drawn:
+        return Preview(plan, verdict, answered=False, left=None, affordable=True)
+    ledger = data.ledger()
+    answered = ledger.find(plan.question_hash) is not None
+    affordable = answered or ledger.affords(plan.charge, user=user, project=project)
+    return Preview(
+        plan, verdict, answered, str(ledger.left(user=user, project=project)), affordable
+    )
+
+
+def release(
+    data: DataSet,
+    recipe: Recipe,
+    *,
+    user: str = "",
+    project: str = "",
+    idempotency_key: str | None = None,
+    control: Control | None = None,
+) -> Release:
+    """Answer a recipe: charged before anything leaves, the same numbers for ever."""
+    control = control or Control()
+    method = _method(data, recipe)
+    control.step(0.0, "planning")
+    plan = method.plan(recipe.question, data.facts)
+    rules.judge(recipe.question, data.description, data.policy).enforce()
+    if method.drawn:
+        ledger = data.ledger()
+        measurements, reused, receipt = _drawn(
+            data, ledger, method, plan, user, project, idempotency_key, control
+        )
+        left: str | None = str(ledger.left(user=user, project=project))
+    else:
+        measurements, reused = _keyed(data, method, plan, control)
+        receipt, left = {}, None
+    control.step(0.9, "fitting")
+    tables = method.fit(plan, measurements, data.facts, control)
+    control.step(1.0, "done")
+    return Release(
+        recipe,
+        plan,
+        tuple(
+            _arranged(_cut(table, spec, data.description), layout, recipe)
+            for table, spec, layout in zip(
+                tables, recipe.question.tables, recipe.layouts, strict=True
+            )
+        ),
+        reused,
+        left,
+        receipt,
+    )
+
+
+def _method(data: DataSet, recipe: Recipe) -> Method:
+    """The method a question names, if it is of the data set's family (rule 7)."""
+    method = registry.get(recipe.question.method)
+    if method.family != data.policy.family:
+        allowed = [n for n in registry.names() if registry.get(n).family == data.policy.family]
+        raise Refusal(
+            f"{data.name} serves the {data.policy.family} family only, and {method.name} is of the "
+            f"{method.family} family: kinds of guarantee do not mix. Use {' or '.join(allowed)}.",
+            rule="one-family",
+            alternatives=[f"use method {name}" for name in allowed],
+        )
+    return method
+
+
+def _measure(data: DataSet, method: Method, plan: Plan, control: Control) -> Measurements:
+    control.step(0.1, "counting")
+    tables = data.engine().count(
+        plan.counts, keys=plan.needs_keys, weights=plan.needs_weights, control=control
+    )
+    control.step(0.6, "protecting")
+    return method.measure(plan, tables, data.secrets, control)
+
+
+def _keyed(
+    data: DataSet, method: Method, plan: Plan, control: Control
+) -> tuple[Measurements, bool]:
+    cache = data.results()
+    stored = cache.get(plan.question_hash)
+    if stored is not None:
+        return Measurements.from_bytes(stored), True
+    measurements = _measure(data, method, plan, control)
+    cache.put(plan.question_hash, measurements.to_bytes())
+    return measurements, False
+
+
+def _drawn(
+    data: DataSet,
+    ledger: Ledger,
+    method: Method,
+    plan: Plan,
+    user: str,
+    project: str,
+    idempotency_key: str | None,
+    control: Control,
+) -> tuple[Measurements, bool, Mapping[str, Any]]:
+    stored = ledger.find(plan.question_hash)
+    reused = stored is not None
+    if stored is None:
+        ledger.require(plan.charge, user=user, project=project)
+        measurements = _measure(data, method, plan, control)
+        stored = ledger.commit(
+            plan.charge,
+            measurements.to_bytes(),
+            idempotency_key=idempotency_key or plan.question_hash,
+            user=user,
+            project=project,
+            data_version=data.data_version,
+            policy_version=data.policy.version,
+        )
+    return Measurements.from_bytes(stored.measurements), reused, stored.receipt
+
+
+def _cut(table: ProtectedTable, spec: TableSpec, description: Description) -> ProtectedTable:
+    """Leave out the categories a table's own filter lets nothing into."""
+    kept = description.kept(spec.count)
+    if all(side is None for side in kept):
+        return table
+    axes, picks = [], []
+    for axis, side, total in zip(table.domain.axes, kept, table.totals, strict=True):
+        if side is None:
+            axes.append(axis)
+            picks.append(np.arange(len(axis) + total))
+            continue
+        chosen = np.flatnonzero(side)
+        axes.append(Axis(axis.variable, _part(axis.level, chosen)))
+        picks.append(np.append(chosen, len(axis)) if total else chosen)
+    grid = np.ix_(*picks)
+
+    def pick(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.broadcast_to(array, table.shape)[grid]
+
+    noise = table.noise
+    return replace(
+        table,
+        domain=Domain(tuple(axes)),
+        values=pick(table.values),
+        status=pick(table.status),
+        noise=noise and Noise(pick(noise.sd), pick(noise.lower), pick(noise.upper), noise.coverage),
+        extra={name: pick(values) for name, values in table.extra.items()},
+    )
+
+
+def _part(level: Level, chosen: npt.NDArray[np.int64]) -> Level:
+    position = {int(old): new for new, old in enumerate(chosen)}
+    return Level(
+        level.name,
+        level.label,
+        tuple(level.categories[i] for i in chosen),
+        tuple(position.get(i, -1) for i in level.of_finest),
+    )
+
+
+def _arranged(table: ProtectedTable, layout: Layout, recipe: Recipe) -> ProtectedTable:
+    """The same table with its axes in the layout's order: layers, rows, columns."""
+    names = [str(axis.ref) for axis in table.domain.axes]
+    wanted = [*layout.layers, *layout.rows, *layout.columns]
+    order = [names.index(name) for name in wanted] if sorted(wanted) == sorted(names) else None
+    if order is None or not order:
+        return replace(table, title=table.title or recipe.title)
+
+    def turn(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.ascontiguousarray(np.broadcast_to(array, table.shape).transpose(order))
+
+    noise = table.noise
+    return replace(
+        table,
+        title=recipe.title if len(recipe.question.tables) == 1 and recipe.title else table.title,
+        domain=Domain(tuple(table.domain.axes[i] for i in order)),
+        totals=tuple(table.totals[i] for i in order),
+        values=turn(table.values),
+        status=turn(table.status),
+        noise=noise and Noise(turn(noise.sd), turn(noise.lower), turn(noise.upper), noise.coverage),
+        extra={name: turn(values) for name, values in table.extra.items()},
+        rows=len(layout.layers) + len(layout.rows),
+    )
+
+
+def software() -> str:
+    """Name and version of what made a table."""
+    return f"discreet {__version__}"
