@@ -1,0 +1,188 @@
+"""From what is wanted to a law: sadeghi III-D, and what accuracy or risk ask of ε.
+
+Everything found is audited from its own weights before it is handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import exp
+
+import numpy as np
+
+from ..errors import LawError
+from .accuracy import half_width
+from .audit import Audit, audit
+from .brackets import floor_to, ln_bracket
+from .exact import Exact, exact, plain, rounded_up
+from .law import Law
+from .law_builders import MAX_PERTURBATION_MOST, gamma_for_epsilon, max_entropy_for, normal
+from .pure_laplace import EPSILON_LEAST, EPSILON_MOST, PureLaplace, read_epsilon
+
+_TRIES = 4
+
+
+@dataclass(frozen=True)
+class Design:
+    """A law found for (ε, δ): its support D, its exact variance V, and its audit."""
+
+    epsilon: Fraction
+    delta: Fraction
+    law: Law
+    audit: Audit
+
+    @property
+    def max_perturbation(self) -> int:
+        """D."""
+        return self.law.max_perturbation
+
+    @property
+    def variance(self) -> Fraction:
+        """V, of the weights."""
+        return self.law.variance
+
+
+def design(
+    epsilon: Exact,
+    delta: Exact,
+    *,
+    iota_share: Exact = "1/10",
+    key_bits: int = 64,
+    quantiser: str = "symmetric",
+) -> Design:
+    """The maximum-entropy law with the smallest support that keeps (ε, δ): sadeghi III-D.
+
+    >>> found = design(epsilon="0.5", delta="1e-4")
+    >>> found.max_perturbation, round(float(found.variance), 4), rounded_up(found.audit.delta, 6)
+    (25, 49.0022, '0.0000991299')
+    """
+    e = read_epsilon(epsilon)
+    d = exact(delta, "delta", above=0, below=1, error=LawError)
+    share = exact(iota_share, "iota_share", least=0, most=1, error=LawError)
+
+    def build(support: int) -> tuple[Law, Audit]:
+        law = max_entropy_for(e, support, iota_share=share, key_bits=key_bits, quantiser=quantiser)
+        return law, audit(law, e)
+
+    start = _first_support(e, float(d), float(share))
+    if start > 1 and build(start - 1)[1].delta <= d:
+        start -= 1
+    for support in range(start, min(start + _TRIES, MAX_PERTURBATION_MOST + 1)):
+        law, found = build(support)
+        if found.delta <= d:
+            return Design(e, d, law, found)
+    raise LawError(
+        f"No law over 2^{key_bits} keeps epsilon {plain(e)} with delta {rounded_up(d)}: at "
+        f"max_perturbation {support} delta is {rounded_up(found.delta)}. "
+        "Use more key_bits or a larger delta."
+    )
+
+
+def _first_support(epsilon: Fraction, delta: float, share: float) -> int:
+    """The smallest D with (32) ≤ δ, by floats; the caller checks it and its neighbours exactly."""
+    low, high = 0, 1
+    while _asymptotic_delta(epsilon, high, share) > delta:
+        low, high = high, high * 2
+        if low > MAX_PERTURBATION_MOST:
+            raise LawError(
+                f"epsilon {plain(epsilon)} with this delta needs a max_perturbation above "
+                f"{MAX_PERTURBATION_MOST}. Raise epsilon or delta."
+            )
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _asymptotic_delta(epsilon, middle, share) <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _asymptotic_delta(epsilon: Fraction, d: int, share: float) -> float:
+    gamma = float(gamma_for_epsilon(epsilon, d, Fraction(share)))
+    z = np.arange(1, d + 1, dtype=np.float64)
+    return exp(-gamma * d * d) / (1 + 2 * float(np.exp(-gamma * z * z).sum()))
+
+
+def matching_normal(law: Law, epsilon: Exact | None = None, *, most: int = 2000) -> Law:
+    """The normal law (rinott 5.3) with the smallest m whose δ is no larger than that of `law`.
+
+    >>> from discreet.core.law_builders import laplace
+    >>> matching_normal(laplace("0.5", 7)).max_perturbation
+    11
+    """
+    target = audit(law, epsilon)
+    for m in range(1, most + 1):
+        candidate = normal(target.at_epsilon, m, key_bits=law.key_bits)
+        if audit(candidate, target.at_epsilon).delta <= target.delta:
+            return candidate
+    raise LawError(
+        f"No normal law with m up to {most} has delta ≤ {rounded_up(target.delta)} at epsilon "
+        f"{plain(target.at_epsilon)}. Use a Laplace law."
+    )
+
+
+def epsilon_for_accuracy(
+    half_width_wanted: int, level: Exact = "0.95", *, cells: int = 1, digits: int = 3
+) -> Fraction:
+    """The least ε, rounded up, whose untruncated Laplace keeps a sum of `cells` within ±h.
+
+    >>> epsilon_for_accuracy(5, "0.95", digits=2)
+    Fraction(27, 50)
+    """
+    if isinstance(half_width_wanted, bool) or half_width_wanted < 0:
+        raise LawError(f"The half width must be a whole number ≥ 0, got {half_width_wanted}.")
+    unit = Fraction(1, 10**digits)
+    low, high = 0, int(EPSILON_MOST / unit)
+
+    def enough(steps: int) -> bool:
+        e = steps * unit
+        return e >= EPSILON_LEAST and _fits(e, half_width_wanted, level, cells)
+
+    if not enough(high):
+        raise LawError(
+            f"No epsilon up to {EPSILON_MOST} keeps {cells} cells within ±{half_width_wanted} at "
+            f"level {level}. Allow a wider interval."
+        )
+    # From the top down by doubling steps first: small ε makes sums of many cells slow.
+    step = 1
+    while low < high - step and not enough(low + step):
+        low, step = low + step, step * 2
+    high = min(high, low + step)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high * unit
+
+
+def _fits(epsilon: Fraction, wanted: int, level: Exact, cells: int) -> bool:
+    law = PureLaplace.of(epsilon)
+    if cells == 1:
+        return law.half_width(level) <= wanted
+    # A sum is at least about as wide as one of its cells: spare the convolution if that fails.
+    if law.half_width(level) > wanted:
+        return False
+    return half_width(law, level, cells=cells) <= wanted
+
+
+def epsilon_for_risk(profile: Sequence[tuple[Exact, Exact]]) -> Fraction:
+    """The largest ε, rounded down, under which no prior π rises above its q; neighbours: add/remove.
+
+    ε ≤ ln[q(1 − π) / (π(1 − q))] for every row (π, q) of the profile.
+
+    >>> float(epsilon_for_risk([("0.1", "0.25")]))
+    1.098612288668
+    """
+    if not profile:
+        raise LawError("A risk profile needs at least one pair (prior, posterior), got none.")
+    ceilings = []
+    for prior_text, posterior_text in profile:
+        prior = exact(prior_text, "prior", above=0, below=1, error=LawError)
+        posterior = exact(posterior_text, "posterior", above=0, below=1, error=LawError)
+        if posterior <= prior:
+            raise LawError(
+                f"The posterior allowed must be above the prior {plain(prior)}, got "
+                f"{plain(posterior)}. No noise makes a reader less sure than before."
+            )
+        odds = posterior * (1 - prior) / (prior * (1 - posterior))
+        ceilings.append(floor_to(ln_bracket(odds)[0], 12))
+    return min(ceilings)
