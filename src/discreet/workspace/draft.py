@@ -1,0 +1,89 @@
+"""A description about to be written: what `init` guessed, or what a demo ships.
+
+A draft is plain data in the order of discreet.yaml; `writer.write` makes the file of it and
+`description_file.read` reads that back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class CategoryDraft:
+    """A category: code, label (in one language or several), parent one level up, public population."""
+
+    code: str
+    label: str | dict[str, str] = ""
+    parent: str | None = None
+    population: int | None = None
+
+
+@dataclass
+class LevelDraft:
+    """One level of a variable; `column` is None where it is known from the parents alone."""
+
+    name: str
+    column: str | None
+    categories: list[CategoryDraft]
+    label: str | dict[str, str] = ""
+
+
+@dataclass
+class VariableDraft:
+    """A variable, levels finest first, with sentences for the custodian to read."""
+
+    name: str
+    levels: list[LevelDraft]
+    label: str | dict[str, str] = ""
+    declared: bool = False
+    role: str = "public"
+    kind: str = "classification"
+    missing: list[str] = field(default_factory=list)
+    other: str | None = None
+    note: str = ""
+    comments: list[str] = field(default_factory=list)
+
+
+@dataclass
+class WeightDraft:
+    """A weight column, its decimals and the public bound on one weight."""
+
+    column: str
+    decimals: int
+    bound: str | None = None
+
+
+@dataclass
+class Draft:
+    """Everything discreet.yaml will say."""
+
+    dataset: str
+    title: str | dict[str, str]
+    source: Mapping[str, str]
+    variables: list[VariableDraft]
+    synthetic: bool = False
+    population: str = ""
+    period: str = ""
+    unit: str = "person"
+    records_per_unit: int = 1
+    bound: str = "stop"
+    records: int | None = None
+    licence: str = ""
+    contact: str = ""
+    attribution: str = ""
+    notes: list[str] = field(default_factory=list)
+    language: str = ""
+    id: str | None = None
+    id_comment: str = ""
+    weight: WeightDraft | None = None
+    family: str = "cell-key"
+    method: str = "cell-key"
+    methods: Mapping[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    budget: Mapping[str, str] | None = None
+    structural_zeros: list[tuple[dict[str, list[str]], str]] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    """Columns that became no variable, each with the reason."""

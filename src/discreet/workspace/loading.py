@@ -1,0 +1,181 @@
+"""Loading a data set: a new version from the source that discreet.yaml names, or none at all.
+
+The version is named by what it was made from: the digest of the source and of the coding. The
+same data coded the same way is the same version, and is not loaded twice.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.control import Control
+from ..core.exact import plain
+from ..errors import Cancelled, DataError
+from . import secrets, versions
+from .description_file import DescribedData, read
+from .files import told
+
+if TYPE_CHECKING:
+    from ..engines.coding import Coding, LoadReport, Source
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a load did; for the custodian."""
+
+    version: Path
+    manifest: versions.Manifest
+    unchanged: bool
+    """The same data and coding were loaded before; that version is served."""
+    new_epoch: bool
+    """Records could not be matched with those loaded before, so a new key epoch began."""
+    report: LoadReport | None = None
+
+
+def coding_digest(coding: Coding) -> str:
+    """A digest of everything that decides which integers a record becomes; salt and names apart."""
+    facts: dict[str, Any] = {
+        "variables": [
+            {
+                "name": variable.name,
+                "column": variable.column,
+                "codes": variable.codes,
+                "levels": [
+                    [level.name, level.column, level.codes, level.of_finest]
+                    for level in variable.levels
+                ],
+                "missing": [variable.missing_index, variable.missing_values],
+                "other": variable.other_index,
+            }
+            for variable in coding.variables
+        ],
+        "id": coding.id_column,
+        "key": coding.key_column,
+        "records_per_unit": coding.records_per_unit,
+        "bound": coding.bound,
+    }
+    if coding.weight is not None:
+        weight = coding.weight
+        facts["weight"] = [
+            weight.column,
+            weight.scale,
+            None if weight.bound is None else plain(weight.bound),
+        ]
+    text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def source_digest(source: Source, control: Control) -> str:
+    """SHA-256 of the source's file, with table and options where they decide what is read."""
+    hasher = hashlib.sha256()
+    said = {"kind": source.kind, "table": source.table, "options": dict(source.options)}
+    hasher.update(json.dumps(said, sort_keys=True).encode())
+    try:
+        size = max(source.path.stat().st_size, 1)
+        with source.path.open("rb") as stream:
+            done = 0
+            while block := stream.read(_BLOCK):
+                hasher.update(block)
+                done += len(block)
+                if done % (64 * _BLOCK) == 0:
+                    control.step(0.05 * min(done / size, 1), "reading the source")
+    except OSError as problem:
+        raise DataError(
+            f"{source.path} cannot be read ({problem.strerror}). Check `source` in discreet.yaml."
+        ) from None
+    return hasher.hexdigest()
+
+
+def load(folder: Path, control: Control | None = None) -> Loaded:
+    """Load the source named in discreet.yaml as a new version and serve it.
+
+    Killed, cancelled or out of disk at any moment, the version served before is served still.
+    """
+    control = control or Control()
+    described = read(folder)
+    try:
+        with versions.loading(folder), told(f"Loading into {folder}"):
+            return _load(folder, described, control)
+    except KeyboardInterrupt:
+        raise Cancelled("Stopped while loading; nothing was lost.") from None
+
+
+def _load(folder: Path, described: DescribedData, control: Control) -> Loaded:
+    secrets.create(folder)
+    source, coding = described.source(), described.coding()
+    origin, shape = source_digest(source, control), coding_digest(coding)
+    content = _short(origin, shape)
+    before = _last(folder)
+    for version in reversed(versions.every(folder)):
+        known = versions.readable(version)
+        if known is not None and known.content == content:
+            _records_agree(described, known.records)
+            versions.point(folder, version)
+            return Loaded(version, known, unchanged=True, new_epoch=False)
+    epoch, new_epoch = _epoch(folder, before, coding)
+    salt = secrets.read(folder).record_salt()
+    from ..engines import loading as engine_loading
+
+    with versions.spare(folder) as filled:
+        report = engine_loading.load(source, described.coding(salt), filled, control)
+        _records_agree(described, report.records)
+        manifest = versions.Manifest(
+            data_version=_short(content, epoch),
+            content=content,
+            coding=shape,
+            source=origin,
+            epoch=epoch,
+            id_column=coding.id_column or coding.key_column,
+            loaded=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            records=report.records,
+            dropped=report.dropped,
+            data_bytes=(filled / versions.DATA).stat().st_size,
+        )
+        control.step(0.99, "making the version durable")
+        version = versions.publish(folder, filled, manifest)
+    return Loaded(version, manifest, unchanged=False, new_epoch=new_epoch, report=report)
+
+
+def _short(*parts: str) -> str:
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:32]
+
+
+def _last(folder: Path) -> versions.Manifest | None:
+    """The newest version that can be read, served or not: key epochs never go back."""
+    for version in reversed(versions.every(folder)):
+        known = versions.readable(version)
+        if known is not None:
+            return known
+    return None
+
+
+def _epoch(folder: Path, before: versions.Manifest | None, coding: Coding) -> tuple[str, bool]:
+    """The key epoch of a new version: the last one where ids (or key columns) still match."""
+    if before is None:
+        return secrets.FIRST_EPOCH, False
+    keyed_by = coding.id_column or coding.key_column
+    if keyed_by is not None and keyed_by == before.id_column:
+        return before.epoch, False
+    numbers = [
+        int(known.epoch.rpartition("-")[2])
+        for known in map(versions.readable, versions.every(folder))
+        if known is not None
+    ]
+    return f"epoch-{max(numbers) + 1}", True
+
+
+def _records_agree(described: DescribedData, records: int) -> None:
+    """A number of records declared public must be the number there is."""
+    declared = described.description.records
+    if declared is not None and declared != records:
+        raise DataError(
+            f"discreet.yaml declares {declared:,} records, but the data hold another number. "
+            "Write `records: private`, or the right number."
+        )

@@ -1,0 +1,198 @@
+"""Versions of a data set: each immutable, the current one replaced in one step.
+
+    versions/<seq>-<digest8>/   data.duckdb, manifest.json: there whole or not at all
+    versions/.loading-…         a load under way, or one that was killed; removed by the next load
+    current                     the name of the version served
+
+A version is filled under a spare name, synced, renamed, and only then named in `current`. Killed
+at any moment, the data set is the old version or the new one. One process loads at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, StoreError
+from .files import make_folder, replace_text, sync_file, sync_folder, told
+
+VERSIONS = "versions"
+CURRENT = "current"
+DATA = "data.duckdb"
+MANIFEST = "manifest.json"
+FORM = "discreet version 1"
+_NAME = re.compile(r"(\d{4,})-[0-9a-f]{8}")
+_SPARE = ".loading-"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a version was made from. For the custodian: it holds the true number of records."""
+
+    data_version: str
+    content: str
+    """Digest of source and coding: the same data coded the same way."""
+    coding: str
+    """Digest of the coding alone: what discreet.yaml must still say."""
+    source: str
+    """Digest of the source alone."""
+    epoch: str
+    id_column: str | None
+    loaded: str
+    """When, in UTC."""
+    records: int = field(repr=False)
+    dropped: int = field(default=0, repr=False)
+    data_bytes: int = 0
+    form: str = FORM
+
+    def to_text(self) -> str:
+        """As JSON, with a digest of itself."""
+        body = asdict(self)
+        return json.dumps({**body, "digest": _digest(body)}, indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str, path: Path) -> Manifest:
+        """Read back, checking the digest."""
+        try:
+            body: dict[str, Any] = json.loads(text)
+            digest = body.pop("digest")
+            if digest != _digest(body) or body.get("form") != FORM:
+                raise ValueError
+            return cls(**body)
+        except (ValueError, KeyError, TypeError):
+            raise StoreError(
+                f"{path} is damaged. Load the data again with `discreet load`."
+            ) from None
+
+
+def _digest(body: dict[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def current(folder: Path) -> tuple[Path, Manifest] | None:
+    """The version served: its folder and manifest; None where nothing was ever loaded."""
+    try:
+        name = (folder / CURRENT).read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        name = ""
+    if not _NAME.fullmatch(name):
+        raise StoreError(
+            f"{folder / CURRENT} does not name a version. Load again with `discreet load {folder}`."
+        )
+    return folder / VERSIONS / name, manifest(folder / VERSIONS / name)
+
+
+def manifest(version: Path) -> Manifest:
+    """The manifest of a version; its data file must be there with the size it was loaded with."""
+    path = version / MANIFEST
+    try:
+        text = path.read_text(encoding="utf-8")
+        size = (version / DATA).stat().st_size
+    except (OSError, UnicodeDecodeError):
+        raise StoreError(
+            f"Version {version.name} is incomplete: {MANIFEST} or {DATA} cannot be read. Restore "
+            "it from a backup, or load again with `discreet load`."
+        ) from None
+    made = Manifest.from_text(text, path)
+    if made.data_bytes != size:
+        raise StoreError(
+            f"{version / DATA} is not as it was loaded (its size differs). "
+            "Restore it from a backup, or load again with `discreet load`."
+        )
+    return made
+
+
+def readable(version: Path) -> Manifest | None:
+    """The manifest of a version, or None where the version is damaged."""
+    try:
+        return manifest(version)
+    except StoreError:
+        return None
+
+
+def every(folder: Path) -> list[Path]:
+    """The folders of all versions, oldest first."""
+    inside = folder / VERSIONS
+    if not inside.is_dir():
+        return []
+    names = [path for path in inside.iterdir() if _NAME.fullmatch(path.name)]
+    return sorted(names, key=lambda path: int(path.name.split("-")[0]))
+
+
+@contextlib.contextmanager
+def loading(folder: Path) -> Iterator[None]:
+    """Hold the right to load; another process that holds it already gets one sentence.
+
+    What a killed load left behind is removed.
+    """
+    make_folder(folder / VERSIONS)
+    with told(f"Loading into {folder}"):
+        handle = os.open(folder / VERSIONS / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"Another process is loading {folder} now. Wait until it is done and try again."
+            ) from None
+        sweep(folder)
+        yield
+    finally:
+        os.close(handle)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed loads left; only while holding `loading`."""
+    for path in (folder / VERSIONS).glob(f"{_SPARE}*"):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(".*.part"):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+@contextlib.contextmanager
+def spare(folder: Path) -> Iterator[Path]:
+    """A folder to fill; gone again where filling fails."""
+    path = folder / VERSIONS / f"{_SPARE}{os.getpid()}"
+    with told(f"Loading into {folder}"):
+        path.mkdir()
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def publish(folder: Path, filled: Path, made: Manifest) -> Path:
+    """Turn a filled spare folder into the current version."""
+    for extra in filled.iterdir():
+        if extra.name != DATA:
+            shutil.rmtree(extra, ignore_errors=True) if extra.is_dir() else extra.unlink()
+    (filled / MANIFEST).write_text(made.to_text(), encoding="utf-8")
+    for name in (DATA, MANIFEST):
+        sync_file(filled / name)
+        os.chmod(filled / name, 0o600)
+    sync_folder(filled)
+    numbers = [int(path.name.split("-")[0]) for path in every(folder)]
+    name = f"{max(numbers, default=0) + 1:04d}-{made.data_version[:8]}"
+    target = folder / VERSIONS / name
+    os.rename(filled, target)
+    sync_folder(folder / VERSIONS)
+    point(folder, target)
+    return target
+
+
+def point(folder: Path, version: Path) -> None:
+    """Serve this version from now on."""
+    replace_text(folder / CURRENT, version.name + "\n")

@@ -1,0 +1,325 @@
+"""Writing discreet.yaml: one readable file with comments that teach."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .description_file import FILE
+from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
+from .files import replace_text
+
+INLINE = 30
+"""Longer lists of categories go to a file of their own."""
+
+_PLAIN = re.compile(r"[^\W_][\w .()/+<>=–%-]*", re.UNICODE)
+_MISREAD = re.compile(
+    r"y|n|yes|no|on|off|true|false|null|~|0\d+|[\d_]+[.eE][\deE.+-]*|[\d-]+|0x\w+|0b\w+|0o\w+",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(r"0|[1-9]\d{0,17}")
+
+
+def scalar(text: str) -> str:
+    """A text as YAML that any reader takes for that text.
+
+    >>> scalar("Yorkshire and the Humber"), scalar("NO"), scalar("a: b"), scalar("12")
+    ('Yorkshire and the Humber', '"NO"', '"a: b"', '12')
+    """
+    if _WHOLE.fullmatch(text):
+        return text
+    if _PLAIN.fullmatch(text) and text == text.strip() and not _MISREAD.fullmatch(text):
+        return text
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f")
+
+
+def _key(text: str) -> str:
+    return scalar(text) if len(text) < 120 else "? " + scalar(text)
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_quoted(k)}: {_flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_flow(part) for part in value) + "]"
+    return _quoted(value)
+
+
+def _quoted(value: object) -> str:
+    """A scalar inside a flow list or mapping, where commas and brackets matter."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return scalar("" if value is None else str(value))
+
+
+class _Page:
+    """Lines with indentation; comments are wrapped."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def put(self, depth: int, text: str) -> None:
+        self.lines.append("  " * depth + text)
+
+    def say(self, depth: int, *sentences: str) -> None:
+        for sentence in sentences:
+            for line in textwrap.wrap(
+                " ".join(sentence.split()), 96 - 2 * depth, break_on_hyphens=False
+            ):
+                self.put(depth, f"# {line}")
+
+    def gap(self) -> None:
+        self.lines.append("")
+
+    def mapping(self, depth: int, key: str, value: Mapping[str, Any]) -> None:
+        self.put(depth, f"{_key(key)}:")
+        for name, part in value.items():
+            if isinstance(part, Mapping) and part and depth < 3:
+                self.mapping(depth + 1, str(name), part)
+            else:
+                self.put(depth + 1, f"{_key(str(name))}: {_flow(part)}")
+
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
+
+
+def write(draft: Draft, folder: Path) -> None:
+    """Write discreet.yaml and its category files into `folder`, the YAML last and in one step."""
+    for name, content in category_files(draft).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        replace_text(folder / name, content)
+    replace_text(folder / FILE, page(draft))
+
+
+def page(draft: Draft) -> str:
+    """The text of discreet.yaml."""
+    out = _Page()
+    out.say(
+        0,
+        f"{draft.dataset}: what this data set is, how it is coded and how it is protected.",
+        "Edit this file, then run `discreet check` here. After a change of columns, levels or "
+        "categories run `discreet load`. All keys: docs/reference/description.md.",
+    )
+    if draft.synthetic:
+        out.say(0, "Synthetic data: no real person is in it.")
+    out.gap()
+    _about(out, draft)
+    _where(out, draft)
+    _protection(out, draft)
+    out.say(
+        0,
+        "Variables. Levels go from finest to coarsest; a code list longer than "
+        f"{INLINE} lies in categories/.",
+        "status: found = the codes were taken from the data, so the list itself tells something "
+        "about people; declared = you vouch that this list is public knowledge (a standard "
+        "classification, a published code list). `discreet check` says what makes declaring "
+        "unsafe; `discreet declare` does it.",
+        "role: private marks what must not be learnt about a person (family suppression).",
+    )
+    out.put(0, "variables:")
+    for variable in draft.variables:
+        _variable(out, variable)
+    if draft.left_out:
+        out.gap()
+        out.say(0, "Columns left out:")
+        for column, reason in draft.left_out:
+            out.say(0, f"- {column}: {reason}")
+    if draft.structural_zeros:
+        out.gap()
+        out.say(0, "Combinations that cannot exist; never published, never given noise.")
+        out.put(0, "structural_zeros:")
+        for where, reason in draft.structural_zeros:
+            out.put(1, f"- where: {_flow(where)}")
+            out.put(1, f"  reason: {scalar(reason)}")
+    return out.text()
+
+
+def _about(out: _Page, draft: Draft) -> None:
+    out.put(0, f"dataset: {scalar(draft.dataset)}")
+    title = draft.title
+    out.put(0, f"title: {_flow(title) if isinstance(title, dict) else scalar(title)}")
+    if draft.synthetic:
+        out.put(0, "synthetic: yes")
+    for key in ("language", "population", "period", "licence", "contact", "attribution"):
+        value = getattr(draft, key)
+        if value:
+            out.put(0, f"{key}: {scalar(value)}")
+    missing = [
+        key for key in ("population", "period", "licence", "contact") if not getattr(draft, key)
+    ]
+    if missing:
+        out.say(0, "Worth adding, shown with every table: " + ", ".join(missing) + ".")
+    if draft.notes:
+        out.put(0, "notes:")
+        for note in draft.notes:
+            out.put(1, f"- {scalar(note)}")
+    out.gap()
+
+
+def _where(out: _Page, draft: Draft) -> None:
+    out.say(0, "Where the records come from; a relative path starts at this folder.")
+    out.put(0, "source:")
+    for key, value in draft.source.items():
+        out.put(1, f"{key}: {scalar(value)}")
+    out.gap()
+    out.say(
+        0,
+        "Whom the guarantee protects: the unit, and how many records one unit may have "
+        "(more stop the load; with `bound: drop` only so many are kept, by a public rule).",
+    )
+    out.put(0, f"unit: {scalar(draft.unit)}")
+    out.put(0, f"records_per_unit: {draft.records_per_unit}")
+    if draft.bound != "stop":
+        out.put(0, f"bound: {draft.bound}")
+    out.say(
+        0,
+        draft.id_comment
+        or "The column that names the unit. Record keys are made from it, so the same person keeps "
+        "the same key in every version. It is never published and never stored.",
+    )
+    out.put(0, f"id: {scalar(draft.id)}" if draft.id else "# id: <column>")
+    if draft.weight is not None:
+        weight = draft.weight
+        out.say(
+            0,
+            "Survey weight, in exact decimals. bound is the largest weight one record may have, "
+            "as a public rule, not as found in the data.",
+        )
+        parts = {"column": weight.column, "decimals": str(weight.decimals)}
+        if weight.bound is not None:
+            parts["bound"] = weight.bound
+        out.put(0, f"weight: {_flow(parts)}")
+    out.say(
+        0,
+        "The number of records: private, or a number you publish as exact. A published number "
+        "changes what differential privacy compares (replace one person, not add or remove one).",
+    )
+    out.put(0, f"records: {draft.records or 'private'}")
+    out.gap()
+
+
+def _protection(out: _Page, draft: Draft) -> None:
+    out.say(
+        0,
+        "Protection. One data set serves one family: cell-key (the same noise for the same people, "
+        "no differential privacy), dp (differential privacy under a budget) or suppression.",
+    )
+    out.put(0, f"family: {draft.family}")
+    out.put(0, f"method: {draft.method}")
+    if draft.methods:
+        out.mapping(0, "methods", draft.methods)
+    if draft.family == "dp":
+        out.say(
+            0,
+            "The loss allowed for ever, over all tables, versions and policies. Exact numbers.",
+        )
+        out.put(0, f"budget: {_flow(draft.budget or {})}")
+    if draft.rules:
+        out.say(0, "Rules every question must keep, decided without looking at the data.")
+        out.mapping(0, "rules", draft.rules)
+    out.gap()
+
+
+def _variable(out: _Page, variable: VariableDraft) -> None:
+    out.gap()
+    out.put(1, f"{_key(variable.name)}:")
+    out.say(2, *variable.comments)
+    if variable.label:
+        out.put(2, f"label: {_label(variable.label)}")
+    out.put(2, f"status: {'declared' if variable.declared else 'found'}")
+    if variable.role != "public":
+        out.put(2, f"role: {variable.role}")
+    if variable.kind != "classification":
+        out.put(2, f"kind: {variable.kind}")
+    if variable.missing:
+        out.put(2, f"missing: {_flow(variable.missing)}")
+    if variable.other:
+        out.put(2, f"other: {scalar(variable.other)}")
+    if variable.note:
+        out.put(2, f"note: {scalar(variable.note)}")
+    if len(variable.levels) == 1 and variable.levels[0].name == variable.name:
+        _level(out, 2, variable.levels[0])
+        return
+    out.put(2, "levels:")
+    for level in variable.levels:
+        out.put(3, f"{_key(level.name)}:")
+        if level.label:
+            out.put(4, f"label: {_label(level.label)}")
+        _level(out, 4, level)
+
+
+def _label(label: str | dict[str, str]) -> str:
+    return _flow(label) if isinstance(label, dict) else scalar(label)
+
+
+def _level(out: _Page, depth: int, level: LevelDraft) -> None:
+    if level.column is not None:
+        out.put(depth, f"column: {scalar(level.column)}")
+    if len(level.categories) > INLINE:
+        out.put(depth, f"categories: categories/{level.name}.csv")
+        return
+    out.put(depth, "categories:")
+    for category in level.categories:
+        out.put(depth + 1, f"{_key(category.code)}: {_category(category)}")
+
+
+def _category(category: CategoryDraft) -> str:
+    label = category.label or category.code
+    if category.parent is None and category.population is None and isinstance(label, str):
+        return scalar(label)
+    parts: dict[str, Any] = {"label": label}
+    if category.parent is not None:
+        parts["parent"] = category.parent
+    if category.population is not None:
+        parts["population"] = category.population
+    return _flow(parts)
+
+
+def category_files(draft: Draft) -> dict[str, str]:
+    """The long code lists: file name → content."""
+    made = {}
+    for variable in draft.variables:
+        for level in variable.levels:
+            if len(level.categories) <= INLINE:
+                continue
+            made[f"categories/{level.name}.csv"] = _table(level.categories)
+    return made
+
+
+def _table(categories: list[CategoryDraft]) -> str:
+    languages = list(
+        dict.fromkeys(
+            language for c in categories if isinstance(c.label, dict) for language in c.label
+        )
+    )
+    parents = any(category.parent is not None for category in categories)
+    header = ["code", *(f"label:{language}" for language in languages)]
+    if not languages:
+        header.append("label")
+    if parents:
+        header.append("parent")
+    populations = any(category.population is not None for category in categories)
+    if populations:
+        header.append("population")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    for category in categories:
+        row = [category.code]
+        if languages:
+            label = category.label if isinstance(category.label, dict) else {}
+            row += [label.get(language, category.code) for language in languages]
+        else:
+            row.append(str(category.label) or category.code)
+        if parents:
+            row.append(category.parent or "")
+        if populations:
+            row.append("" if category.population is None else str(category.population))
+        writer.writerow(row)
+    return out.getvalue()
