@@ -1,0 +1,293 @@
+"""Pictures of laws: Vega-Lite specs rendered to SVG or PNG without network, and bars of text.
+
+Pictures are for eyes: probabilities are floats here and in no charge. Colours follow the text
+around an inline SVG (`currentColor`), so the same picture serves light and dark pages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from ..core.exact import rounded_up
+from ..errors import InputError
+
+Spec = dict[str, Any]
+
+_BLUE, _ORANGE = "#3b7dd8", "#d9822b"
+_INK = "currentColor"
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_TAIL = Fraction(1, 10_000)
+
+
+def law_chart(
+    pmf: Mapping[int, Fraction], *, title: str = "", width: int = 460, height: int = 200
+) -> Spec:
+    """A bar for each perturbation, as high as its probability; zero is set apart by its colour."""
+    shown = trimmed(pmf)
+    points = [
+        {"perturbation": z, "probability": float(p), "exact": rounded_up(p, 6)}
+        for z, p in sorted(shown.items())
+    ]
+    reach = max(abs(min(shown)), abs(max(shown)))
+    cut = sum(pmf.values(), Fraction(0)) > sum(shown.values(), Fraction(0))
+    return _spec(
+        {
+            "text": title or "Law of the perturbation",
+            **({"subtitle": "ends below 1 in 10,000 together are left out"} if cut else {}),
+        },
+        points,
+        {
+            "mark": {"type": "bar", "tooltip": True},
+            "encoding": {
+                "x": {
+                    "field": "perturbation",
+                    "type": "ordinal",
+                    "title": "perturbation",
+                    "axis": {"labelAngle": 0, "labelOverlap": True, **_ticks(reach)},
+                },
+                "y": {
+                    "field": "probability",
+                    "type": "quantitative",
+                    "title": "probability",
+                    "axis": {"tickCount": 5},
+                },
+                "color": {
+                    "condition": {"test": "datum.perturbation === 0", "value": _ORANGE},
+                    "value": _BLUE,
+                },
+            },
+        },
+        width,
+        height,
+        describe=f"Bar chart: {law_summary(pmf)}",
+    )
+
+
+def delta_curve(
+    points: Iterable[tuple[Fraction, Fraction]],
+    *,
+    claimed: tuple[Fraction, Fraction] | None = None,
+    title: str = "",
+    width: int = 460,
+    height: int = 220,
+) -> Spec:
+    """δ as a function of ε on a logarithmic axis, with the claimed pair as a point.
+
+    A δ of 0 cannot stand on a logarithmic axis: the curve ends where it becomes 0.
+    """
+    pairs = sorted((epsilon, delta) for epsilon, delta in points)
+    rows = [{"epsilon": float(e), "delta": float(d)} for e, d in pairs if float(d) > 0]
+    if not rows:
+        raise InputError(
+            "A curve of δ needs a point with δ > 0; a law with δ = 0 has none to draw."
+        )
+    x = {"field": "epsilon", "type": "quantitative", "title": "ε", "axis": {"tickCount": 6}}
+    y = {
+        "field": "delta",
+        "type": "quantitative",
+        "title": "δ",
+        "scale": {"type": "log"},
+        "axis": {"format": "~e", "tickCount": 6},
+    }
+    layers: list[Spec] = [
+        {"mark": {"type": "line", "color": _BLUE, "strokeWidth": 2}, "encoding": {"x": x, "y": y}}
+    ]
+    described = f"Line chart of δ against ε over {len(rows)} points."
+    if claimed is not None and claimed[1] > 0:
+        epsilon, delta = claimed
+        early = 2 * epsilon < pairs[0][0] + pairs[-1][0]
+        side = {"align": "left", "dx": 10} if early else {"align": "right", "dx": -10, "dy": 14}
+        words = f"ε = {rounded_up(epsilon)}, δ ≤ {rounded_up(delta, 3)}"
+        here = {"values": [{"epsilon": float(epsilon), "delta": float(delta), "words": words}]}
+        layers.append(
+            {
+                "data": here,
+                "mark": {
+                    "type": "point",
+                    "color": _ORANGE,
+                    "filled": True,
+                    "opacity": 1,
+                    "size": 90,
+                },
+                "encoding": {"x": x, "y": y},
+            }
+        )
+        layers.append(
+            {
+                "data": here,
+                "mark": {"type": "text", "dy": -8, "color": _INK, **side},
+                "encoding": {"x": x, "y": y, "text": {"field": "words"}},
+            }
+        )
+        described += f" Claimed: {words}."
+    return _spec(
+        {"text": title or "δ that goes with each ε"},
+        rows,
+        {"layer": layers},
+        width,
+        height,
+        described,
+    )
+
+
+def to_svg(spec: Spec) -> str:
+    """The picture as SVG, to be put inline; its description is its text alternative."""
+    import vl_convert
+
+    svg: str = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_VERSION)
+    return svg
+
+
+def to_png(spec: Spec, *, scale: float = 2.0) -> bytes:
+    """The picture as PNG on white."""
+    import vl_convert
+
+    text = json.dumps({**spec, "background": "white"}).replace(_INK, "#222222")
+    png: bytes = vl_convert.vegalite_to_png(text, vl_version=_VERSION, scale=scale)
+    return png
+
+
+def law_bars(pmf: Mapping[int, Fraction], width: int = 60, *, most: int = 41) -> list[str]:
+    """The law as lines of text, a bar for each perturbation; a wide law in about `most` ranges.
+
+    >>> for line in law_bars({-1: Fraction(1, 4), 0: Fraction(1, 2), 1: Fraction(1, 4)}, 24):
+    ...     print(line)
+    -1   25.0 %  █████▌
+     0   50.0 %  ███████████
+    +1   25.0 %  █████▌
+    """
+    shown = trimmed(pmf, Fraction(1, 1000))
+    ranges = _binned(shown, most)
+    names = [
+        _signed(low) if low == high else f"{_signed(low)}…{_signed(high)}"
+        for low, high, _ in ranges
+    ]
+    room = max(map(len, names))
+    space = max(width - room - 11, 4)
+    highest = max(mass for _, _, mass in ranges)
+    lines = []
+    for name, (_, _, mass) in zip(names, ranges, strict=True):
+        eighths = int(mass / highest * space * 8)
+        bar = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+        lines.append(f"{name:>{room}}  {_percent(mass):>7}  {bar or ('▏' if mass else '')}")
+    left = sum(pmf.values(), Fraction(0)) - sum(shown.values(), Fraction(0))
+    if left > 0:
+        lines.append(f"{'…':>{room}}  {_percent(left):>7}  further out")
+    return [line.rstrip() for line in lines]
+
+
+def law_summary(pmf: Mapping[int, Fraction]) -> str:
+    """The law in one sentence, for those who do not see the picture.
+
+    >>> law_summary({-1: Fraction(1, 4), 0: Fraction(1, 2), 1: Fraction(1, 4)})
+    'perturbations from -1 to +1, no change in 50.0 % of cells, standard deviation 0.707.'
+    """
+    _check(pmf)
+    reach = [z for z, p in pmf.items() if p]
+    mean = sum((z * p for z, p in pmf.items()), Fraction(0))
+    variance = sum((z * z * p for z, p in pmf.items()), Fraction(0)) - mean**2
+    return (
+        f"perturbations from {min(reach):+d} to {max(reach):+d}, no change in "
+        f"{_percent(pmf.get(0, Fraction(0)))} of cells, standard deviation {float(variance) ** 0.5:.3g}."
+    )
+
+
+def trimmed(pmf: Mapping[int, Fraction], tail: Fraction = _TAIL) -> dict[int, Fraction]:
+    """The perturbations worth drawing: ends that together weigh at most `tail` are left out.
+
+    >>> list(trimmed({-9: Fraction(1, 10**6), -1: Fraction(1, 4), 0: Fraction(3, 4)}))
+    [-1, 0]
+    """
+    _check(pmf)
+    low, high, cut = min(pmf), max(pmf), Fraction(0)
+    zero = Fraction(0)
+    while high - low > 1:
+        left, right = pmf.get(low, zero), pmf.get(high, zero)
+        # Ends of equal weight go together, so that a symmetric law stays so.
+        off = left + right if left == right else min(left, right)
+        if cut + off > tail:
+            break
+        cut += off
+        low, high = low + (left <= right), high - (right <= left)
+    return {z: pmf.get(z, zero) for z in range(low, high + 1)}
+
+
+def _binned(pmf: Mapping[int, Fraction], most: int) -> list[tuple[int, int, Fraction]]:
+    """At most about `most` ranges of equal odd length, one of them centred on zero."""
+    length = max(1, -(-len(pmf) // most)) | 1
+    half = length // 2
+    first, last = (min(pmf) + half) // length, (max(pmf) + half) // length
+    zero = Fraction(0)
+    ranges = []
+    for k in range(first, last + 1):
+        ends = k * length - half, k * length + half
+        mass = sum((pmf.get(z, zero) for z in range(ends[0], ends[1] + 1)), zero)
+        ranges.append((*ends, mass))
+    return ranges
+
+
+def _check(pmf: Mapping[int, Fraction]) -> None:
+    if not pmf or not any(pmf.values()):
+        raise InputError(
+            "A law needs at least one perturbation of positive probability to be drawn."
+        )
+
+
+def _signed(z: int) -> str:
+    return f"{z:+d}" if z else "0"
+
+
+def _percent(share: Fraction) -> str:
+    hundred = float(share * 100)
+    if hundred and hundred < 0.05:
+        return "<0.1 %"
+    return f"{hundred:.1f} %"
+
+
+def _ticks(reach: int) -> Spec:
+    step = max(1, (2 * reach) // 20)
+    return {
+        "labelExpr": f"datum.value % {step} === 0 ? (datum.value === 0 ? '0' : format(datum.value, '+')) : ''"
+    }
+
+
+_VERSION = "5.21"
+
+
+def _spec(
+    title: Spec, rows: list[dict[str, Any]], body: Spec, width: int, height: int, describe: str
+) -> Spec:
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "description": describe,
+        "title": {**title, "anchor": "start"},
+        "width": width,
+        "height": height,
+        "background": None,
+        "data": {"values": rows},
+        **body,
+        "config": {
+            "font": "sans-serif",
+            "view": {"stroke": None},
+            "title": {
+                "color": _INK,
+                "fontSize": 14,
+                "fontWeight": 600,
+                "offset": 12,
+                "subtitleColor": _INK,
+            },
+            "axis": {
+                "labelColor": _INK,
+                "titleColor": _INK,
+                "domainColor": _INK,
+                "tickColor": _INK,
+                "gridColor": _INK,
+                "gridOpacity": 0.12,
+                "titleFontWeight": "normal",
+            },
+            "axisX": {"grid": False},
+        },
+    }
