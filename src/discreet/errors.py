@@ -5,7 +5,8 @@
     │   ├── DescriptionError      a discreet.yaml that cannot be read as one
     │   ├── DataError             a file or database table that cannot be loaded
     │   ├── RecipeError           a question that cannot be understood
-    │   └── LawError              parameters of a law or a p-table that cannot be had
+    │   ├── LawError              parameters of a law or a p-table that cannot be had
+    │   └── KeyReused             an idempotency key that came before with another request (409)
     ├── Refusal              (3)  a lawful no, decided from public facts; names its rule
     │   └── BudgetExceeded        the ledger has less left than was asked
     ├── EngineError          (4)  counting failed
@@ -61,6 +62,10 @@ class RecipeError(InputError):
 
 class LawError(InputError):
     """Parameters of a law or a p-table that cannot be had."""
+
+
+class KeyReused(InputError):
+    """An idempotency key that came before with another request; nothing is charged or answered."""
 
 
 class Refusal(DiscreetError):

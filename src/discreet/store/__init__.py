@@ -1,1 +1,38 @@
-"""To be described."""
+"""What outlives a process: the ledger of charges and answers, a cache of results, jobs.
+
+Each data set has a folder. The ledger lies in `store.sqlite3` with its anchor and lock; the cache
+and the jobs in files of their own, so that deleting the one and the heartbeats of the other never
+touch what must last.
+"""
+
+from .base import (
+    Draft,
+    Entry,
+    Hold,
+    Job,
+    LedgerStore,
+    ResultStore,
+    Standing,
+    StoredAnswer,
+    Verified,
+)
+from .jobs import Jobs
+from .ledger import Ledger
+from .results import Results
+from .verification import verify
+
+__all__ = [
+    "Draft",
+    "Entry",
+    "Hold",
+    "Job",
+    "Jobs",
+    "Ledger",
+    "LedgerStore",
+    "ResultStore",
+    "Results",
+    "Standing",
+    "StoredAnswer",
+    "Verified",
+    "verify",
+]

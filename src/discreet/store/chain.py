@@ -1,0 +1,196 @@
+"""The hash chain, what the log adds up to, and the anchor kept outside the database.
+
+Row i holds a canonical text and h_i = SHA-256(h_(i-1) ‖ text). Whoever edits, drops, swaps or
+inserts a row without redoing all later hashes is found by `link`; whoever redoes them, or puts an
+older copy back, is found by the anchor: the number and hash of the newest row, in a file that is
+replaced after every commit. The anchor is worth as much as the place it lies in: on the same disk
+it stops accidents and partial restores; to stop a person who may write both, keep it elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..core.charge import Charge, sum_of
+from ..core.loss import Loss, loss_from_json, plus
+from ..errors import DiscreetError, LedgerDamaged
+from .base import DATASET
+
+START = hashlib.sha256(b"discreet ledger, form 1").hexdigest()
+
+
+def canonical(body: Mapping[str, Any]) -> str:
+    """One text for one body: sorted names, no spaces.
+
+    >>> canonical({"b": 1, "a": "é"})
+    '{"a":"é","b":1}'
+    """
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def link(previous: str, text: str) -> str:
+    """The hash of a row after the row with hash `previous`."""
+    return hashlib.sha256(bytes.fromhex(previous) + text.encode()).hexdigest()
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def scopes_of(user: str, project: str) -> list[str]:
+    """The scopes a charge counts against, the data set first."""
+    return [
+        DATASET,
+        *([f"user:{user}"] if user else []),
+        *([f"project:{project}"] if project else []),
+    ]
+
+
+@dataclass
+class Account:
+    """What a log adds up to: caps and losses by scope, computed from the rows alone."""
+
+    dataset: str = ""
+    ledger: str = ""
+    caps: dict[str, Loss] = field(default_factory=dict)
+    spent: dict[str, Loss] = field(default_factory=dict)
+    answers: dict[str, tuple[int, str, int]] = field(default_factory=dict)
+    requests: dict[tuple[str, str], str] = field(default_factory=dict)
+    _charged: list[tuple[tuple[Charge, ...], list[str]]] = field(default_factory=list)
+
+    def add(self, seq: int, body: Mapping[str, Any]) -> None:
+        """Take in the next row."""
+        kind = body["kind"]
+        if kind == "open":
+            self.dataset, self.ledger = body["dataset"], body["ledger"]
+        elif kind == "cap":
+            self.set_cap(body["scope"], body["budget"])
+        elif kind == "charge":
+            charges = tuple(Charge.from_json(stored) for stored in body["charges"])
+            scopes = scopes_of(body["user"], body["project"])
+            self._charged.append((charges, scopes))
+            for scope in scopes:
+                if scope in self.caps:
+                    cost = sum_of(self.caps[scope].kind, charges)
+                    self.spent[scope] = plus(self.spent[scope], cost)
+            self.answers[body["question"]] = (seq, body["measurements"], body["size"])
+            self.requests[body["user"], body["key"]] = body["request"]
+
+    def set_cap(self, scope: str, budget: Mapping[str, Any] | None) -> None:
+        """A cap set, changed or (None) taken away; what was spent before counts."""
+        if budget is None:
+            self.caps.pop(scope, None)
+            self.spent.pop(scope, None)
+            return
+        cap = loss_from_json(budget)
+        total = sum_of(cap.kind, ())
+        for charges, scopes in self._charged:
+            if scope in scopes:
+                total = plus(total, sum_of(cap.kind, charges))
+        self.caps[scope], self.spent[scope] = cap, total
+
+
+def follow(
+    rows: list[tuple[int, str, str]], seq: int, head: str, account: Account | None = None
+) -> tuple[int, str]:
+    """Check rows that come after row `seq` with hash `head`; returns the new end."""
+    for number, text, stored in rows:
+        if number != seq + 1:
+            raise LedgerDamaged(
+                f"The ledger is damaged: entry {number} follows entry {seq}, so rows are missing "
+                "or were put in. Nothing is answered; restore it from a copy that verifies."
+            )
+        if link(head, text) != stored:
+            raise LedgerDamaged(
+                f"The ledger is damaged: the hash of entry {number} does not match its content. "
+                "Nothing is answered; restore it from a copy that verifies."
+            )
+        if account is not None:
+            try:
+                account.add(number, json.loads(text))
+            except (KeyError, TypeError, ValueError, AttributeError, DiscreetError) as error:
+                raise LedgerDamaged(
+                    f"The ledger is damaged: entry {number} cannot be read ({error}). "
+                    "Nothing is answered; restore it from a copy that verifies."
+                ) from None
+        seq, head = number, stored
+    return seq, head
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The newest row, as last noted outside the database."""
+
+    dataset: str
+    ledger: str
+    seq: int
+    hash: str
+
+    @classmethod
+    def read(cls, path: Path) -> Anchor | None:
+        """The anchor, or None where there is no such file."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError:
+            text = ""
+        try:
+            stored = json.loads(text)
+            anchor = cls(stored["dataset"], stored["ledger"], stored["entry"], stored["hash"])
+            if (
+                type(anchor.seq) is not int
+                or anchor.seq < 1
+                or len(bytes.fromhex(anchor.hash)) != 32
+            ):
+                raise ValueError
+        except (ValueError, KeyError, TypeError):
+            raise LedgerDamaged(
+                f"The ledger's anchor {path.name} cannot be read. Nothing is answered; restore "
+                "the anchor and the ledger from a copy that verifies."
+            ) from None
+        return anchor
+
+    def write(self, path: Path) -> None:
+        """Replace the file in one step; content is synced before it takes the name."""
+        text = canonical(
+            {
+                "dataset": self.dataset,
+                "ledger": self.ledger,
+                "entry": self.seq,
+                "hash": self.hash,
+            }
+        )
+        replace_file(path, text.encode() + b"\n")
+
+
+def replace_file(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
+    """Write a file so that its name always shows all of the old or all of the new content."""
+    new = path.with_name(path.name + ".new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(new, path)
+    if sync_folder:
+        sync_directory(path.parent)
+
+
+def sync_directory(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

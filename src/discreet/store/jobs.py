@@ -1,0 +1,192 @@
+"""Long work as rows: a lease, a heartbeat, progress and a request to stop.
+
+A worker claims a job for some seconds and says now and then that it lives. A job whose worker died
+becomes claimable again when its lease runs out, and is done over: a drawn release is safe to do
+over, because its question is charged once (`ledger.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import InputError, StoreError
+from .base import Job, JobState
+from .chain import canonical
+from .database import connect, in_words
+
+JOBS = "jobs.sqlite3"
+_COLUMNS = (
+    "id, kind, state, request, user, created, lease_until, heartbeat, share, doing, "
+    "cancel_requested, result, error, attempts"
+)
+
+
+class LeaseLost(StoreError):
+    """The job is no longer this worker's: it was too long silent, or the job has ended."""
+
+
+class Jobs:
+    """The jobs of a data set; may be shared by threads and processes."""
+
+    def __init__(self, folder: str | Path, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        path = Path(folder) / JOBS
+        with in_words("The list of jobs"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = connect(path, create=True)
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, "
+                "state TEXT NOT NULL, request TEXT NOT NULL, user TEXT NOT NULL, "
+                "created REAL NOT NULL, lease_until REAL NOT NULL, heartbeat REAL NOT NULL, "
+                "share REAL NOT NULL, doing TEXT NOT NULL, cancel_requested INTEGER NOT NULL, "
+                "result TEXT, error TEXT, attempts INTEGER NOT NULL, lease TEXT) STRICT"
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    def create(self, kind: str, request: Mapping[str, Any], *, user: str = "") -> Job:
+        """A new job that waits for a worker."""
+        identity, now = secrets.token_hex(12), self._clock()
+        with self._write() as connection:
+            connection.execute(
+                f"INSERT INTO jobs ({_COLUMNS}) VALUES (?, ?, 'waiting', ?, ?, ?, 0, 0, 0, '', 0, "
+                "NULL, NULL, 0)",
+                (identity, kind, canonical(request), user, now),
+            )
+        return self.get(identity)
+
+    def get(self, identity: str) -> Job:
+        """One job by its id."""
+        with self._lock, in_words("The list of jobs"):
+            row = self._connection.execute(
+                f"SELECT {_COLUMNS} FROM jobs WHERE id = ?", (identity,)
+            ).fetchone()
+        if row is None:
+            raise InputError(f"There is no job {identity[:40]}. List the jobs to see their ids.")
+        return _job(row)
+
+    def list(self, *, state: JobState | None = None, user: str | None = None) -> list[Job]:
+        """Jobs, newest first."""
+        with self._lock, in_words("The list of jobs"):
+            rows = self._connection.execute(
+                f"SELECT {_COLUMNS} FROM jobs WHERE (:state IS NULL OR state = :state) "
+                "AND (:user IS NULL OR user = :user) ORDER BY created DESC, rowid DESC",
+                {"state": state, "user": user},
+            ).fetchall()
+        return [_job(row) for row in rows]
+
+    def claim(self, *, kind: str | None = None, seconds: float = 60.0) -> tuple[Job, str] | None:
+        """The oldest job that waits, or whose worker fell silent, and a lease on it; else None."""
+        lease, now = secrets.token_hex(12), self._clock()
+        with self._write() as connection:
+            connection.execute(
+                "UPDATE jobs SET state = 'cancelled', lease = NULL WHERE cancel_requested = 1 AND "
+                "(state = 'waiting' OR (state = 'running' AND lease_until <= ?))",
+                (now,),
+            )
+            row = connection.execute(
+                f"SELECT {_COLUMNS} FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
+                "(state = 'waiting' OR (state = 'running' AND lease_until <= :now)) "
+                "ORDER BY created, rowid LIMIT 1",
+                {"kind": kind, "now": now},
+            ).fetchone()
+            if row is None:
+                return None
+            connection.execute(
+                "UPDATE jobs SET state = 'running', lease = ?, lease_until = ?, heartbeat = ?, "
+                "share = 0, doing = '', attempts = attempts + 1 WHERE id = ?",
+                (lease, now + seconds, now, row[0]),
+            )
+        return self.get(row[0]), lease
+
+    def heartbeat(self, identity: str, lease: str, *, seconds: float = 60.0) -> bool:
+        """Say that the worker lives; returns whether it was asked to stop."""
+        now = self._clock()
+        self._mine(identity, lease, "lease_until = ?, heartbeat = ?", now + seconds, now)
+        return self.get(identity).cancel_requested
+
+    def progress(
+        self, identity: str, lease: str, share: float, doing: str, *, seconds: float = 60.0
+    ) -> bool:
+        """Say how far the work is (0 … 1), which is a heartbeat too."""
+        now = self._clock()
+        self._mine(
+            identity,
+            lease,
+            "share = ?, doing = ?, lease_until = ?, heartbeat = ?",
+            min(max(float(share), 0.0), 1.0),
+            doing,
+            now + seconds,
+            now,
+        )
+        return self.get(identity).cancel_requested
+
+    def request_cancel(self, identity: str) -> Job:
+        """Ask a job to stop; one that still waits stops at once."""
+        with self._write() as connection:
+            connection.execute(
+                "UPDATE jobs SET cancel_requested = 1, "
+                "state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END "
+                "WHERE id = ? AND state IN ('waiting', 'running')",
+                (identity,),
+            )
+        return self.get(identity)
+
+    def finish(self, identity: str, lease: str, result: str) -> Job:
+        """The job is done; `result` says where its result lies."""
+        self._mine(identity, lease, "state = 'done', share = 1, lease = NULL, result = ?", result)
+        return self.get(identity)
+
+    def fail(self, identity: str, lease: str, error: str) -> Job:
+        """The job ended with an error, said in one sentence."""
+        self._mine(identity, lease, "state = 'failed', lease = NULL, error = ?", error)
+        return self.get(identity)
+
+    def cancelled(self, identity: str, lease: str) -> Job:
+        """The worker stopped as it was asked to."""
+        self._mine(identity, lease, "state = 'cancelled', lease = NULL")
+        return self.get(identity)
+
+    def _mine(self, identity: str, lease: str, change: str, *values: object) -> None:
+        with self._write() as connection:
+            changed = connection.execute(
+                f"UPDATE jobs SET {change} WHERE id = ? AND lease = ? AND state = 'running'",
+                (*values, identity, lease),
+            )
+            if changed.rowcount != 1:
+                raise LeaseLost(
+                    f"Job {identity[:40]} is no longer this worker's. Stop working on it; another "
+                    "worker has it or it has ended."
+                )
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, in_words("The list of jobs"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    values = list(row)
+    values[2] = cast(JobState, values[2])
+    values[3] = json.loads(values[3])
+    values[10] = bool(values[10])
+    return Job(*values)

@@ -1,0 +1,484 @@
+"""The ledger of a data set: what may be spent, what was, and the answers it paid for.
+
+    ledger = Ledger.open(folder, dataset="deaths")
+    ledger.set_cap(PureLoss("10"), who="ana", reason="agreed by the board")
+    answer = ledger.find(question) or ledger.commit(charge, measurements, idempotency_key=…)
+
+Promises. (1) No scope is ever spent beyond its cap, whatever the number of threads and processes.
+(2) When `commit` returns, charge and measurements are on disk; when it raises, nothing may be
+answered. (3) One question is charged once and has one answer, for whoever asks. (4) A charge is
+never given back; only a hold may lapse. (5) A ledger that was edited, cut, swapped or rolled back
+is refused at `open`; measurements are checked against their digest each time they are read.
+
+The budget belongs to the people in the data: all versions, policies and key epochs of the data set
+are charged to the one cap. Two files: `store.sqlite3` and the anchor (see `chain.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ..core.charge import Charge, as_dp_accounting_event, as_register, sum_of
+from ..core.loss import (
+    ApproxLoss,
+    Loss,
+    PureLoss,
+    ZcdpLoss,
+    largest_epsilon,
+    loss_to_json,
+    plus,
+    zero,
+)
+from ..errors import InputError, LedgerDamaged, Refusal, StoreError
+from .base import DATASET, Draft, Entry, Hold, Standing, StoredAnswer, Verified
+from .books import Books, Request
+from .chain import START, Anchor, canonical, follow
+from .database import connect, in_words
+from .lock import FairLock
+from .measurement_files import INLINE_BYTES, MeasurementFiles
+from .verification import ANCHOR, DATABASE, checked, create_if_new, verify
+from .writer import Writer
+
+LOCK = "ledger.lock"
+T = TypeVar("T")
+
+
+class Ledger:
+    """Open one with `Ledger.open`; may be shared by threads, not carried into a forked child."""
+
+    def __init__(
+        self,
+        folder: Path,
+        dataset: str,
+        anchor: Path,
+        writing: sqlite3.Connection,
+        reading: sqlite3.Connection,
+        lock: FairLock,
+        end: tuple[int, str],
+        ledger_id: str,
+        clock: Callable[[], float],
+        wait_seconds: float,
+    ) -> None:
+        self.folder = folder
+        self.dataset = dataset
+        self.anchor_path = anchor
+        self._name = f"The ledger of {dataset}"
+        self._end = end
+        self._anchored = end
+        self._ledger_id = ledger_id
+        self._clock = clock
+        self._wait_seconds = wait_seconds
+        self._process = os.getpid()
+        self._reading = reading
+        self._reading_lock = threading.Lock()
+        self._lock = lock
+        self._files = MeasurementFiles(folder)
+        self._books = Books(dataset, self._files, clock)
+        self._writer = Writer(
+            self._name, writing, lock, before=self._catch_up, after=self._move_anchor
+        )
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | Path,
+        *,
+        dataset: str,
+        anchor: str | Path | None = None,
+        clock: Callable[[], float] = time.time,
+        wait_seconds: float = 30.0,
+        synchronous: str = "FULL",
+    ) -> Ledger:
+        """Open or create the ledger in `folder`; refuses one whose chain, sums or anchor disagree.
+
+        `synchronous` is for tests that show why it must be FULL.
+        """
+        folder = Path(folder)
+        anchor_path = folder / ANCHOR if anchor is None else Path(anchor)
+        path = folder / DATABASE
+        name = f"The ledger of {dataset}"
+        connections: list[sqlite3.Connection] = []
+        with in_words(name):
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = FairLock(folder / LOCK)
+            try:
+                with lock:
+                    create_if_new(path, anchor_path, dataset, clock, synchronous)
+                for _ in range(2):
+                    connections.append(connect(path, synchronous=synchronous))
+                noted = Anchor.read(anchor_path)  # before the log, which may only be ahead of it
+                end, account = checked(connections[1], noted, dataset, MeasurementFiles(folder))
+            except BaseException:
+                for connection in connections:
+                    connection.close()
+                lock.close()
+                raise
+        writing, reading = connections
+        return cls(
+            folder,
+            dataset,
+            anchor_path,
+            writing,
+            reading,
+            lock,
+            end,
+            account.ledger,
+            clock,
+            wait_seconds,
+        )
+
+    def close(self) -> None:
+        """Finish queued commits and let go of the files."""
+        if os.getpid() == self._process:
+            self._writer.close()
+            with self._reading_lock:
+                self._reading.close()
+            self._lock.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # What was spent, and what is left
+
+    def set_cap(self, budget: Loss, *, who: str, reason: str) -> None:
+        """Set or change the budget of the data set; an entry of the log like any other.
+
+        What was spent before counts against it, also below a lowered cap.
+        """
+        self._set_cap(DATASET, budget, who, reason)
+
+    def set_subcap(self, scope: str, budget: Loss | None, *, who: str, reason: str) -> None:
+        """Set, change or (None) take away the share of `user:NAME` or `project:NAME`."""
+        kind, _, name = scope.partition(":")
+        if kind not in ("user", "project") or not name:
+            raise InputError(f"A sub-cap's scope must be user:NAME or project:NAME, got {scope}.")
+        self._set_cap(scope, budget, who, reason)
+
+    def standing(self, *, user: str = "", project: str = "") -> list[Standing]:
+        """Where the data set stands, then the user and the project where they have a sub-cap."""
+        with self._read() as connection:
+            return self._books.standing(connection, user, project, without=None)
+
+    def cap(self) -> Loss | None:
+        """The budget of the data set, or None before one was set."""
+        found = self.standing()
+        return found[0].cap if found else None
+
+    def spent(self) -> Loss:
+        """The loss of the data set so far; zero of pure kind before a budget was set."""
+        found = self.standing()
+        return found[0].spent if found else PureLoss(0)
+
+    def left(self, *, user: str = "", project: str = "") -> Loss:
+        """What may still be asked for: the least over the scopes, holds of others taken off."""
+        found = self.standing(user=user, project=project)
+        if not found:
+            return PureLoss(0)
+        left = found[0].left
+        for standing in found[1:]:
+            left = _least(left, standing.left)
+        return left
+
+    def largest_affordable(self, *, user: str = "", project: str = "") -> Fraction:
+        """The largest pure epsilon that fits everywhere; rounded down for zCDP."""
+        return largest_epsilon(self.left(user=user, project=project))
+
+    def affords(
+        self, charges: Charge | Sequence[Charge], *, user: str = "", project: str = ""
+    ) -> bool:
+        """Would these charges fit now? Says nothing about a moment later."""
+        try:
+            self.require(charges, user=user, project=project)
+        except Refusal:
+            return False
+        return True
+
+    def require(
+        self,
+        charges: Charge | Sequence[Charge],
+        *,
+        user: str = "",
+        project: str = "",
+        hold: Hold | str | None = None,
+    ) -> None:
+        """Raise `BudgetExceeded` where these charges would not fit now; reserves nothing."""
+        with self._read() as connection:
+            self._books.check(connection, _several(charges), user, project, without=_id_of(hold))
+
+    def loss_by_version(self) -> dict[str, Loss]:
+        """The loss by data version; the versions add up to `spent` (the same people, one cap)."""
+        kind = self.spent().kind
+        losses: dict[str, Loss] = {}
+        for entry in self.entries():
+            if entry.kind == "charge":
+                version = entry.body["data_version"]
+                cost = sum_of(kind, [Charge.from_json(c) for c in entry.body["charges"]])
+                losses[version] = plus(losses.get(version, zero(kind)), cost)
+        return losses
+
+    def entries(self) -> Iterator[Entry]:
+        """Every row of the log, oldest first."""
+        after = 0
+        while True:
+            with self._read() as connection:
+                rows = connection.execute(
+                    "SELECT seq, body, hash FROM log WHERE seq > ? ORDER BY seq LIMIT 500", (after,)
+                ).fetchall()
+            if not rows:
+                return
+            for seq, text, stored in rows:
+                body = json.loads(text)
+                yield Entry(seq, body["kind"], body["at"], body, stored)
+            after = rows[-1][0]
+
+    # Asking
+
+    def find(self, question: str) -> StoredAnswer | None:
+        """The answer already charged for this question, whoever asked; costs nothing."""
+        with self._read() as connection:
+            return self._books.answer(connection, question, fresh=False)
+
+    def hold(
+        self,
+        charges: Charge | Sequence[Charge],
+        *,
+        user: str = "",
+        project: str = "",
+        seconds: float = 600.0,
+    ) -> Hold:
+        """Reserve budget for a job that has drawn nothing yet; lapses by itself after `seconds`."""
+        several = _several(charges)
+        made = Hold(secrets.token_hex(16), self._clock() + seconds)
+        stored = canonical({"charges": [charge.to_json() for charge in several]})
+
+        def work(connection: sqlite3.Connection) -> Hold:
+            connection.execute("DELETE FROM holds WHERE expires <= ?", (self._clock(),))
+            self._books.check(connection, several, user, project, without=None)
+            connection.execute(
+                "INSERT INTO holds VALUES (?, ?, ?, ?, ?)",
+                (made.id, user, project, stored, made.expires),
+            )
+            return made
+
+        return self._write(work)
+
+    def renew(self, hold: Hold, *, seconds: float = 600.0) -> Hold:
+        """Extend a hold that has not lapsed; one that has must be asked for again."""
+        longer = Hold(hold.id, self._clock() + seconds)
+
+        def work(connection: sqlite3.Connection) -> Hold:
+            changed = connection.execute(
+                "UPDATE holds SET expires = ? WHERE id = ? AND expires > ?",
+                (longer.expires, hold.id, self._clock()),
+            )
+            if changed.rowcount != 1:
+                raise Refusal(
+                    "The hold has lapsed. Ask for a new one before anything is drawn.", rule="hold"
+                )
+            return longer
+
+        return self._write(work)
+
+    def lapse(self, hold: Hold | str) -> None:
+        """Give up a hold whose job ended before anything was drawn."""
+        self._write(
+            lambda connection: connection.execute("DELETE FROM holds WHERE id = ?", (_id_of(hold),))
+        )
+
+    def commit(
+        self,
+        charges: Charge | Sequence[Charge],
+        measurements: bytes,
+        *,
+        idempotency_key: str,
+        user: str = "",
+        project: str = "",
+        data_version: str,
+        policy_version: str,
+        hold: Hold | str | None = None,
+    ) -> StoredAnswer:
+        """Charge one question and store what was drawn for it; on disk when this returns.
+
+        Where the question was charged before, by this request or by another one that came first,
+        that answer comes back, nothing is charged and `measurements` is dropped.
+        """
+        return self.commit_all(
+            [Draft(_several(charges), measurements)],
+            idempotency_key=idempotency_key,
+            user=user,
+            project=project,
+            data_version=data_version,
+            policy_version=policy_version,
+            hold=hold,
+        )[0]
+
+    def commit_all(
+        self,
+        drafts: Sequence[Draft],
+        *,
+        idempotency_key: str,
+        user: str = "",
+        project: str = "",
+        data_version: str,
+        policy_version: str,
+        hold: Hold | str | None = None,
+    ) -> list[StoredAnswer]:
+        """Commit several questions together: all of them, or none."""
+        request = Request(
+            tuple(drafts), idempotency_key, user, project, data_version, policy_version
+        )
+        held = _id_of(hold)
+        with self._read() as connection:
+            ready = self._books.ready(connection, request)
+            if ready is not None:
+                return ready
+            self._books.check(
+                connection, request.charges_of_new(connection), user, project, without=held
+            )
+        with in_words(self._name):
+            for draft, name in zip(request.drafts, request.digests, strict=True):
+                if len(draft.measurements) > INLINE_BYTES:
+                    self._files.keep(draft.measurements, name)
+        return self._write(lambda connection: self._books.commit(connection, request, held))
+
+    # Checking and exporting
+
+    def verify(self) -> Verified:
+        """Check everything again, all measurements included."""
+        return verify(self.folder, anchor=self.anchor_path)
+
+    def export_register(self) -> dict[str, Any]:
+        """The public loss register: every charge, the cap and the sum; no users, no projects."""
+        rows: list[dict[str, Any]] = []
+        end = START
+        for entry in self.entries():
+            end = entry.hash
+            if entry.kind == "charge":
+                charges = [Charge.from_json(stored) for stored in entry.body["charges"]]
+                for row in as_register(charges):
+                    rows.append(
+                        {
+                            "entry": entry.seq,
+                            "at": entry.at,
+                            "data_version": entry.body["data_version"],
+                            "policy_version": entry.body["policy_version"],
+                            **row,
+                        }
+                    )
+        cap = self.cap()
+        return {
+            "dataset": self.dataset,
+            "budget": None if cap is None else loss_to_json(cap),
+            "spent": loss_to_json(self.spent()),
+            "head": end,
+            "charges": rows,
+        }
+
+    def export_events(self) -> Any:
+        """All charges as one dp-accounting event (needs the extra `accounting`)."""
+        return as_dp_accounting_event(
+            Charge.from_json(stored)
+            for entry in self.entries()
+            if entry.kind == "charge"
+            for stored in entry.body["charges"]
+        )
+
+    def tidy(self) -> int:
+        """Delete measurement files that no charge names; returns how many."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            named = connection.execute("SELECT digest FROM answers WHERE measurements IS NULL")
+            return self._files.tidy({row[0] for row in named})
+
+        return self._write(work)
+
+    # Inside
+
+    @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        self._same_process()
+        with self._reading_lock, in_words(self._name):
+            self._reading.execute("BEGIN")
+            try:
+                yield self._reading
+            finally:
+                self._reading.execute("ROLLBACK")
+
+    def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        self._same_process()
+        return self._writer.run(work, wait_seconds=self._wait_seconds)
+
+    def _same_process(self) -> None:
+        if os.getpid() != self._process:
+            raise StoreError(
+                f"{self._name} was opened before this process was forked. Open it again here."
+            )
+
+    def _catch_up(self, connection: sqlite3.Connection) -> None:
+        """Rows others added since: each must continue the chain this process has verified."""
+        seq, head = self._end
+        rows = connection.execute(
+            "SELECT seq, body, hash FROM log WHERE seq >= ? ORDER BY seq", (seq,)
+        ).fetchall()
+        if not rows or (rows[0][0], rows[0][2]) != (seq, head):
+            raise LedgerDamaged(
+                f"{self._name} is damaged: entry {seq}, read earlier, is gone or another one. "
+                "Nothing is answered; restore it from a copy that verifies."
+            )
+        self._end = follow(rows[1:], seq, head)
+
+    def _move_anchor(self) -> None:
+        connection = self._writer.connection
+        seq, stored = connection.execute(
+            "SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1"
+        ).fetchone()
+        self._end = (seq, stored)
+        if self._end != self._anchored:
+            Anchor(self.dataset, self._ledger_id, seq, stored).write(self.anchor_path)
+            self._anchored = self._end
+
+    def _set_cap(self, scope: str, budget: Loss | None, who: str, reason: str) -> None:
+        for name, value in (("who", who), ("reason", reason)):
+            if not value.strip():
+                raise InputError(
+                    f"A change of a budget needs {name}: the ledger keeps it for ever. "
+                    f"Give {name}=…"
+                )
+        self._write(lambda connection: self._books.set_cap(connection, scope, budget, who, reason))
+
+
+def _several(charges: Charge | Sequence[Charge]) -> tuple[Charge, ...]:
+    return (charges,) if isinstance(charges, Charge) else tuple(charges)
+
+
+def _id_of(hold: Hold | str | None) -> str | None:
+    return hold.id if isinstance(hold, Hold) else hold
+
+
+def _least(first: Loss, second: Loss) -> Loss:
+    if isinstance(first, PureLoss) and isinstance(second, PureLoss):
+        return PureLoss(min(first.epsilon, second.epsilon))
+    if isinstance(first, ApproxLoss) and isinstance(second, ApproxLoss):
+        return ApproxLoss(min(first.epsilon, second.epsilon), min(first.delta, second.delta))
+    if isinstance(first, ZcdpLoss) and isinstance(second, ZcdpLoss):
+        return ZcdpLoss(min(first.rho, second.rho))
+    raise StoreError("Sub-caps and the cap of a data set are of different kinds.")

@@ -1,0 +1,136 @@
+"""A bounded cache of results that keyed methods can recompute at will; safe to delete.
+
+Nothing here is ever charged. A cache that cannot be read or written is a slow cache, not an error.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+from .chain import digest
+
+CACHE = "cache.sqlite3"
+
+
+class Results:
+    """Results by question hash, the least recently used going first beyond `most_bytes`."""
+
+    def __init__(self, folder: str | Path, *, most_bytes: int = 256_000_000) -> None:
+        self.most_bytes = most_bytes
+        self._path = Path(folder) / CACHE
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._ticks = time.time_ns
+
+    def get(self, question: str) -> bytes | None:
+        """The stored bytes, or None; bytes that do not match their digest are dropped."""
+        with self._lock:
+            try:
+                connection = self._open()
+                row = connection.execute(
+                    "SELECT digest, result FROM results WHERE question = ?", (question,)
+                ).fetchone()
+                if row is None:
+                    return None
+                if digest(row[1]) != row[0]:
+                    connection.execute("DELETE FROM results WHERE question = ?", (question,))
+                    return None
+                connection.execute(
+                    "UPDATE results SET used = ? WHERE question = ?", (self._ticks(), question)
+                )
+            except (sqlite3.Error, OSError):
+                self._forget()
+                return None
+            return bytes(row[1])
+
+    def put(self, question: str, result: bytes) -> None:
+        """Keep `result` while there is room; one larger than the whole cache is not kept."""
+        if len(result) > self.most_bytes:
+            return
+        with self._lock:
+            try:
+                connection = self._open()
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(
+                    "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
+                    (question, digest(result), len(result), self._ticks(), result),
+                )
+                self._shrink(connection)
+                connection.execute("COMMIT")
+            except (sqlite3.Error, OSError):
+                self._forget()
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            try:
+                self._open().execute("DELETE FROM results")
+            except (sqlite3.Error, OSError):
+                self._forget()
+
+    def size(self) -> int:
+        """Bytes of results kept."""
+        with self._lock:
+            try:
+                row = self._open().execute("SELECT coalesce(sum(size), 0) FROM results").fetchone()
+            except (sqlite3.Error, OSError):
+                self._forget()
+                return 0
+            return int(row[0])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._close()
+
+    def _shrink(self, connection: sqlite3.Connection) -> None:
+        total = connection.execute("SELECT sum(size) FROM results").fetchone()[0]
+        for question, size in connection.execute(
+            "SELECT question, size FROM results ORDER BY used"
+        ).fetchall():
+            if total <= self.most_bytes:
+                return
+            connection.execute("DELETE FROM results WHERE question = ?", (question,))
+            total -= size
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and not self._path.exists():
+            self._close()  # somebody deleted the cache, which is allowed
+        if self._connection is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(
+                self._path, timeout=5.0, isolation_level=None, check_same_thread=False
+            )
+            self._connection = connection
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS results (question TEXT PRIMARY KEY, "
+                "digest TEXT NOT NULL, size INTEGER NOT NULL, used INTEGER NOT NULL, "
+                "result BLOB NOT NULL) STRICT"
+            )
+        return self._connection
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _forget(self) -> None:
+        """After an error: drop the connection, and the file where it is not a database."""
+        broken = False
+        if self._connection is not None:
+            try:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                self._connection.execute("SELECT count(*) FROM results").fetchone()
+            except sqlite3.DatabaseError as error:
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                broken = code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+            self._close()
+        if broken:
+            for suffix in ("", "-wal", "-shm"):
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
