@@ -328,7 +328,10 @@ class Profile:
     parent_maps: Mapping[tuple[str, str], Mapping[str, str]] = field(
         default_factory=dict, repr=False
     )
-    """For each of `parents`: the parent of every child value, as canonical text."""
+    """For each of `parents` and `twins`: the second's value for every value of the first, as
+    canonical text; empty where it is missing."""
+    twins: tuple[tuple[str, str], ...] = ()
+    """Pairs of columns that say the same in other words (a code and its label), one to one."""
 
     def column(self, name: str) -> ColumnProfile:
         """The column of that name."""

@@ -1,0 +1,64 @@
+"""Canonical text: how a value of any column type is compared with a declared code.
+
+A value is written as text and trimmed, and a whole number loses its `.0`; so 1, 1.0 and " 1" are
+the same code, and 007 and 7 are not. The same rule is written twice, for Python and for SQL, and
+the tests hold one against the other. Record keys are made of canonical ids, so this rule is part
+of their definition and may not change.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BLANKS = " \t\n\r\x0b\x0c\xa0"
+_WHOLE = re.compile(r"([-+]?[0-9]+)\.0+")
+
+REFUSED_TYPES = ("BLOB", "STRUCT", "MAP", "UNION", "BIT", "VARIANT", "GEOMETRY", "[")
+"""Column types (or parts of their names) that hold no single value."""
+
+
+def canonical(text: str) -> str:
+    """The canonical form of a text.
+
+    >>> [canonical(value) for value in (" 1.0", "007", "1.50", "-3.000")]
+    ['1', '007', '1.50', '-3']
+    """
+    trimmed = text.strip(_BLANKS)
+    whole = _WHOLE.fullmatch(trimmed)
+    return whole.group(1) if whole else trimmed
+
+
+def canonical_sql(expression: str, column_type: str) -> str:
+    """SQL for the canonical form of a column; missing (NULL, not-a-number, blank) is NULL."""
+    kind = column_type.upper()
+    if kind in _WHOLE_TYPES:
+        return f"CAST({expression} AS VARCHAR)"
+    if kind in ("FLOAT", "DOUBLE"):
+        expression = f"CASE WHEN isnan({expression}) THEN NULL ELSE {expression} END"
+    blanks = "' ' || chr(9) || chr(10) || chr(13) || chr(11) || chr(12) || chr(160)"
+    trimmed = f"trim(CAST({expression} AS VARCHAR), {blanks})"
+    # Few values hold '.0', so the pattern is tried on those only.
+    whole = f"regexp_replace({trimmed}, '^([-+]?[0-9]+)\\.0+$', '\\1')"
+    return f"nullif(CASE WHEN contains({trimmed}, '.0') THEN {whole} ELSE {trimmed} END, '')"
+
+
+def without_exponent_sql(text: str) -> str:
+    """SQL for a number's text with a small number's exponent written out, as in 1e-05."""
+    small = f"regexp_full_match({text}, '[0-9.]+[eE]-[0-9]+')"
+    return f"CASE WHEN {small} THEN format('{{:.18f}}', TRY_CAST({text} AS DOUBLE)) ELSE {text} END"
+
+
+_WHOLE_TYPES = frozenset(
+    [
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "HUGEINT",
+        "UTINYINT",
+        "USMALLINT",
+        "UINTEGER",
+        "UBIGINT",
+        "UHUGEINT",
+    ]
+)

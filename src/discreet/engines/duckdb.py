@@ -1,0 +1,282 @@
+"""The DuckDB engine: one GROUP BY on integer codes for each interior, files and settings locked.
+
+The file is opened read-only, with file access and configuration locked; that the lock holds is
+tried at every opening, and an engine whose lock does not hold refuses to open. Failures become
+sentences without SQL or values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from ..core.control import Control
+from ..core.description import Description
+from ..core.domain import MOST_CELLS, AxisRef, Condition, Count, Domain
+from ..core.table import TrueTable
+from ..core.true_values import Cells, Counts, seal
+from ..errors import EngineError, InputError, did_you_mean
+from .loading import FILE, LAYOUT, level_digest
+from .projecting import Projection
+from .running import Connection, in_background
+
+_INT32_CELLS = 1 << 31
+_PERFECT_BITS = 20
+"""Domains up to 2^20 cells are counted in an array instead of a hash table."""
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The column of every variable at every level, by names; and what else the file has."""
+
+    of: dict[tuple[str, str], str]
+    weights: bool
+
+
+class DuckDBEngine:
+    """Counts one loaded version, read-only. Safe to share between threads."""
+
+    name = "duckdb"
+
+    def __init__(self, connection: Connection, description: Description, columns: _Columns) -> None:
+        self._connection = connection
+        self._description = description
+        self._columns = columns
+
+    def __repr__(self) -> str:
+        return f"<DuckDB engine of {self._description.name}>"
+
+    def count(
+        self,
+        counts: Sequence[Count],
+        *,
+        keys: bool = False,
+        weights: bool = False,
+        control: Control | None = None,
+    ) -> list[TrueTable]:
+        """A true table for each count, in order; only non-empty cells are held.
+
+        A count whose axes are all in an earlier or later one, on the same records, is summed from
+        that one instead of being read again.
+        """
+        if weights and not self._columns.weights:
+            raise InputError(
+                f"{self._description.name} has no weights. Ask for counts, or declare a weight."
+            )
+        domains = [self._domain(count) for count in counts]
+        projection = Projection(counts, domains)
+        made: dict[int, Cells] = {}
+        for done, position in enumerate(projection.order):
+            if control is not None:
+                control.step(done / len(counts), "counting")
+            source = projection.source[position]
+            if source is None:
+                made[position] = self._read(
+                    counts[position], domains[position], keys, weights, control
+                )
+            else:
+                made[position] = projection.project(made[source], position)
+        return [seal(domain, made[i]) for i, domain in enumerate(domains)]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def __enter__(self) -> DuckDBEngine:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _domain(self, count: Count) -> Domain:
+        domain = self._description.domain(count.axes)
+        if domain.size > MOST_CELLS:
+            raise InputError(
+                f"A table of {domain.size:,} cells cannot be addressed; most is {MOST_CELLS:,}."
+            )
+        if len({axis.variable for axis in count.axes}) < len(count.axes):
+            raise InputError("A count names a variable twice; each variable stands once.")
+        return domain
+
+    def _read(
+        self, count: Count, domain: Domain, keys: bool, weights: bool, control: Control | None
+    ) -> Cells:
+        sql = self._statement(count, domain, keys, weights)
+        try:
+            cursor = self._connection.cursor()
+        except duckdb.Error:
+            raise EngineError("The data set is closed. Open it again.") from None
+
+        def work() -> dict[str, Any]:
+            return cursor.execute(sql).fetchnumpy()
+
+        try:
+            columns = in_background(cursor, work, control, "counting")
+        except duckdb.OutOfMemoryException:
+            raise EngineError(
+                "Counting needs more memory than the engine may use. Ask for fewer categories, or "
+                "give the engine more memory."
+            ) from None
+        except (duckdb.OutOfRangeException, duckdb.ConversionException):
+            raise EngineError(
+                "A sum is too large for 64 bits and was not made. Lower the weight's scale."
+            ) from None
+        except (duckdb.Error, RuntimeError) as error:
+            raise EngineError(f"Counting failed ({type(error).__name__}).") from None
+        finally:
+            cursor.close()
+        return Cells(*(_integers(columns.get(name)) for name in ("a", "n", "lo", "hi", "w")))  # type: ignore[arg-type]
+
+    def _statement(self, count: Count, domain: Domain, keys: bool, weights: bool) -> str:
+        kind = "INTEGER" if domain.size < _INT32_CELLS else "BIGINT"
+        parts = [
+            f"CAST({self._column(ref)} AS {kind})" + (f" * {stride}" if stride != 1 else "")
+            for ref, stride in zip(count.axes, domain.strides, strict=True)
+        ]
+        address = " + ".join(parts) or "0"
+        sums = ["count(*) AS n"]
+        if keys:
+            sums += ["CAST(sum(k_lo) AS BIGINT) AS lo", "CAST(sum(k_hi) AS BIGINT) AS hi"]
+        if weights:
+            sums.append("CAST(sum(w) AS BIGINT) AS w")
+        where = " AND ".join(self._filter(condition) for condition in count.where)
+        return (
+            f"SELECT {address} AS a, {', '.join(sums)} FROM records"
+            + (f" WHERE {where}" if where else "")
+            + (" GROUP BY a" if parts else " HAVING count(*) > 0")
+        )
+
+    def _column(self, ref: AxisRef) -> str:
+        return self._columns.of[ref.variable, ref.level]
+
+    def _filter(self, condition: Condition) -> str:
+        level = self._description.variable(condition.variable).level(condition.level)
+        try:
+            indices = sorted({level.index[code] for code in condition.codes})
+        except KeyError as error:
+            code = str(error.args[0])
+            raise InputError(
+                f"{condition.variable} has no category {code!r}.{did_you_mean(code, level.codes)}"
+            ) from None
+        if not indices:
+            return "false"
+        column = self._columns.of[condition.variable, condition.level]
+        return f"{column} IN ({', '.join(map(str, indices))})"
+
+
+def open_engine(
+    folder: Path, description: Description, *, memory: str = "1GB", threads: int | None = None
+) -> DuckDBEngine:
+    """The engine of a loaded version; the description must be the one it was loaded under."""
+    file = folder / FILE
+    if not file.is_file():
+        raise EngineError(f"{folder.name} holds no loaded data. Load the data set first.")
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "enable_external_access": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "perfect_ht_threshold": _PERFECT_BITS,
+        "preserve_insertion_order": "false",
+        "memory_limit": memory,
+    }
+    if threads:
+        config["threads"] = threads
+    try:
+        connection = duckdb.connect(str(file), read_only=True, config=config)
+    except duckdb.Error:
+        raise EngineError(
+            f"{folder.name} cannot be opened: its file is damaged or held by another program."
+        ) from None
+    try:
+        connection.execute("SET lock_configuration = true")
+        _prove_locked(connection)
+        return DuckDBEngine(connection, description, _columns(connection, folder, description))
+    except duckdb.Error:
+        connection.close()
+        raise EngineError(f"{folder.name} is not a version discreet loaded. Load again.") from None
+    except BaseException:
+        connection.close()
+        raise
+
+
+ESCAPES = (
+    "SELECT count(*) FROM read_text({here})",
+    "SELECT count(*) FROM read_blob({here})",
+    "SELECT count(*) FROM read_csv({here}, auto_detect=false, columns={{'a': 'VARCHAR'}})",
+    "SELECT count(*) FROM glob({here})",
+    "ATTACH {here} AS escape (READ_ONLY)",
+    "COPY (SELECT 1) TO {gone}",
+    "EXPORT DATABASE {gone}",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "SET threads = 1",
+    "CREATE TABLE escape (a INTEGER)",
+)
+"""What must fail on an engine's connection; tried at every opening."""
+
+
+def _prove_locked(connection: Connection) -> None:
+    """Try every way out; refuse to open where one is not barred by DuckDB's own lock."""
+    here = "'" + str(Path(__file__).absolute()).replace("'", "''") + "'"
+    gone = here[:-1] + ".escape'"
+    for escape in ESCAPES:
+        try:
+            connection.execute(escape.format(here=here, gone=gone))
+        except (duckdb.PermissionException, duckdb.InvalidInputException):
+            continue
+        except duckdb.Error:
+            pass
+        raise EngineError(
+            "This DuckDB lets a query reach files or settings; the data set is not served. "
+            "Install the DuckDB version that discreet names."
+        )
+
+
+def _columns(connection: Connection, folder: Path, description: Description) -> _Columns:
+    """The columns of the file, held against the description level by level."""
+    ((text,),) = connection.execute("SELECT about FROM about").fetchall()
+    about = json.loads(text)
+    if about["layout"] != LAYOUT:
+        raise EngineError(f"{folder.name} was loaded by another version of discreet. Load again.")
+    loaded = {variable["name"]: (i, variable) for i, variable in enumerate(about["variables"])}
+    columns: dict[tuple[str, str], str] = {}
+    for variable in description.variables:
+        i, found = loaded.get(variable.name, (0, None))
+        if found is None:
+            raise EngineError(f"{variable.name} is not in the loaded data. Load again.")
+        coarser = {level["name"]: (j, level) for j, level in enumerate(found["levels"], 1)}
+        for position, level in enumerate(variable.levels):
+            digest = level_digest(level.codes, level.of_finest)
+            j, as_loaded = (0, found["finest"])
+            if position:
+                j, entry = coarser.get(level.name, (0, {}))
+                as_loaded = entry.get("digest")
+            if digest != as_loaded:
+                raise EngineError(
+                    f"The categories of {variable.name} at level {level.name} are not those the "
+                    "data were loaded under. Load again."
+                )
+            columns[variable.name, level.name] = f"v{i}_{j}" if j else f"v{i}"
+    return _Columns(columns, about["weight_scale"] is not None)
+
+
+def _integers(column: Any) -> Counts | None:
+    """A column as 64-bit integers; a null cannot be, and is an error rather than a zero."""
+    if column is None:
+        return None
+    if isinstance(column, np.ma.MaskedArray):
+        if np.ma.getmaskarray(column).any():
+            raise EngineError("The loaded data hold nulls. Load again.")
+        column = column.data
+    if column.dtype.kind not in "iu":
+        raise EngineError("The engine returned numbers that are not whole.")
+    return np.ascontiguousarray(column, dtype=np.int64)

@@ -1,0 +1,95 @@
+"""Record keys: 64 bits for every record, made once at load and stored as two 32-bit halves.
+
+With an id, the key is the first 64 bits (big-endian) of SHA-256(salt ‖ id), the id as canonical
+text in UTF-8: any database can compute it, and a reload gives the same keys. Without one, keys are
+drawn from the operating system's random source and exist only in the loaded version. A
+custodian's own classical keys are stored as they are in the low half, the high half being 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from duckdb.func import PythonUDFType
+from duckdb.sqltypes import UBIGINT, UTINYINT
+
+from ..errors import DataError
+from .canonical import canonical, without_exponent_sql
+from .running import Connection, Runner
+from .sources import RELATION, Opened
+
+_DRAW = "discreet_draw_keys"
+FRACTION_SCALE = 10**8
+"""Fraction keys have eight decimals."""
+
+
+def record_key(salt: bytes, unit: str) -> tuple[int, int]:
+    """The key of a unit by its definition: low and high 32 bits.
+
+    >>> low, high = record_key(b"salt", "42")
+    >>> hex(high << 32 | low) == "0x" + hashlib.sha256(b"salt42").hexdigest()[:16]
+    True
+    """
+    digest = hashlib.sha256(salt + canonical(unit).encode()).digest()
+    return int.from_bytes(digest[4:8], "big"), int.from_bytes(digest[:4], "big")
+
+
+def id_key(opened: Opened, column: str) -> str:
+    """SQL for the 64-bit key of an id, NULL where there is none.
+
+    The salt is the parameter `$salt`, so that it stands in no statement, log or plan.
+    """
+    text = opened.text(column)
+    return f"CAST('0x' || left(sha256(CAST($salt AS BLOB) || encode({text})), 16) AS UBIGINT)"
+
+
+@contextmanager
+def drawn_keys(connection: Connection) -> Iterator[str]:
+    """SQL for a fresh random 64-bit key, from the operating system, while the context lasts."""
+
+    def draw(rows: pa.Array) -> pa.Array:
+        bits = pa.py_buffer(os.urandom(8 * len(rows)))
+        return pa.Array.from_buffers(pa.uint64(), len(rows), [None, bits])
+
+    connection.create_function(
+        _DRAW, draw, [UTINYINT], UBIGINT, type=PythonUDFType.ARROW, side_effects=True
+    )
+    try:
+        yield f"{_DRAW}(CAST(0 AS UTINYINT))"
+    finally:
+        connection.remove_function(_DRAW)
+
+
+def own_key(runner: Runner, opened: Opened, column: str) -> str:
+    """SQL for the custodian's own key, after checking that every one can be stored exactly."""
+    text = without_exponent_sql(opened.text(column))
+    whole = f"regexp_full_match({text}, '[0-9]{{1,10}}')"
+    fraction = f"regexp_full_match({text}, '0?\\.[0-9]{{1,8}}0*')"
+    as_whole = f"TRY_CAST({text} AS UBIGINT)"
+    scaled = f"CAST(CAST({text} AS DECIMAL(38, 8)) * {FRACTION_SCALE} AS UBIGINT)"
+    ((records, wholes, fractions, most),) = runner.run(
+        f"SELECT count(*), count(*) FILTER ({whole}), count(*) FILTER ({fraction}), "
+        f"max(CASE WHEN {whole} THEN {as_whole} END) FROM {RELATION} s",
+        doing="checking record keys",
+    )
+    name = opened.source.name
+    # Eight decimals that happen to be all zeros are written as the whole number 0.
+    if records and fractions and wholes and wholes + fractions == records and (most or 0) == 0:
+        return f"CASE WHEN {fraction} THEN {scaled} ELSE 0 END"
+    if fractions == records:
+        return scaled
+    if wholes < records:
+        raise DataError(
+            f"Column {column!r} of {name} holds record keys that are neither whole numbers below "
+            "2^32 nor fractions below 1 of at most eight decimals. Check the column."
+        )
+    if most is not None and most >= 1 << 32:
+        raise DataError(
+            f"Column {column!r} of {name} holds a record key of 2^32 or more; a classical key is "
+            "below 2^32. Check the column."
+        )
+    return as_whole

@@ -1,0 +1,176 @@
+"""Profiling: what a source looks like before anything about it is declared.
+
+Everything here is for the custodian only: values, counts, extremes, which column identifies a
+record, and which column is a parent of which. Values are given as the canonical text that loading
+compares with codes, so a description made from a profile loads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from ..core.control import Control
+from ..errors import DataError
+from .canonical import REFUSED_TYPES, canonical_sql
+from .coding import ColumnProfile, Profile, Source
+from .running import Runner
+from .sources import RELATION, Opened, opened, scratch_connection
+
+_MOST_CHILDREN = 100_000
+_SAMPLE_RECORDS = 20_000
+
+
+def profile(
+    source: Source,
+    control: Control | None = None,
+    *,
+    most_values: int = 2_000,
+    memory: str = "2GB",
+    threads: int | None = None,
+    scratch: Path | None = None,
+) -> Profile:
+    """Look at every column of a source; at most `most_values` values of each are kept.
+
+    `scratch` is a folder for temporary files, which hold records while the profile is made; by
+    default a private one is made and removed.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="discreet-", dir=scratch))
+    connection = scratch_connection(None, folder, memory=memory, threads=threads)
+    runner = Runner(connection, source.name, folder, control or Control())
+    try:
+        with opened(runner, source, folder) as relation:
+            return _profile(runner, relation, most_values)
+    finally:
+        connection.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _profile(runner: Runner, relation: Opened, most_values: int) -> Profile:
+    ((records,),) = runner.run(f"SELECT count(*) FROM {RELATION}", doing="counting records")
+    if not records:
+        raise DataError(f"{relation.source.name} has no records, only column names.")
+    columns = []
+    for i, (name, kind) in enumerate(zip(relation.names, relation.types, strict=True)):
+        share = 0.1 + 0.7 * i / len(relation.names)
+        runner.run("SELECT 1", doing=f"looking at {name}", share=(share, share))
+        columns.append(_column(runner, i, name, kind, records, most_values))
+    source = relation.source
+    if relation.dialect is not None:
+        source = replace(source, options=relation.dialect.options())
+    found = Profile(source, records, tuple(columns), relation.dialect)
+    return _with_parents(runner, relation, found)
+
+
+def _column(
+    runner: Runner, i: int, name: str, kind: str, records: int, most_values: int
+) -> ColumnProfile:
+    if any(part in kind.upper() for part in REFUSED_TYPES):
+        return ColumnProfile(name, kind.lower(), records, 0, 0, exact=False)
+    doing = f"looking at {name}"
+    text = canonical_sql(f"s.c{i}", kind)
+    runner.run(
+        f"CREATE OR REPLACE TEMP TABLE discreet_values AS SELECT {text} AS v, count(*) AS n "
+        f"FROM {RELATION} s GROUP BY v",
+        doing=doing,
+    )
+    whole, number = "'[-+]?[0-9]{1,18}'", "'[-+]?([0-9]+(\\.[0-9]+)?|\\.[0-9]+)([eE][-+]?[0-9]+)?'"
+    date = "'[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+.*)?'"
+    ((distinct, nulls, wholes, numbers, dates, padded, low, high, first, last, decimals),) = (
+        runner.run(
+            "SELECT count(v), coalesce(sum(n) FILTER (v IS NULL), 0)::BIGINT, "
+            f"count(*) FILTER (regexp_full_match(v, {whole})), "
+            f"count(*) FILTER (regexp_full_match(v, {number})), "
+            f"count(*) FILTER (regexp_full_match(v, {date})), "
+            "count(*) FILTER (regexp_full_match(v, '0[0-9]+')), "
+            "arg_min(v, TRY_CAST(v AS DOUBLE)), arg_max(v, TRY_CAST(v AS DOUBLE)), "
+            "min(v), max(v), "
+            "max(length(regexp_extract(v, '^[-+]?[0-9]*\\.([0-9]+)$', 1))) FROM discreet_values",
+            doing=doing,
+        )
+    )
+    values = runner.run(
+        "SELECT v, n FROM discreet_values WHERE v IS NOT NULL ORDER BY n DESC, v "
+        f"LIMIT {most_values}",
+        doing=doing,
+    )
+    # 007 is a code, not a number: leading zeros mean something to whoever wrote them.
+    if distinct and wholes == distinct and not padded:
+        found, extremes = "integer", (low, high)
+    elif distinct and numbers == distinct and not padded:
+        found, extremes = "decimal", (low, high)
+    elif distinct and dates == distinct:
+        found, extremes = "date", (first, last)
+    elif kind.upper() == "BOOLEAN":
+        found, extremes = "boolean", (first, last)
+    else:
+        found, extremes = "text", (first, last)
+    return ColumnProfile(
+        name,
+        found,
+        records,
+        nulls,
+        distinct,
+        values=tuple((str(v), int(n)) for v, n in values),
+        complete=distinct <= most_values,
+        minimum=extremes[0],
+        maximum=extremes[1],
+        decimals=(decimals or 0) if found in ("integer", "decimal") else None,
+    )
+
+
+def _with_parents(runner: Runner, relation: Opened, found: Profile) -> Profile:
+    """Which columns are parents of which, and which say the same in other words."""
+    usable = [
+        (i, column)
+        for i, column in enumerate(found.columns)
+        if 2 <= column.distinct <= min(_MOST_CHILDREN, max(2, found.records // 2))
+    ]
+    texts = {i: canonical_sql(f"s.c{i}", relation.types[i]) for i, _ in usable}
+    if len(usable) < 2:
+        return found
+    chosen = ", ".join(f"{text} AS c{i}" for i, text in texts.items())
+    runner.run(
+        f"CREATE OR REPLACE TEMP TABLE discreet_sample AS SELECT {chosen} FROM {RELATION} s "
+        f"USING SAMPLE reservoir({_SAMPLE_RECORDS} ROWS) REPEATABLE (1)",
+        doing="looking for hierarchies",
+        share=(0.8, 0.85),
+    )
+    parents: list[tuple[str, str]] = []
+    twins: list[tuple[str, str]] = []
+    maps: dict[tuple[str, str], dict[str, str]] = {}
+    pairs = [
+        (child, parent)
+        for child, parent in itertools.permutations(usable, 2)
+        if child[1].distinct > parent[1].distinct
+        or (child[1].distinct == parent[1].distinct and child[0] < parent[0])
+    ]
+    for place, ((c, child), (p, parent)) in enumerate(pairs):
+        share = 0.85 + 0.15 * place / len(pairs)
+        runner.run("SELECT 1", doing="looking for hierarchies", share=(share, share))
+        if not _one_each(runner, f"discreet_sample s WHERE c{c} IS NOT NULL", f"c{c}", f"c{p}"):
+            continue
+        place_of_all = f"{RELATION} s WHERE {texts[c]} IS NOT NULL"
+        if not _one_each(runner, place_of_all, texts[c], texts[p]):
+            continue
+        twin = child.distinct == parent.distinct
+        (twins if twin else parents).append((child.name, parent.name))
+        rows = runner.run(
+            f"SELECT {texts[c]} AS a, any_value({texts[p]}) FROM {place_of_all} GROUP BY a ORDER BY a",
+            doing="looking for hierarchies",
+        )
+        maps[child.name, parent.name] = {str(a): "" if b is None else str(b) for a, b in rows}
+    return replace(found, parents=tuple(parents), twins=tuple(twins), parent_maps=maps)
+
+
+def _one_each(runner: Runner, place: str, child: str, parent: str) -> bool:
+    """Whether every child value goes with one parent value there."""
+    ((pairs, children),) = runner.run(
+        f"SELECT count(*), count(DISTINCT a) FROM "
+        f"(SELECT DISTINCT {child} AS a, {parent} AS b FROM {place})",
+        doing="looking for hierarchies",
+    )
+    return bool(pairs == children)

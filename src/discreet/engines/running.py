@@ -1,0 +1,210 @@
+"""Statements run in the background: progress and cancel in the caller's thread, errors as sentences.
+
+DuckDB's own messages quote SQL, paths and whole lines of the data. None of that is passed on: only
+what is listed here is read out of a message (a line number, a column count, a cause by name).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+
+from ..core.control import Control
+from ..errors import Cancelled, DataError, DiscreetError, EngineError, StoreError
+
+T = TypeVar("T")
+Connection = duckdb.DuckDBPyConnection
+
+_POLL_SECONDS = 0.05
+
+_FULL = re.compile(
+    r"No space left|Disk quota|File too large|max_temp_directory_size|not enough disk", re.I
+)
+_LOCKED = re.compile(r"Permission denied|Read-only file system|Operation not permitted", re.I)
+_NO_ROOM = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
+_LINE = re.compile(r"CSV Error on Line: (\d+)")
+_COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+
+
+def in_background(
+    connection: Connection,
+    work: Callable[[], T],
+    control: Control | None,
+    doing: str,
+    tell: Callable[[float], None] | None = None,
+) -> T:
+    """What `work` returns, run in a thread of its own while this one watches for cancel and Ctrl-C.
+
+    `tell` is called with DuckDB's own estimate of the share done (0 … 1) while it runs.
+    """
+    result: list[T] = []
+    failure: list[BaseException] = []
+    finished = threading.Event()
+
+    def carry_out() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            finished.set()
+
+    thread = threading.Thread(target=carry_out, name="discreet-statement", daemon=True)
+    thread.start()
+    try:
+        while not finished.wait(_POLL_SECONDS):
+            if control is not None and control.cancelled():
+                raise Cancelled(f"Stopped while {doing}; nothing was lost.")
+            if tell is not None:
+                tell(max(0.0, min(1.0, connection.query_progress() / 100)))
+    except BaseException as error:
+        # An interrupt that arrives before the statement has begun is forgotten by DuckDB: repeat.
+        while not finished.wait(_POLL_SECONDS):
+            connection.interrupt()
+        thread.join()
+        if isinstance(error, KeyboardInterrupt):
+            raise Cancelled(f"Stopped while {doing}; nothing was lost.") from None
+        raise
+    thread.join()
+    if failure:
+        if isinstance(failure[0], duckdb.InterruptException):
+            raise Cancelled(f"Stopped while {doing}; nothing was lost.") from None
+        raise failure[0]
+    return result[0]
+
+
+class Runner:
+    """Runs the statements of one load or profile on one connection."""
+
+    def __init__(self, connection: Connection, source: str, target: Path, control: Control) -> None:
+        self.connection = connection
+        self.source = source
+        self.target = target
+        self.control = control
+        self._share = 0.0
+
+    def run(
+        self,
+        sql: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        doing: str,
+        share: tuple[float, float] | None = None,
+        records: int = 0,
+    ) -> list[tuple[Any, ...]]:
+        """The rows of a statement; `share` is the part of all work it stands for, None for little."""
+        started = time.monotonic()
+        first, last = share or (self._share, self._share)
+        self._share = last
+        self.control.step(first, doing)
+
+        def tell(done: float) -> None:
+            self.control.step(first + (last - first) * done, _so_far(doing, done, records, started))
+
+        def work() -> list[tuple[Any, ...]]:
+            return self.connection.execute(sql, dict(parameters or {})).fetchall()
+
+        try:
+            return in_background(
+                self.connection, work, self.control, doing, tell if last > first else None
+            )
+        except (duckdb.Error, OSError, RuntimeError) as error:
+            raise self.sentence(error) from None
+
+    def sentence(self, error: Exception) -> DiscreetError:
+        """A failure while reading the source or writing the target, as one safe sentence."""
+        return sentence(error, self.source, self.target.name)
+
+
+def sentence(error: Exception, source: str, target: str) -> DiscreetError:
+    """A failure while reading a source or writing a folder, as one safe sentence."""
+    text = str(error)
+    if _FULL.search(text) or (isinstance(error, OSError) and error.errno in _NO_ROOM):
+        return StoreError(
+            f"There is no room left to write in {target}. Free some space and load again; nothing "
+            "was changed."
+        )
+    if _LOCKED.search(text):
+        return StoreError(
+            f"{target} cannot be written to. Give write access to the folder and load again; "
+            "nothing was changed."
+        )
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+        return StoreError(
+            "There is not enough memory and room on disk to load. Free some and load again; "
+            "nothing was changed."
+        )
+    line = _LINE.search(text)
+    if line:
+        return _bad_line(int(line.group(1)), text, source)
+    if isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
+        return DataError(
+            f"{source} cannot be read to its end: it is damaged or being written to. Make the file "
+            "again."
+        )
+    return EngineError(
+        f"Reading {source} failed ({type(error).__name__}). Check that the file is whole."
+    )
+
+
+def _bad_line(line: int, text: str, source: str) -> DataError:
+    columns = _COLUMNS.search(text)
+    if columns:
+        wanted, got = (int(part) for part in columns.groups())
+        many = "more" if got > wanted else "fewer"
+        return DataError(
+            f"Line {line:,} of {source} has {many} columns than the header: {got} instead of "
+            f"{wanted}. Check its delimiters and quotes."
+        )
+    if "unicode" in text or "utf-8" in text:
+        return DataError(
+            f"Line {line:,} of {source} is not in the encoding said. Give the right one, for "
+            "example `encoding: cp1252`."
+        )
+    return DataError(
+        f"Line {line:,} of {source} cannot be read as CSV. Check its quotes and delimiters."
+    )
+
+
+def _so_far(doing: str, done: float, records: int, started: float) -> str:
+    """What is being done, with rows and time left once they can be told."""
+    if not records or done <= 0.02:
+        return doing
+    left = (time.monotonic() - started) * (1 - done) / done
+    return f"{doing}: {int(records * done):,} of {records:,} records, {left:.0f} s left"
+
+
+def identifier(name: str) -> str:
+    """A name from the source, quoted for SQL.
+
+    >>> print(identifier('a"b'))
+    "a""b"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    """A text, quoted for SQL.
+
+    >>> print(text_literal("it's"))
+    'it''s'
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def on_disk(path: Path) -> None:
+    """Make sure that a file, and its name in its folder, survive a power cut."""
+    for place in (path, path.parent):
+        handle = os.open(place, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,347 @@
+"""Sources opened for reading: every kind becomes one relation with columns c0, c1, … in DuckDB.
+
+Names from the source appear in SQL only quoted, and only here. CSV text stays text; SQLite, whose
+values have types of their own, is read as text too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from ..errors import DataError, did_you_mean
+from . import dialects
+from .canonical import REFUSED_TYPES, canonical_sql
+from .coding import Dialect, Source
+from .running import Connection, Runner, identifier, text_literal
+
+_SQLITE_BATCH = 50_000
+RELATION = "discreet_source"
+"""The temporary view that shows the source."""
+
+_STAGED = "discreet_staged.main.staged"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A source as a relation: column i of the source is `ci` of the relation."""
+
+    source: Source
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    dialect: Dialect | None = None
+    records: int | None = field(default=None, repr=False)
+
+    def position(self, column: str) -> int:
+        """Where a column stands."""
+        try:
+            return self.names.index(column)
+        except ValueError:
+            raise DataError(
+                f"{self.source.name} has no column {column!r}."
+                f"{did_you_mean(column, self.names)} It has {_some(self.names)}."
+            ) from None
+
+    def raw(self, column: str) -> str:
+        """SQL for a column as it is; one that holds no single value is refused."""
+        position = self.position(column)
+        kind = self.types[position].upper()
+        if any(part in kind for part in REFUSED_TYPES):
+            raise DataError(
+                f"Column {column!r} of {self.source.name} holds {self.types[position].lower()} "
+                "values; only texts, numbers, dates and yes/no can be coded. Leave it out."
+            )
+        return f"s.c{position}"
+
+    def text(self, column: str) -> str:
+        """SQL for a column as canonical text."""
+        return canonical_sql(self.raw(column), self.types[self.position(column)])
+
+
+@contextmanager
+def opened(
+    runner: Runner, source: Source, folder: Path, wanted: Sequence[str] | None = None
+) -> Iterator[Opened]:
+    """The source as the relation `RELATION` of the runner's connection.
+
+    `folder` is for scratch files, which are gone afterwards. A text file is parsed once, into a
+    scratch table of the `wanted` columns (all by default); the other kinds are read in place.
+    """
+    _readable(source)
+    scratch = folder / "scratch"
+    try:
+        scratch.mkdir()
+    except OSError as error:
+        raise runner.sentence(error) from None
+    try:
+        if source.kind == "csv":
+            yield _open_csv(runner, source, scratch, wanted)
+        elif source.kind == "parquet":
+            yield _open_parquet(runner, source)
+        elif source.kind == "duckdb":
+            yield _open_duckdb(runner, source)
+        else:
+            yield _open_sqlite(runner, source, scratch)
+    finally:
+        _forget(runner.connection)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _readable(source: Source) -> None:
+    path = source.path
+    if not path.exists():
+        raise DataError(f"There is no file {path.name!r}. Check the path.")
+    if path.is_dir():
+        raise DataError(f"{path.name!r} is a folder. Name one file.")
+    try:
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise DataError(
+                    f"{path.name} is empty. It needs a line of column names and records."
+                )
+    except OSError:
+        raise DataError(f"{path.name} cannot be read. Check its permissions.") from None
+
+
+def _checked(source: Source, names: list[str]) -> tuple[str, ...]:
+    """Column names that can be told apart, also by a database that ignores case."""
+    for position, name in enumerate(names):
+        if not name.strip():
+            raise DataError(
+                f"Column {position + 1} of {source.name} has no name. Give every column a name."
+            )
+    seen: dict[str, str] = {}
+    for name in names:
+        before = seen.get(name.casefold())
+        if before is not None:
+            twice = (
+                f"two columns {name!r}" if before == name else f"columns {before!r} and {name!r}"
+            )
+            raise DataError(f"{source.name} has {twice}. Give every column a name of its own.")
+        seen[name.casefold()] = name
+    return tuple(names)
+
+
+def _view(connection: Connection, names: tuple[str, ...], relation: str) -> tuple[str, ...]:
+    """Show a relation as c0, c1, …; returns the types."""
+    columns = ", ".join(f"{identifier(name)} AS c{i}" for i, name in enumerate(names))
+    connection.execute(
+        f"CREATE OR REPLACE TEMP VIEW {RELATION} AS SELECT {columns} FROM {relation}"
+    )
+    rows = connection.execute(f"DESCRIBE {RELATION}").fetchall()
+    return tuple(str(row[1]) for row in rows)
+
+
+def _open_csv(
+    runner: Runner, source: Source, scratch: Path, wanted: Sequence[str] | None
+) -> Opened:
+    dialect, found = dialects.detect(source.path, source.options, runner.control)
+    names = _checked(source, found)
+    relation = Opened(source, names, ("VARCHAR",) * len(names), dialect)
+    kept = range(len(names)) if wanted is None else sorted({relation.position(n) for n in wanted})
+    path = source.path
+    if not dialects.is_utf8(dialect.encoding):
+        path = scratch / "source.csv"
+        try:
+            dialects.as_utf8(source.path, dialect.encoding, path, runner.control)
+        except OSError as error:
+            raise runner.sentence(error) from None
+    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
+    call = (
+        f"read_csv({text_literal(str(path.absolute()))}, auto_detect=false, strict_mode=true, "
+        f"header={'true' if dialect.header else 'false'}, delim={text_literal(dialect.delimiter)}, "
+        f"quote={text_literal(dialect.quote)}, "
+        f"escape={text_literal(dialect.escape or dialect.quote)}, max_line_size=16777216, "
+        f"columns={{{columns}}})"
+    )
+    _stage(runner, scratch)
+    chosen = ", ".join(f"c{i}" for i in kept) or "c0"
+    runner.run(
+        f"CREATE TABLE {_STAGED} AS SELECT {chosen} FROM {call}",
+        doing=f"reading {source.name}",
+        share=(0.02, 0.1),
+    )
+    runner.run(
+        f"CREATE OR REPLACE TEMP VIEW {RELATION} AS SELECT * FROM {_STAGED}", doing="reading"
+    )
+    return relation
+
+
+def _stage(runner: Runner, scratch: Path) -> None:
+    """A scratch database beside the target, so that nothing of the source stays in the version."""
+    path = text_literal(str((scratch / "staged.duckdb").absolute()))
+    runner.run(f"ATTACH {path} AS discreet_staged", doing="reading")
+
+
+def _open_parquet(runner: Runner, source: Source) -> Opened:
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.ParquetFile(source.path).metadata  # type: ignore[no-untyped-call]
+        found = list(metadata.schema.to_arrow_schema().names)
+    except (pa.ArrowException, OSError):
+        raise DataError(
+            f"{source.path.name} is not a Parquet file. If it is CSV, give it a name in .csv."
+        ) from None
+    names = _checked(source, found)
+    try:
+        path = text_literal(str(source.path.absolute()))
+        types = _view(runner.connection, names, f"read_parquet({path}, hive_partitioning=false)")
+    except duckdb.Error as error:
+        raise runner.sentence(error) from None
+    return Opened(source, names, types, records=metadata.num_rows)
+
+
+def _open_duckdb(runner: Runner, source: Source) -> Opened:
+    connection = runner.connection
+    path = text_literal(str(source.path.absolute()))
+    try:
+        connection.execute(f"ATTACH {path} AS discreet_attached (TYPE duckdb, READ_ONLY)")
+    except duckdb.Error as error:
+        if "lock" in str(error).lower() or "already attached" in str(error).lower():
+            raise DataError(
+                f"{source.path.name} is in use by another program. Close it there and try again."
+            ) from None
+        raise DataError(f"{source.path.name} is not a DuckDB database.") from None
+    tables = connection.execute(
+        "SELECT table_schema, table_name FROM information_schema.tables "
+        "WHERE table_catalog = 'discreet_attached' ORDER BY 1, 2"
+    ).fetchall()
+    known = {
+        name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in tables
+    }
+    chosen = _table(source, list(known))
+    schema, table = known[chosen]
+    relation = f"discreet_attached.{identifier(schema)}.{identifier(table)}"
+    try:
+        found = [str(row[0]) for row in connection.execute(f"DESCRIBE {relation}").fetchall()]
+        names = _checked(source, found)
+        types = _view(connection, names, relation)
+    except duckdb.Error as error:
+        raise runner.sentence(error) from None
+    return Opened(replace(source, table=chosen), names, types)
+
+
+def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
+    """SQLite through Python, copied as text into a scratch table."""
+    _stage(runner, scratch)
+    database = sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        try:
+            rows = database.execute(
+                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+                "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+            ).fetchall()
+        except sqlite3.Error:
+            raise DataError(f"{source.path.name} is not an SQLite database.") from None
+        chosen = _table(source, [str(row[0]) for row in rows])
+        try:
+            cursor = database.execute(f"SELECT * FROM {identifier(chosen)}")
+            names = _checked(source, [str(column[0]) for column in cursor.description])
+            columns = ", ".join(f"c{i} VARCHAR" for i in range(len(names)))
+            runner.connection.execute(f"CREATE TABLE {_STAGED} ({columns})")
+            runner.connection.execute(
+                f"CREATE OR REPLACE TEMP VIEW {RELATION} AS SELECT * FROM {_STAGED}"
+            )
+            records = _copy(runner, cursor, source, names)
+        except sqlite3.Error:
+            raise DataError(
+                f"{source.name} cannot be read to its end: the database is damaged or in use."
+            ) from None
+        except duckdb.Error as error:
+            raise runner.sentence(error) from None
+    finally:
+        database.close()
+    kept = replace(source, table=chosen)
+    return Opened(kept, names, ("VARCHAR",) * len(names), records=records)
+
+
+def _copy(runner: Runner, cursor: sqlite3.Cursor, source: Source, names: tuple[str, ...]) -> int:
+    records = 0
+    schema = pa.schema([(f"c{i}", pa.string()) for i in range(len(names))])
+    while rows := cursor.fetchmany(_SQLITE_BATCH):
+        columns = [
+            pa.array([_text(source, names[i], row[i]) for row in rows], pa.string())
+            for i in range(len(names))
+        ]
+        batch = pa.Table.from_arrays(columns, schema=schema)
+        runner.connection.register("discreet_batch", batch)
+        runner.connection.execute(f"INSERT INTO {_STAGED} SELECT * FROM discreet_batch")
+        runner.connection.unregister("discreet_batch")
+        records += len(rows)
+        runner.control.step(0.0, f"reading {source.name}: {records:,} records")
+    return records
+
+
+def _text(source: Source, column: str, value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        raise DataError(
+            f"Column {column!r} of {source.name} holds raw bytes; only texts and numbers can be "
+            "coded. Leave it out."
+        )
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _table(source: Source, known: list[str]) -> str:
+    if source.table is None and len(known) == 1:
+        return known[0]
+    if source.table in known:
+        return source.table
+    if not known:
+        raise DataError(f"{source.path.name} has no tables.")
+    if source.table is None:
+        raise DataError(
+            f"{source.path.name} has {len(known)} tables: {_some(known)}. Name one, as in "
+            f"{source.path.name}::{known[0]}."
+        )
+    raise DataError(
+        f"{source.path.name} has no table {source.table!r}.{did_you_mean(source.table, known)} "
+        f"It has {_some(known)}."
+    )
+
+
+def _some(names: list[str] | tuple[str, ...], most: int = 12) -> str:
+    shown = ", ".join(itertools.islice(names, most))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def _forget(connection: Connection) -> None:
+    """Let go of a source, whatever happened to the connection meanwhile."""
+    for statement in (
+        f"DROP VIEW IF EXISTS {RELATION}",
+        "DETACH DATABASE IF EXISTS discreet_attached",
+        "DETACH DATABASE IF EXISTS discreet_staged",
+    ):
+        with suppress(duckdb.Error):
+            connection.execute(statement)
+
+
+def scratch_connection(
+    path: Path | None, folder: Path, *, memory: str, threads: int | None
+) -> Connection:
+    """A connection that writes: into `path`, or in memory; spills and extensions stay in check."""
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "temp_directory": str(folder / "spill"),
+        "memory_limit": memory,
+        "preserve_insertion_order": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    if threads:
+        config["threads"] = threads
+    connection = duckdb.connect(str(path) if path else ":memory:", config=config)
+    # The progress bar itself is never printed; without it DuckDB keeps no progress to ask for.
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    connection.execute("SET progress_bar_time = 0")
+    return connection
