@@ -1,0 +1,362 @@
+"""From measured margins to tables: sums, agreement, whole numbers, and the noise of every cell.
+
+Sees measured values and public facts, never a true count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.domain import margins as subsets_of
+from ...core.table import Noise, Status
+from ...recipe import TableSpec
+from . import laws
+from .consistency import sparse_estimate, whole_numbers
+from .laws import NoiseLaw
+from .margins import Integers, Margin, domain_of, gather, how_from
+from .plans import KNOWN, Planner, Scheme
+
+Floats = npt.NDArray[np.float64]
+LEAST_SQUARES_WIDTH = 2.12
+"""95 % of a Laplace draw is within 2.118 standard deviations, of a normal one within 1.96."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One table as it will be published."""
+
+    values: Integers
+    status: npt.NDArray[np.uint8]
+    noise: Noise
+    law: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One margin in measured units: values, variance, half-width, and how many cells were summed."""
+
+    values: Integers | Floats
+    variance: float | Floats
+    half_width: int | Integers
+    summed: int | Integers
+
+
+class Fitting:
+    """Fits the tables of one plan; what tables share is worked out once."""
+
+    def __init__(self, planner: Planner, scheme: Scheme, values: Sequence[Integers]) -> None:
+        self.planner, self.scheme, self.values = planner, scheme, values
+        self.settings, self.description = planner.settings, planner.description
+        self._agreed: dict[object, dict[Margin, Floats]] = {}
+        self._zeros = [self.description.zero_mask(p.margin.count) for p in scheme.measured]
+
+    def table(self, spec: TableSpec, unreliable_above: float) -> Fitted:
+        """One wanted table with its totals, statuses and noise."""
+        whole = Margin(spec.axes, spec.where, spec.weighted)
+        shape = domain_of(whole, self.description).shape
+        parts = {
+            kept: self._part(whole.keep(kept))
+            for kept in subsets_of(len(shape), least=0 if spec.totals else len(shape))
+        }
+        size = tuple(n + spec.totals for n in shape)
+        agreed = self._is_agreed(whole)
+        raw: Any = _assembled(
+            {kept: part.values for kept, part in parts.items()},
+            shape,
+            size,
+            np.float64 if agreed else np.int64,
+        )
+        variance = _assembled({k: p.variance for k, p in parts.items()}, shape, size, np.float64)
+        width = _assembled({k: p.half_width for k, p in parts.items()}, shape, size, np.int64)
+        unit = self.planner.unit(whole)
+        sd = np.sqrt(variance)
+        if unit != 1:
+            sd /= unit
+        if agreed:
+            lower = np.floor((raw - width) / unit).astype(np.int64)
+            upper = np.ceil((raw + width) / unit).astype(np.int64)
+        else:
+            lower, upper = raw - width, raw + width
+            if unit != 1:
+                lower, upper = lower // unit, -(-upper // unit)
+        values = self._published(raw, unit, agreed, shape, spec.totals)
+        if self.settings.negatives != "keep":
+            floor = max(self.settings.threshold, 0)
+            values = np.where(values < floor, 0, values)
+            lower, upper = np.maximum(lower, 0), np.maximum(upper, 0)
+        status = np.where(
+            sd > unreliable_above * values, np.uint8(Status.UNRELIABLE), np.uint8(Status.OK)
+        )
+        impossible = {k: _is_zero(p.summed) for k, p in parts.items()}
+        if any(np.any(mask) for mask in impossible.values()):
+            zero = _assembled(impossible, shape, size, np.bool_)
+            for array in (values, lower, upper):
+                array[zero] = 0
+            sd[zero] = 0.0
+            status[zero] = Status.STRUCTURAL_ZERO
+        return Fitted(
+            values,
+            status,
+            Noise(sd, lower, upper, laws.COVERAGE),
+            self._law(whole),
+            self._notes(spec),
+        )
+
+    # -- one margin -------------------------------------------------------------------------
+
+    def _part(self, margin: Margin) -> _Part:
+        target = self.scheme.targets[margin]
+        if target.source == KNOWN:
+            return _Part(np.array(self.description.records), 0.0, 0, 1)
+        law = self.scheme.measured[target.source].law
+        summed = self._summed(margin, target.source)
+        if self._is_agreed(margin):
+            values: Integers | Floats = self._agree(margin.group)[margin]
+            alone = laws.variance(law) * summed
+            closed = self.planner.components(margin.group, self.scheme.measured)
+            unit = self.planner.unit(margin)
+            spread: float | Floats = (
+                np.asarray(alone, dtype=np.float64) if closed is None else target.variance * unit**2
+            )
+            width = np.ceil(LEAST_SQUARES_WIDTH * np.sqrt(spread)).astype(np.int64)
+            return _Part(values, spread, width, summed)
+        source = self.scheme.measured[target.source].margin
+        how = how_from(margin, source, self.description)
+        assert how is not None
+        shape = domain_of(margin, self.description).shape
+        values = gather(self.values[target.source], how, shape)
+        variance = laws.variance(law) * np.asarray(summed, dtype=np.float64)
+        return _Part(values, variance, _half_widths(law, summed), summed)
+
+    def _summed(self, margin: Margin, source: int) -> int | Integers:
+        """How many noised cells each cell is a sum of; a plain number where all are alike."""
+        part, zeros = self.scheme.measured[source], self._zeros[source]
+        how = how_from(margin, part.margin, self.description)
+        assert how is not None
+        positions = [position for position, _ in how]
+        plain_sums = all(m is None for _, m in how) and len(set(positions)) == len(positions)
+        shape = domain_of(margin, self.description).shape
+        if zeros is None and plain_sums:
+            return part.cells // math.prod(shape)
+        domain = domain_of(part.margin, self.description)
+        drawn = np.ones(domain.shape, np.int64) if zeros is None else (~zeros).astype(np.int64)
+        return gather(drawn, how, shape)
+
+    # -- agreement --------------------------------------------------------------------------
+
+    def _is_agreed(self, margin: Margin) -> bool:
+        """Whether a margin is a least-squares estimate: several readings of one group."""
+        if self.settings.consistency == "none":
+            return False
+        readings = sum(part.margin.group == margin.group for part in self.scheme.measured)
+        return readings + self._total_known(margin) > 1
+
+    def _total_known(self, margin: Margin) -> bool:
+        return self.planner.is_known(Margin((), margin.where, margin.weighted))
+
+    def _agree(self, group: Any) -> dict[Margin, Floats]:
+        if group not in self._agreed:
+            targets = [
+                margin
+                for margin, target in self.scheme.targets.items()
+                if margin.group == group and target.source != KNOWN
+            ]
+            closed = self.planner.components(group, self.scheme.measured)
+            self._agreed[group] = (
+                self._closed(targets, *closed) if closed else self._solved(group, targets)
+            )
+        return self._agreed[group]
+
+    def _closed(
+        self, targets: Sequence[Margin], components: Any, axes: list[Any]
+    ) -> dict[Margin, Floats]:
+        group = targets[0].group
+        values = []
+        for part, value in zip(self.scheme.measured, self.values, strict=True):
+            if part.margin.group == group:
+                order = np.argsort([axes.index(ref) for ref in part.margin.axes])
+                values.append(np.transpose(value, order))
+        places = {m: tuple(axes.index(ref) for ref in m.axes) for m in targets}
+        wanted = list(dict.fromkeys(tuple(sorted(place)) for place in places.values()))
+        found = components.estimate(values, wanted, self.description.records)
+        return {
+            m: np.transpose(found[tuple(sorted(place))], np.argsort(np.argsort(place)))
+            for m, place in places.items()
+        }
+
+    def _solved(self, group: Any, targets: Sequence[Margin]) -> dict[Margin, Floats]:
+        parts = [
+            (part, value)
+            for part, value in zip(self.scheme.measured, self.values, strict=True)
+            if part.margin.group == group
+        ]
+        whole = self.planner.joint_of(self.scheme, group)
+        domain = domain_of(whole, self.description)
+        readings = [
+            (self._addresses(part.margin, whole), value, laws.variance(part.law))
+            for part, value in parts
+        ]
+        if self._total_known(whole):
+            exact = min(variance for *_, variance in readings) * 1e-8
+            nowhere = np.zeros(domain.size, dtype=np.int64)
+            readings.append((nowhere, np.array([self.description.records]), exact))
+        wanted = {
+            i: (self._addresses(m, whole), domain_of(m, self.description).size)
+            for i, m in enumerate(targets)
+        }
+        zeros = self.description.zero_mask(whole.count)
+        found = sparse_estimate(domain.size, readings, zeros, wanted)
+        return {
+            m: found[i].reshape(domain_of(m, self.description).shape) for i, m in enumerate(targets)
+        }
+
+    def _addresses(self, margin: Margin, whole: Margin) -> Integers:
+        """For each cell of the joint table, the address of its cell in a margin."""
+        how = how_from(margin, whole, self.description)
+        assert how is not None
+        domain, into = domain_of(whole, self.description), domain_of(margin, self.description)
+        address = np.zeros(domain.shape, dtype=np.int64)
+        for (position, mapping), stride in zip(how, into.strides, strict=True):
+            along = np.arange(domain.shape[position]) if mapping is None else mapping
+            shape = [1] * len(domain.shape)
+            shape[position] = -1
+            address += stride * along.reshape(shape)
+        return address.ravel()
+
+    # -- whole numbers ----------------------------------------------------------------------
+
+    def _published(
+        self, raw: Any, unit: int, agreed: bool, shape: tuple[int, ...], totals: bool
+    ) -> Integers:
+        if self.settings.consistency == "integers" and (agreed or unit != 1):
+            interior = raw[tuple(slice(0, n) for n in shape)] / unit
+            rounded = whole_numbers(np.ascontiguousarray(interior, dtype=np.float64))
+            if not totals:
+                return rounded
+            return _with_totals(rounded)
+        if agreed:
+            return np.asarray(np.rint(raw / unit), dtype=np.int64)
+        if unit != 1:
+            return np.asarray((2 * raw + unit) // (2 * unit), dtype=np.int64)
+        return np.asarray(raw, dtype=np.int64)
+
+    # -- words ------------------------------------------------------------------------------
+
+    def _law(self, whole: Margin) -> Mapping[str, Any]:
+        """The law of a cell of the interior, and of every measured margin of this group."""
+        target = self.scheme.targets[whole]
+        if target.source == KNOWN:
+            return {"name": "none"}
+        law = self.scheme.measured[target.source].law
+        return {
+            **laws.describe(law),
+            "cells_summed": str(target.summed),
+            "unit": str(self.planner.unit(whole)),
+            "consistency": self.settings.consistency,
+            "negatives": self.settings.negatives,
+            "margins": {
+                str(part.margin): dict(laws.describe(part.law))
+                for part in self.scheme.measured
+                if part.margin.group == whole.group
+            },
+        }
+
+    def _notes(self, spec: TableSpec) -> tuple[str, ...]:
+        whole = Margin(spec.axes, spec.where, spec.weighted)
+        notes = []
+        sources = {
+            self.scheme.targets[whole.keep(kept)].source
+            for kept in subsets_of(len(spec.axes), least=0 if spec.totals else len(spec.axes))
+        }
+        if self._is_agreed(whole):
+            notes.append(
+                "Values are least-squares estimates from all measured tables; their noise "
+                "intervals are approximate (2.12 standard deviations)."
+            )
+            if self.settings.consistency == "least squares":
+                notes.append("Each value is rounded by itself: sums may differ by rounding.")
+        elif spec.totals and sources - {KNOWN} and len(sources - {KNOWN}) > 1:
+            notes.append("Totals have noise of their own and need not be sums of the cells shown.")
+        elif spec.totals and spec.axes and self.settings.negatives == "keep":
+            notes.append("Totals are sums of noised cells; their noise is larger than a cell's.")
+        if KNOWN in sources:
+            notes.append(
+                "The grand total is the number of records declared public, without noise."
+                + (
+                    ""
+                    if self.settings.consistency == "integers"
+                    else " The cells need not add up to it."
+                )
+            )
+        if spec.weighted and self.settings.consistency != "integers":
+            notes.append("Weighted values are rounded one by one to whole numbers.")
+        notes += self._negatives_note(whole)
+        return tuple(notes)
+
+    def _negatives_note(self, whole: Margin) -> list[str]:
+        name = self.settings.negatives
+        if name == "keep":
+            return ["Values may be negative: that keeps them right on average."]
+        target = self.scheme.targets[whole]
+        if target.source == KNOWN:
+            return []
+        unit = self.planner.unit(whole)
+        law = self.scheme.measured[target.source].law
+        floor = self.settings.threshold
+        what = (
+            "Negative values are shown as 0"
+            if name == "clip"
+            else f"Values below {floor} are shown as 0"
+        )
+        totals = "totals are cut by themselves, so cells need not add up to them"
+        if target.summed != 1 or self._is_agreed(whole):
+            return [f"{what}, which makes small true counts too large on average; {totals}."]
+        bias = laws.bias_at(law, floor * unit, 0) / unit
+        text = f"{what}: a true 0 comes out {bias:.3g} too large on average"
+        if name == "threshold":
+            low = laws.bias_at(law, floor * unit, floor * unit) / unit
+            size = f"{abs(low):.3g} too {'small' if low < 0 else 'large'}"
+            text += f", a true {floor} {size}"
+        return [f"{text}; {totals}."]
+
+
+def _assembled(
+    parts: Mapping[tuple[int, ...], Any],
+    shape: tuple[int, ...],
+    size: tuple[int, ...],
+    dtype: Any,
+) -> Any:
+    """One array of all margins: each at the last position along the axes it does not keep."""
+    whole = tuple(range(len(shape)))
+    if len(parts) == 1 and np.shape(parts[whole]) == size:
+        return np.array(parts[whole], dtype=dtype)
+    out = np.empty(size, dtype=dtype)
+    for kept, values in parts.items():
+        place = tuple(slice(0, n) if i in kept else n for i, n in enumerate(shape))
+        out[place] = values
+    return out
+
+
+def _is_zero(summed: int | Integers) -> Any:
+    return summed == 0
+
+
+def _with_totals(values: Integers) -> Integers:
+    for axis in range(values.ndim):
+        values = np.concatenate([values, values.sum(axis=axis, keepdims=True)], axis=axis)
+    return values
+
+
+def _half_widths(law: NoiseLaw, summed: int | Integers) -> int | Integers:
+    if isinstance(summed, int):
+        return laws.half_width(law, summed)
+    sizes, where = np.unique(summed, return_inverse=True)
+    widths = np.array([laws.half_width(law, int(n)) for n in sizes], dtype=np.int64)
+    return widths[where].reshape(summed.shape)

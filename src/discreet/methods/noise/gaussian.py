@@ -1,0 +1,225 @@
+"""The discrete Gaussian, drawn exactly: p(z) ∝ exp(−z² / 2σ²) over all integers.
+
+A cell that one unit moves by s costs ρ = s² / 2σ² of zero-concentrated differential privacy
+(Canonne, Kamath and Steinke 2020, Theorem 4); σ² is the parameter, the variance is slightly less
+for small σ.
+
+Drawing inverts the distribution function lazily. A 64-bit word is the first bits of a uniform
+number; it decides the value unless it falls on the one word that a threshold cuts, about one in
+2^64 a threshold. Then more bits of number and threshold are taken until they differ, so what is
+drawn is the law itself and not a rounding of it. Thresholds are computed between two decimals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.brackets import context
+from ...core.exact import Exact, exact, plain
+from ...core.random_source import SLACK_BYTES, RandomSource, system_source
+from ...errors import Bug, LawError
+
+VARIANCE_LEAST, VARIANCE_MOST = Fraction(1, 100), 10**8
+_WORD = 64
+_MOST_EXTRA_WORDS = 8
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """The discrete Gaussian with parameter σ² = `sigma2`.
+
+    >>> law = DiscreteGaussian.of("4")
+    >>> round(law.variance, 6), law.half_width("0.95"), law.mean
+    (4.0, 4, Fraction(0, 1))
+    """
+
+    sigma2: Fraction
+    name = "gaussian"
+
+    @classmethod
+    def of(cls, sigma2: Exact) -> DiscreteGaussian:
+        """The law for σ², from 0.01 to 10^8."""
+        number = exact(sigma2, "sigma2", above=0, error=LawError)
+        if not VARIANCE_LEAST <= number <= VARIANCE_MOST:
+            raise LawError(
+                f"sigma2 must be from {plain(VARIANCE_LEAST)} to {VARIANCE_MOST}, got "
+                f"{float(number):.4g}. Choose a rho that is less extreme."
+            )
+        return cls(number)
+
+    @property
+    def mean(self) -> Fraction:
+        """Exactly 0."""
+        return Fraction(0)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What was asked for, as exact text."""
+        return {"sigma2": plain(self.sigma2)}
+
+    @property
+    def reach(self) -> int:
+        """Beyond this a value has probability below 2^-128."""
+        return _reach(self.sigma2, 100)
+
+    @cached_property
+    def masses(self) -> npt.NDArray[np.float64]:
+        """Probabilities of 0, 1, 2, … as floats, to beyond 10^-38."""
+        z = np.arange(self.reach + 1, dtype=np.float64)
+        raw = np.exp(-z * z / (2 * float(self.sigma2)))
+        return np.asarray(raw / (2 * raw.sum() - 1))
+
+    @cached_property
+    def variance(self) -> float:
+        """The variance, to float precision."""
+        z = np.arange(len(self.masses), dtype=np.float64)
+        return float(2 * np.sum(z * z * self.masses))
+
+    def half_width(self, level: Exact = "0.95") -> int:
+        """The least h with P(|perturbation| ≤ h) ≥ level; a tie within 10^-12 goes outwards."""
+        wanted = float(exact(level, "level", above=0, below=1, error=LawError))
+        inside = 2 * np.cumsum(self.masses) - self.masses[0]
+        return int(np.searchsorted(inside, wanted + 1e-12))
+
+    def draw(self, count: int, source: RandomSource | None = None) -> npt.NDArray[np.int64]:
+        """So many independent draws, exactly from the law.
+
+        >>> DiscreteGaussian.of("4").draw(1000).shape
+        (1000,)
+        """
+        chosen = system_source() if source is None else source
+        table = _thresholds(self.sigma2, _WORD)
+        words = _words(chosen, count)
+        # `cut[i]` is the word in which threshold i lies: a larger word is beyond the threshold.
+        index = np.searchsorted(table.cut, words, side="left")
+        out = index.astype(np.int64) - table.reach
+        for i in np.flatnonzero(table.cut[np.minimum(index, len(table.cut) - 1)] == words):
+            out[i] = self.resolve(int(words[i]), lambda: int(_words(chosen, 1)[0]))
+        return out
+
+    def resolve(self, word: int, more: Callable[[], int], word_bits: int = _WORD) -> int:
+        """The value of a uniform number that starts with `word`; takes more words as needed."""
+        number, bits = word, word_bits
+        for _ in range(_MOST_EXTRA_WORDS + 1):
+            reach = _reach(self.sigma2, bits + 36)
+            low, high, decided = -reach, reach, True
+            while low < high and decided:
+                middle = (low + high) // 2
+                below, above = self.cumulative(middle, bits)
+                if number < below:
+                    high = middle
+                elif number >= above:
+                    low = middle + 1
+                else:
+                    decided = False
+            if decided and -reach < low < reach:
+                return low
+            number, bits = number << word_bits | more(), bits + word_bits
+        raise Bug("A discrete Gaussian draw was not decided by its last extra word.")
+
+    def cumulative(self, value: int, bits: int) -> tuple[int, int]:
+        """Whole numbers a ≤ 2^bits · P(Z ≤ value) ≤ b; they differ by 1, rarely by more.
+
+        A uniform number of so many bits is below the threshold if < a, above it if ≥ b.
+        """
+        return _cumulative(self.sigma2, value, bits)
+
+
+def _words(source: RandomSource, count: int) -> npt.NDArray[np.uint64]:
+    buffer = np.empty(8 * count + SLACK_BYTES, dtype=np.uint8)
+    source.fill(buffer, 8 * count)
+    return buffer[: 8 * count].view(np.uint64)
+
+
+def _reach(sigma2: Fraction, bits: int) -> int:
+    """Beyond this, less than 2^-bits of the mass is left: e^(−z²/2σ²) ≤ e^(−bits)."""
+    return math.isqrt(math.ceil(2 * sigma2 * bits)) + 2
+
+
+@dataclass(frozen=True)
+class _Table:
+    reach: int
+    cut: npt.NDArray[np.uint64]
+
+
+@lru_cache(maxsize=64)
+def _thresholds(sigma2: Fraction, bits: int) -> _Table:
+    """The words that the thresholds P(Z ≤ −reach) … P(Z ≤ reach) cut."""
+    reach = _reach(sigma2, 100)
+    ends = [_cumulative(sigma2, value, bits) for value in range(-reach, reach + 1)]
+    if any(above - below > 1 for below, above in ends):
+        raise Bug("A threshold of the discrete Gaussian was not computed closely enough.")
+    return _Table(reach, np.array([below for below, _ in ends], dtype=np.uint64))
+
+
+def _cumulative(sigma2: Fraction, value: int, bits: int) -> tuple[int, int]:
+    """2^bits · P(Z ≤ value) between whole numbers, from tail sums."""
+    tails = _tails(sigma2, bits)
+    low, high = tails.at(value + 1 if value >= 0 else -value)
+    if value < 0:
+        return math.floor(low), math.floor(high) + 1
+    return (1 << bits) - math.floor(high) - 1, (1 << bits) - math.floor(low)
+
+
+@dataclass(frozen=True)
+class _Tails:
+    """2^bits · P(Z ≥ v) for v ≥ 0, between two decimals."""
+
+    low: tuple[Decimal, ...]
+    high: tuple[Decimal, ...]
+
+    def at(self, value: int) -> tuple[Decimal, Decimal]:
+        last = len(self.low) - 1
+        return (
+            (Decimal(0), self.high[last]) if value > last else (self.low[value], self.high[value])
+        )
+
+
+@lru_cache(maxsize=32)
+def _tails(sigma2: Fraction, bits: int) -> _Tails:
+    """Terms by recurrence, t(z + 1) = t(z) · g(z) with g(z + 1) = g(z) · e^(−1/σ²), rounded outwards.
+
+    Summed from the far end inwards; what lies beyond the end falls at least geometrically.
+    """
+    end = _reach(sigma2, bits + 64)
+    digits = 40 + math.ceil(bits * 0.31) + 2 * len(str(end))
+    down, up = context(ROUND_FLOOR, digits), context(ROUND_CEILING, digits)
+    low = _terms(sigma2, end + 1, down)
+    high = _terms(sigma2, end + 1, up)
+    ratio = up.divide(high[end + 1], low[end])
+    beyond = up.divide(high[end + 1], down.subtract(Decimal(1), ratio))
+    sum_low, sum_high = [Decimal(0)] * (end + 2), [beyond] * (end + 2)
+    for z in range(end, -1, -1):
+        sum_low[z] = down.add(sum_low[z + 1], low[z])
+        sum_high[z] = up.add(sum_high[z + 1], high[z])
+    # The whole is 2 T(1) + 1 with T(v) the sum from v on.
+    whole_low = down.fma(Decimal(2), sum_low[1], Decimal(1))
+    whole_high = up.fma(Decimal(2), sum_high[1], Decimal(1))
+    one = Decimal(1 << bits)
+    return _Tails(
+        tuple(down.divide(down.multiply(one, t), whole_high) for t in sum_low),
+        tuple(up.divide(up.multiply(one, t), whole_low) for t in sum_high),
+    )
+
+
+def _terms(sigma2: Fraction, last: int, rounding: Context) -> list[Decimal]:
+    """e^(−z²/2σ²) for z = 0 … last, all rounded the context's way."""
+    up = rounding.rounding == ROUND_CEILING
+    nudge = rounding.next_plus if up else rounding.next_minus
+    half = rounding.divide(Decimal(-sigma2.denominator), Decimal(2 * sigma2.numerator))
+    growth = nudge(rounding.exp(half))
+    step = nudge(rounding.exp(rounding.multiply(Decimal(2), half)))
+    out, term = [], Decimal(1)
+    for _ in range(last + 1):
+        out.append(term)
+        term = rounding.multiply(term, growth)
+        growth = rounding.multiply(growth, step)
+    return out

@@ -1,0 +1,237 @@
+"""The noise method: independent noise under a budget (rinott §4, §7–8; ons "independent noise").
+
+plan chooses margins and laws from public facts; measure adds one exact draw to every cell that can
+exist; fit turns the measured margins into tables, sums what was not measured, brings separately
+noised margins into agreement where asked, and says the noise of every cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...core import true_values
+from ...core.control import Control
+from ...core.description import Description, Family
+from ...core.domain import Count
+from ...core.exact import plain
+from ...core.table import ProtectedTable, TrueTable
+from ...errors import Bug, RecipeError, Refusal
+from ...recipe import Question
+from .. import base
+from ..base import Facts, Measurements, Plan, Secrets
+from . import laws, telling
+from .fitting import Fitting
+from .margins import Margin, domain_of, gather, how_from
+from .plans import Measured, Planner, Scheme
+from .settings import Settings, for_question, from_policy
+
+_LARGEST = 1 << 62
+
+
+@dataclass(frozen=True)
+class Design:
+    """This method's own part of a plan."""
+
+    settings: Settings
+    scheme: Scheme
+    planner: Planner
+    from_count: tuple[int, ...]
+    """For each measured margin, the count of `plan.counts` it is summed from."""
+
+
+class NoiseMethod:
+    """Independent noise on chosen margins, each unit's whole contribution paid for."""
+
+    name = "noise"
+    family = Family.DP
+    drawn = True
+
+    def settings(self, parameters: Mapping[str, Any]) -> Settings:
+        """Read and check what a policy writes for this method."""
+        return from_policy(parameters)
+
+    # -- plan -------------------------------------------------------------------------------
+
+    def plan(self, question: Question, facts: Facts) -> Plan:
+        """Which margins get which law, what it costs, what error to expect; reads no data."""
+        description = facts.description
+        _check_tables(question, description)
+        policy = facts.policy.parameters(self.name)
+        settings = for_question(policy, question.parameters, len(question.tables))
+        planner = Planner.of(question.tables, description, settings)
+        budget = planner.budget()
+        if settings.within is not None:
+            _refuse_above(settings, budget)
+            settings = (
+                replace(settings, rho=budget)
+                if settings.law == "gaussian"
+                else replace(settings, epsilon=budget)
+            )
+            planner = replace(planner, settings=settings)
+        schemes = planner.schemes(budget)
+        chosen, recommended = planner.choose(schemes)
+        planner.check_agreement(chosen)
+        digest = question.hash(data_version=facts.data_version, policy_version=facts.policy_version)
+        counts, from_count = _counts(chosen.measured, description)
+        return Plan(
+            method=self.name,
+            question=question,
+            question_hash=digest,
+            counts=counts,
+            guarantee=telling.guarantee(chosen, description, len(question.tables)),
+            errors=tuple(telling.expected(table, chosen, planner) for table in question.tables),
+            charge=telling.charge(chosen, description, digest),
+            needs_weights=any(part.margin.weighted for part in chosen.measured),
+            warnings=telling.warnings(chosen, recommended, planner),
+            alternatives=tuple(telling.told(s, chosen, recommended, planner) for s in schemes),
+            detail=Design(settings, chosen, planner, from_count),
+        )
+
+    # -- measure ----------------------------------------------------------------------------
+
+    def measure(
+        self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets | None, control: Control
+    ) -> Measurements:
+        """True counts plus one exact draw each; impossible cells are 0. Needs no secrets."""
+        design = _design(plan)
+        description = design.planner.description
+        dense: dict[tuple[int, bool], true_values.Counts] = {}
+        arrays = {}
+        for number, part in enumerate(design.scheme.measured):
+            control.step(number / len(design.scheme.measured), "adding noise")
+            at = design.from_count[number], part.margin.weighted
+            if at not in dense:
+                dense[at] = _dense(tables[at[0]], part.margin.weighted)
+            source = Margin(plan.counts[at[0]].axes, part.margin.where, part.margin.weighted)
+            how = how_from(part.margin, source, description)
+            if how is None:
+                raise Bug(f"The plan cannot count {part.margin} from {source}.")
+            shape = domain_of(part.margin, description).shape
+            true = gather(dense[at], how, shape)
+            if true.size and int(np.abs(true).max()) >= _LARGEST:
+                raise Bug("A count is too large to be protected in 64 bits.")
+            noise = laws.sample(part.law, true.size, None).reshape(shape)
+            values = true + noise
+            zeros = description.zero_mask(part.margin.count)
+            if zeros is not None:
+                values[zeros] = 0
+            arrays[part.name] = values.astype(np.int64, copy=False)
+        control.step(1.0, "adding noise")
+        return Measurements(arrays, {"margins": _margin_facts(design.scheme.measured)})
+
+    # -- fit --------------------------------------------------------------------------------
+
+    def fit(
+        self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
+    ) -> tuple[ProtectedTable, ...]:
+        """The protected tables: sums, agreement where asked, noise of every cell."""
+        design = _design(plan)
+        values = [measurements.arrays[part.name] for part in design.scheme.measured]
+        fitting = Fitting(design.planner, design.scheme, values)
+        where = base.provenance(plan, facts)
+        limit = float(base.reliable_limit(facts.policy))
+        tables = []
+        for number, spec in enumerate(plan.question.tables):
+            control.step(number / len(plan.question.tables), "fitting tables")
+            fitted = fitting.table(spec, limit)
+            tables.append(
+                ProtectedTable(
+                    title=base.title_of(spec, facts.description),
+                    domain=facts.description.domain(spec.axes),
+                    totals=(spec.totals,) * len(spec.axes),
+                    values=fitted.values,
+                    status=fitted.status,
+                    guarantee=plan.guarantee,
+                    provenance=where,
+                    noise=fitted.noise,
+                    law=fitted.law,
+                    notes=fitted.notes,
+                    measure="weighted count" if spec.weighted else "count",
+                )
+            )
+        control.step(1.0, "fitting tables")
+        return tuple(tables)
+
+
+def _design(plan: Plan) -> Design:
+    if not isinstance(plan.detail, Design):
+        raise Bug("A plan of another method was given to the noise method.")
+    return plan.detail
+
+
+def _dense(table: TrueTable, weighted: bool) -> true_values.Counts:
+    cells = true_values.reveal(table)
+    values = cells.weights if weighted else cells.counts
+    if values is None:
+        raise Bug("A weighted table was counted without weights.")
+    return true_values.dense(table.domain, cells.addresses, values)
+
+
+def _check_tables(question: Question, description: Description) -> None:
+    if not question.tables:
+        raise RecipeError("A question needs at least one table, got none. Name its rows.")
+    used = {ref.variable for table in question.tables for ref in table.axes}
+    used |= {part.variable for table in question.tables for part in table.where}
+    found = [v.name for v in description.variables if v.name in used and not v.declared]
+    for name in used:
+        description.variable(name)
+    if found:
+        raise Refusal(
+            f"The categories of {', '.join(found)} were found in the data and are not declared: "
+            "with noise under a budget, knowing them is already knowing something about people.",
+            rule="declared-domain",
+            alternatives=(
+                "discreet check DIR lists what is to be declared.",
+                f"Look through the categories of {', '.join(found)} in discreet.yaml and set "
+                "declared: yes.",
+            ),
+        )
+
+
+def _refuse_above(settings: Settings, budget: Fraction) -> None:
+    name = "rho" if settings.law == "gaussian" else "epsilon"
+    most = getattr(settings, f"{name}_most")
+    if most is not None and budget > most:
+        raise Refusal(
+            f"The accuracy asked for needs {name} {plain(budget)}, the policy allows {plain(most)} "
+            "for one question.",
+            rule="most-per-question",
+            alternatives=(f"Ask with {name} {plain(most)}, or for a coarser table.",),
+        )
+
+
+def _counts(
+    measured: Sequence[Measured], description: Description
+) -> tuple[tuple[Count, ...], tuple[int, ...]]:
+    """As few counts as will do: a margin that is a sum of another's count is not counted itself."""
+    unweighted = [Margin(part.margin.axes, part.margin.where) for part in measured]
+    order = sorted(
+        range(len(measured)), key=lambda i: (-measured[i].cells, -len(unweighted[i].axes), i)
+    )
+    chosen: list[Margin] = []
+    found = [0] * len(measured)
+    for i in order:
+        for j, source in enumerate(chosen):
+            if how_from(unweighted[i], source, description) is not None:
+                found[i] = j
+                break
+        else:
+            found[i] = len(chosen)
+            chosen.append(unweighted[i])
+    return tuple(margin.count for margin in chosen), tuple(found)
+
+
+def _margin_facts(measured: Sequence[Measured]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": part.name,
+            "margin": str(part.margin),
+            "law": dict(laws.describe(part.law)),
+        }
+        for part in measured
+    ]

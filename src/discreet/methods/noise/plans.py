@@ -1,0 +1,507 @@
+"""Which margins to measure, and with which share of the budget: rinott §7, before anything is spent.
+
+For a list of wanted tables the alternatives are
+
+    interior     the one table all wanted tables of a group are sums of; everything else is a sum
+    wanted       each wanted table by itself, with equal or given shares
+    once         only the wanted tables that are not sums of another wanted table
+    everything   all margins of the joint table, the total too unless it is declared public
+
+*best* is the one with the smallest mean variance over the interior cells of the wanted tables,
+every table counting alike, each cell measured in units of what one unit of protection can change.
+Totals that come with a table do not count; a margin that matters is asked for as a table of its
+own. The choice depends on public facts only.
+
+Costs are exact. ε of the question is the whole charge: a margin that gets the share s is drawn
+with s·ε divided by how far one unit can move it, by 2 where records are replaced, and scaled up
+where filters exclude each other (`Regions.cost`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ...core.description import Description, Neighbours
+from ...core.domain import margins as subsets_of
+from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...errors import RecipeError, Refusal
+from ...recipe import TableSpec
+from . import laws
+from .consistency import Components
+from .laws import NoiseLaw
+from .margins import Margin, Regions, domain_of, how_from, joint
+from .settings import Settings
+from .shares import best_shares, given_shares
+
+MOST_MEASURED = 20_000_000
+"""Cells that one plan may measure in all."""
+MOST_TABLES = 1_000
+MOST_SOLVED = 2_000_000
+"""Cells of a joint table that a sparse least-squares fit may have."""
+_MOST_AXES = 12
+KNOWN = -1
+"""The source of a total that is declared public."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One margin that is measured: how far a unit moves it, what that costs, the law it gets."""
+
+    name: str
+    margin: Margin
+    share: Fraction
+    reach: int
+    one_sided: Fraction
+    law: NoiseLaw
+    delta: Fraction
+    cells: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """A wanted margin: where it comes from and the variance to expect in whole published units."""
+
+    margin: Margin
+    source: int
+    summed: Fraction
+    """Cells of the source in one cell, on average."""
+    variance: float
+    continuous_variance: float
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One alternative, fully worked out."""
+
+    name: str
+    measured: tuple[Measured, ...]
+    targets: Mapping[Margin, Target] = field(repr=False)
+    loss: Loss
+    touched: int
+    """d: cells that one unit touches, records and neighbours counted."""
+    score: float
+
+    @property
+    def cells(self) -> int:
+        """How many cells are measured."""
+        return sum(part.cells for part in self.measured)
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Works out alternatives for wanted tables, from public facts.
+
+    `total_known` leaves the grand total out of what is measured. It defaults to whether the number
+    of records is declared; rinott's 2^t − 1 takes it as known while neighbours are add or remove.
+    """
+
+    tables: tuple[TableSpec, ...]
+    description: Description
+    settings: Settings
+    total_known: bool
+
+    @classmethod
+    def of(
+        cls,
+        tables: Sequence[TableSpec],
+        description: Description,
+        settings: Settings,
+        *,
+        total_known: bool | None = None,
+    ) -> Planner:
+        """A planner; refuses what no plan can be made for."""
+        if len(tables) > MOST_TABLES:
+            raise RecipeError(
+                f"A question has at most {MOST_TABLES} tables, got {len(tables)}. Ask in parts."
+            )
+        planner = cls(
+            tuple(tables),
+            description,
+            settings,
+            description.records is not None if total_known is None else total_known,
+        )
+        if any(table.weighted for table in tables):
+            planner.weight_reach()
+        return planner
+
+    @property
+    def replace_one(self) -> bool:
+        """Whether neighbours replace a unit instead of adding or removing one."""
+        return self.description.neighbours is Neighbours.REPLACE_ONE
+
+    def weight_reach(self) -> int:
+        """The largest weight in whole units of the weight's scale; refused where none is declared."""
+        weight = self.description.weight
+        if weight is None:
+            raise RecipeError(
+                f"{self.description.name} has no weight, so its tables cannot be weighted. "
+                "Leave weighted out."
+            )
+        if weight.bound is None:
+            raise Refusal(
+                f"A weighted table needs a public bound on the weight {weight.name}: the noise is "
+                "in proportion to it.",
+                rule="weight-bound",
+                alternatives=(
+                    f"Declare the largest possible value of {weight.name} in discreet.yaml.",
+                    "Ask for the unweighted table.",
+                ),
+            )
+        return math.ceil(weight.bound * weight.scale)
+
+    def reach(self, margin: Margin) -> int:
+        """How far one unit can move one cell of a margin."""
+        return self.description.records_per_unit * (self.weight_reach() if margin.weighted else 1)
+
+    def unit(self, margin: Margin) -> int:
+        """How many measured units are one published unit."""
+        weight = self.description.weight
+        return weight.scale if margin.weighted and weight is not None else 1
+
+    def is_known(self, margin: Margin) -> bool:
+        """Whether a margin is the number of records, declared public."""
+        return self.total_known and margin == Margin(())
+
+    # -- what is wanted ---------------------------------------------------------------------
+
+    def wanted(self) -> tuple[Margin, ...]:
+        """The interiors of the wanted tables, each once."""
+        return tuple(
+            dict.fromkeys(Margin(table.axes, table.where, table.weighted) for table in self.tables)
+        )
+
+    def all_targets(self) -> tuple[Margin, ...]:
+        """Every margin that will be published: interiors, and totals where asked."""
+        found: dict[Margin, None] = {}
+        for table in self.tables:
+            whole = Margin(table.axes, table.where, table.weighted)
+            least = 0 if table.totals else len(table.axes)
+            for kept in subsets_of(len(table.axes), least=least):
+                found[whole.keep(kept)] = None
+        return tuple(found)
+
+    def size(self, margin: Margin) -> int:
+        """How many cells a margin has."""
+        return domain_of(margin, self.description).size
+
+    # -- alternatives -----------------------------------------------------------------------
+
+    def candidates(self) -> Iterator[tuple[str, tuple[Margin, ...]]]:
+        """Names of alternatives and the margins each measures; those too large are left out."""
+        wanted = [margin for margin in self.wanted() if not self.is_known(margin)]
+        groups: dict[object, list[Margin]] = {}
+        for margin in wanted:
+            groups.setdefault(margin.group, []).append(margin)
+        joints = [joint(group, self.description) for group in groups.values()]
+        joints = [
+            group[0] if len(group) == 1 else whole
+            for whole, group in zip(joints, groups.values(), strict=True)
+        ]
+        if sum(self.size(whole) for whole in joints) <= MOST_MEASURED:
+            yield "interior", tuple(joints)
+        yield "wanted", tuple(wanted)
+        yield "once", self._not_sums(wanted)
+        every = sum(
+            math.prod(n + 1 for n in domain_of(whole, self.description).shape) for whole in joints
+        )
+        if every <= MOST_MEASURED and all(len(whole.axes) <= _MOST_AXES for whole in joints):
+            measured = dict.fromkeys(
+                whole.keep(kept) for whole in joints for kept in subsets_of(len(whole.axes))
+            )
+            extra = [m for m in wanted if m not in measured]
+            yield "everything", tuple(m for m in (*measured, *extra) if not self.is_known(m))
+
+    def _not_sums(self, wanted: Sequence[Margin]) -> tuple[Margin, ...]:
+        kept: list[Margin] = []
+        for i, margin in enumerate(wanted):
+            for j, other in enumerate(wanted):
+                if i == j or how_from(margin, other, self.description) is None:
+                    continue
+                both_ways = how_from(other, margin, self.description) is not None
+                if not both_ways or j < i:
+                    break
+            else:
+                kept.append(margin)
+        return tuple(kept)
+
+    def schemes(self, budget: Fraction) -> tuple[Scheme, ...]:
+        """The alternatives, each worked out for a budget; equal ones once, under the first name."""
+        if not any(not self.is_known(margin) for margin in self.wanted()):
+            raise RecipeError(
+                "This question asks only for the number of records, which is declared public "
+                f"({self.description.records:,}). Ask for at least one variable."
+            )
+        seen: set[frozenset[Margin]] = set()
+        out = []
+        for name, margins in self.candidates():
+            key = frozenset(margins)
+            if key in seen or not margins:
+                continue
+            seen.add(key)
+            if sum(self.size(margin) for margin in margins) > MOST_MEASURED:
+                continue
+            out.append(self.scheme(name, margins, budget))
+        if not out:
+            cells = sum(self.size(margin) for margin in self.wanted())
+            raise Refusal(
+                f"These tables have {cells:,} cells, one question may measure {MOST_MEASURED:,}.",
+                rule="table-size",
+                alternatives=("Use coarser levels or fewer variables.", "Ask in parts."),
+            )
+        return tuple(out)
+
+    def shares(self, name: str, margins: Sequence[Margin]) -> tuple[Fraction, ...]:
+        """The part of the budget each measured margin gets: given, equal, or by what it serves."""
+        given = given_shares(self.tables)
+        drawn = {margin for margin in self.wanted() if not self.is_known(margin)}
+        if given is not None and set(margins) == drawn:
+            total: dict[Margin, Fraction] = {}
+            for table, share in zip(self.tables, given, strict=True):
+                margin = Margin(table.axes, table.where, table.weighted)
+                total[margin] = total.get(margin, Fraction(0)) + share
+            return tuple(total[margin] for margin in margins)
+        if name == "everything":
+            return (Fraction(1, len(margins)),) * len(margins)
+        burdens = [Fraction(0)] * len(margins)
+        for wanted in self.wanted():
+            serving = [
+                (Fraction(self.size(source), self.size(wanted)), i)
+                for i, source in enumerate(margins)
+                if how_from(wanted, source, self.description) is not None
+            ]
+            if serving:
+                summed, i = min(serving)
+                burdens[i] += summed
+        return best_shares(burdens, root=2 if self.settings.law == "gaussian" else 3)
+
+    def scheme(self, name: str, margins: Sequence[Margin], budget: Fraction) -> Scheme:
+        """One alternative for a budget: laws, exact cost, and the variance of every target."""
+        regions = Regions.of(margins, self.description, self.replace_one)
+        shares = self.shares(name, margins)
+        unit = regions.cost(shares)
+        if unit == 0:
+            raise RecipeError("This question asks only for figures that are declared public.")
+        settings = self.settings
+        measured = []
+        for i, (margin, share) in enumerate(zip(margins, shares, strict=True)):
+            one_sided, reach = budget * share / unit, self.reach(margin)
+            allowed = None if settings.delta is None else settings.delta * share / unit
+            law, delta = self._law(one_sided, reach, allowed)
+            cells = self.size(margin)
+            measured.append(
+                Measured(f"m{i:03}", margin, share, reach, one_sided, law, delta, cells)
+            )
+        delta = regions.cost([part.delta for part in measured])
+        loss = self._loss(budget, delta)
+        touched = regions.cost([Fraction(self.description.records_per_unit)] * len(margins))
+        targets = {margin: self._target(margin, measured) for margin in self.all_targets()}
+        for margin in self.wanted():
+            targets.setdefault(margin, self._target(margin, measured))
+        score = 0.0
+        for table in self.tables:
+            margin = Margin(table.axes, table.where, table.weighted)
+            if not self.is_known(margin):
+                variance = targets[margin].variance
+                score += variance * (self.unit(margin) / self.reach(margin)) ** 2
+        return Scheme(name, tuple(measured), targets, loss, int(touched), score)
+
+    def _law(
+        self, one_sided: Fraction, reach: int, allowed: Fraction | None
+    ) -> tuple[NoiseLaw, Fraction]:
+        settings = self.settings
+        if settings.law == "gaussian":
+            return laws.gaussian(one_sided, reach), Fraction(0)
+        if settings.pure:
+            return laws.pure(one_sided, reach), Fraction(0)
+        if settings.max_perturbation is not None:
+            law = laws.truncated(settings.law, one_sided, reach, settings.max_perturbation)
+        else:
+            assert allowed is not None
+            law = laws.shortest(settings.law, one_sided, reach, allowed)
+        return law, laws.end_mass(law, reach)
+
+    def _loss(self, budget: Fraction, delta: Fraction) -> Loss:
+        settings = self.settings
+        if settings.law == "gaussian":
+            if settings.delta is None:
+                return ZcdpLoss(budget)
+            assert settings.epsilon is not None
+            return ApproxLoss(settings.epsilon, settings.delta)
+        if settings.pure:
+            return PureLoss(budget)
+        if delta >= 1:
+            raise RecipeError(
+                f"With max_perturbation {settings.max_perturbation} this question has delta ≥ 1 "
+                "and no protection. Raise max_perturbation, or leave it out for delta = 0."
+            )
+        if settings.delta is not None and delta > settings.delta:
+            raise RecipeError(
+                f"With max_perturbation {settings.max_perturbation} this question has delta "
+                f"{float(delta):.3g}, more than the {float(settings.delta):.3g} allowed. "
+                "Raise max_perturbation, or leave it out to have it chosen."
+            )
+        return ApproxLoss(budget, delta)
+
+    def _target(self, margin: Margin, measured: Sequence[Measured]) -> Target:
+        if self.is_known(margin):
+            return Target(margin, KNOWN, Fraction(0), 0.0, 0.0)
+        found: Target | None = None
+        unit = self.unit(margin)
+        for i, part in enumerate(measured):
+            if how_from(margin, part.margin, self.description) is None:
+                continue
+            summed = Fraction(part.cells, self.size(margin))
+            variance = float(summed) * laws.variance(part.law) / unit**2
+            if found is None or variance < found.variance * (1 - 1e-12):
+                continuous = float(summed) * laws.continuous_variance(part.law) / unit**2
+                found = Target(margin, i, summed, variance, continuous)
+        if found is None:
+            raise RecipeError(f"No measured table gives {margin}. Choose plan: best.")
+        if self.settings.consistency != "none":
+            closed = self.components(margin.group, measured)
+            if closed is not None:
+                components, axes = closed
+                positions = tuple(sorted(axes.index(ref) for ref in margin.axes))
+                better = components.variance(positions) / unit**2
+                found = Target(margin, found.source, found.summed, better, better)
+        return found
+
+    def components(
+        self, group: object, measured: Sequence[Measured]
+    ) -> tuple[Components, list[Any]] | None:
+        """The closed form of least squares for a group, and its axes; None where it has none."""
+        parts = [part for part in measured if part.margin.group == group]
+        axes = list(dict.fromkeys(ref for part in parts for ref in part.margin.axes))
+        if len({ref.variable for ref in axes}) != len(axes):
+            return None
+        whole = Margin(tuple(axes), parts[0].margin.where, parts[0].margin.weighted)
+        if any(self.description.zero_mask(part.margin.count) is not None for part in parts):
+            return None
+        lengths = domain_of(whole, self.description).shape
+        readings = tuple(
+            (tuple(sorted(axes.index(ref) for ref in part.margin.axes)), laws.variance(part.law))
+            for part in parts
+        )
+        known = self.total_known and not whole.where and not whole.weighted
+        return Components(lengths, readings, known), axes
+
+    def joint_of(self, scheme: Scheme, group: object) -> Margin:
+        """The table that all measured and wanted margins of a group are sums of."""
+        parts = [part.margin for part in scheme.measured if part.margin.group == group]
+        parts += [margin for margin in scheme.targets if margin.group == group]
+        return joint(parts, self.description)
+
+    def check_agreement(self, scheme: Scheme) -> None:
+        """Refuse, before anything is spent, an agreement that could not be worked out."""
+        if self.settings.consistency == "none":
+            return
+        for group in {part.margin.group for part in scheme.measured}:
+            cells = self.size(self.joint_of(scheme, group))
+            if self.components(group, scheme.measured) is None and cells > MOST_SOLVED:
+                raise RecipeError(
+                    f"Least squares over {cells:,} cells with mixed levels or structural zeros is "
+                    f"too much, most is {MOST_SOLVED:,}. Set consistency: none, or ask for fewer "
+                    "variables at once."
+                )
+
+    # -- the choice -------------------------------------------------------------------------
+
+    def choose(self, schemes: Sequence[Scheme]) -> tuple[Scheme, Scheme]:
+        """The scheme asked for and the one recommended."""
+        asked = self.settings.plan
+        recommended = min(schemes, key=lambda scheme: scheme.score * (1 + 1e-12))
+        by_name = {scheme.name: scheme for scheme in schemes}
+        if given_shares(self.tables) is not None:
+            if asked not in ("best", "wanted"):
+                raise RecipeError(
+                    f"Shares are for plan wanted, got plan {asked}. Leave out the shares or the plan."
+                )
+            asked = "wanted"
+        if asked == "best":
+            return recommended, recommended
+        if asked in by_name:
+            return by_name[asked], recommended
+        names = dict(self.candidates())
+        if asked not in names:
+            raise Refusal(
+                f"Plan {asked} would measure more than {MOST_MEASURED:,} cells.",
+                rule="table-size",
+                alternatives=(f"Use plan {recommended.name}.",),
+            )
+        same = frozenset(names[asked])
+        for scheme in schemes:
+            if frozenset(part.margin for part in scheme.measured) == same:
+                return scheme, recommended
+        return recommended, recommended
+
+    def budget(self) -> Fraction:
+        """ε (or ρ) to spend: as asked, or the least in thousandths that gives the accuracy asked.
+
+        For law gaussian with ε and δ it is the largest ρ, in millionths, that keeps them.
+        """
+        settings = self.settings
+        if settings.within is not None:
+            return self._least_budget(settings.within, settings.of)
+        if settings.law != "gaussian":
+            assert settings.epsilon is not None
+            return settings.epsilon
+        if settings.rho is not None:
+            return settings.rho
+        assert settings.epsilon is not None
+        assert settings.delta is not None
+        return _largest_rho(settings.epsilon, settings.delta)
+
+    def _least_budget(self, within: int, level: Fraction) -> Fraction:
+        name = self.choose(self.schemes(Fraction(1)))[0].name
+        margins = dict(self.candidates())[name]
+        low, high = 0, 100_000 if self.settings.law != "gaussian" else 1_000_000
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._is_within(name, margins, Fraction(middle, 1000), within, level):
+                high = middle
+            else:
+                low = middle
+        if not self._is_within(name, margins, Fraction(high, 1000), within, level):
+            raise RecipeError(
+                f"No epsilon up to {high // 1000} brings {float(level):.0%} of cells within "
+                f"± {within}. Ask for a coarser table or allow more."
+            )
+        return Fraction(high, 1000)
+
+    def _is_within(
+        self, name: str, margins: Sequence[Margin], budget: Fraction, within: int, level: Fraction
+    ) -> bool:
+        scheme = self.scheme(name, margins, budget)
+        return all(self.half_width(scheme, margin, level) <= within for margin in self.wanted())
+
+    def half_width(self, scheme: Scheme, margin: Margin, level: Fraction = laws.COVERAGE) -> int:
+        """± how much holds the truth for `level` of a margin's cells, in published units."""
+        target = scheme.targets[margin]
+        if target.source == KNOWN:
+            return 0
+        law = scheme.measured[target.source].law
+        return math.ceil(
+            Fraction(laws.half_width(law, math.ceil(target.summed), level), self.unit(margin))
+        )
+
+
+def _largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    unit = 10**6
+    low, high = 0, math.ceil(epsilon * unit)
+
+    def keeps(units: int) -> bool:
+        return ZcdpLoss(Fraction(units, unit)).to_approximate(delta).epsilon <= epsilon
+
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    if low == 0:
+        raise RecipeError(
+            f"No rho of at least 0.000001 keeps epsilon {float(epsilon):.4g} with delta "
+            f"{float(delta):.4g}. Raise either."
+        )
+    return Fraction(low, unit)
