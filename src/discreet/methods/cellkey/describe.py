@@ -1,0 +1,102 @@
+"""The canonical description of every cell of a table, as 64-bit numbers.
+
+A cell is described, variable by variable, by the *set* of finest categories its records may have:
+from its category, from filters, from both. A variable that may be anything says nothing. So the
+same cell has the same description whether it is reached as a cell, as a margin of a larger table,
+through a filter, or at another level. Each set has a pseudo-random 64-bit name; a cell's
+description is the sum of the names of its sets, mod 2^64.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.description import Description
+from ...core.domain import Count, Variable
+from .keys import Keys, StrongKeys
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one variable adds: the axes it spans, and for each position the set's text or None."""
+
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    texts: tuple[bytes | None, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class CellTexts:
+    """The descriptions of a table before they are named: public, the same on any data."""
+
+    shape: tuple[int, ...]
+    parts: tuple[Part, ...]
+
+    def numbers(self, keys: StrongKeys) -> Keys:
+        """The description of every cell, dense over the table with its totals."""
+        total = np.zeros((1,) * len(self.shape), dtype=np.uint64)
+        for part in sorted(self.parts, key=lambda part: len(part.texts)):
+            names = np.array(
+                [0 if text is None else keys.name(text) for text in part.texts], dtype=np.uint64
+            )
+            shape = [1] * len(self.shape)
+            for axis, length in zip(part.axes, part.shape, strict=True):
+                shape[axis] = length
+            total = total + names.reshape(shape)
+        return np.broadcast_to(total, self.shape)
+
+
+def cell_texts(description: Description, count: Count, totals: Sequence[bool]) -> CellTexts:
+    """The descriptions of every cell of a count, with a total last on each axis that has one."""
+    by_variable: dict[str, list[int]] = {}
+    for position, ref in enumerate(count.axes):
+        by_variable.setdefault(ref.variable, []).append(position)
+    for condition in count.where:
+        by_variable.setdefault(condition.variable, [])
+    parts, lengths = [], [0] * len(count.axes)
+    for name, positions in by_variable.items():
+        variable = description.variable(name)
+        allowed = _allowed(variable, count)
+        sides: list[list[Mask]] = []
+        for position in positions:
+            level = variable.level(count.axes[position].level)
+            of_finest = np.array(level.of_finest, dtype=np.int64)
+            side = [of_finest == i for i in range(len(level))]
+            if totals[position]:
+                side.append(np.ones(len(of_finest), dtype=bool))
+            lengths[position] = len(side)
+            sides.append(side)
+        texts = []
+        for masks in itertools.product(*sides):
+            inside = allowed.copy()
+            for mask in masks:
+                inside &= mask
+            texts.append(_text(variable, inside))
+        parts.append(Part(tuple(positions), tuple(len(s) for s in sides), tuple(texts)))
+    return CellTexts(tuple(lengths), tuple(parts))
+
+
+def _allowed(variable: Variable, count: Count) -> Mask:
+    allowed = np.ones(len(variable.finest), dtype=bool)
+    for condition in count.where:
+        if condition.variable == variable.name:
+            level = variable.level(condition.level)
+            wanted = [level.index[code] for code in condition.codes]
+            allowed &= np.isin(np.array(level.of_finest), wanted)
+    return allowed
+
+
+def _text(variable: Variable, inside: Mask) -> bytes | None:
+    if inside.all():
+        return None
+    codes = variable.finest.codes
+    kept = [codes[i] for i in np.flatnonzero(inside)]
+    return json.dumps([variable.name, kept], ensure_ascii=False).encode()

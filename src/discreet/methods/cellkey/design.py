@@ -1,0 +1,261 @@
+"""Designing a p-table: maximum-entropy rows, and beforehand whether there are any.
+
+Row i may reach j = max(0, i − D) … i + D except the blocked results 1 … blocked_below; its mean
+perturbation is 0 and its variance at most (or exactly) V. Row 0 stays 0. There are D rows beyond
+row 0, or D + blocked_below + 1 where something is blocked; the last serves every larger count.
+
+What R ptable finds out by failing is told first. A row i ≤ blocked_below cannot stay where it is,
+so it needs V > i·(blocked_below + 1 − i): over all rows, V > ⌊(blocked_below + 1)² / 4⌋. R lowers
+`p_stay` by itself until V is met; here it is a bound that holds, and the achieved variance is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from ...core.exact import Exact, exact, plain, rounded_down, rounded_up
+from ...core.law import check_key_bits
+from ...errors import Bug, LawError
+from .entropy import FLOOR, maximum_entropy
+from .ptable import PTable, Row, check_keys
+from .quantisers import quantised
+
+MOST_PERTURBATION = 50
+_FLOOR = Fraction(1, 10**8)
+
+
+def design(
+    max_perturbation: int,
+    variance: Exact,
+    blocked_below: int = 0,
+    p_stay: Exact | Sequence[Exact | None] | None = None,
+    monotone: bool | Sequence[bool] = True,
+    exact_variance: bool = False,
+    *,
+    key_bits: int = 64,
+    keys: int | None = None,
+    quantiser: str = "unbiased",
+) -> PTable:
+    """The maximum-entropy p-table with these parameters, or `LawError` naming row and remedy.
+
+    `max_perturbation` is D, `variance` V, `blocked_below` js. `p_stay` and `monotone` are one
+    value, or one for each row 1, 2, …. `keys` overrides 2^key_bits. With the default quantiser
+    every row's mean is exactly 0 wherever whole weights allow it (they do in all but rows of two
+    or three outcomes that are not neighbours; `PTable.bias` says what is left).
+
+    >>> table = design(3, "1", key_bits=64)
+    >>> [round(float(p), 6) for p in table.rows[1].pmf.values()]
+    [0.369882, 0.369882, 0.17106, 0.068704, 0.020471]
+    >>> table.bias
+    Fraction(0, 1)
+    """
+    d = _whole(max_perturbation, "max_perturbation", 1, MOST_PERTURBATION)
+    js = _whole(blocked_below, "blocked_below", 0, MOST_PERTURBATION)
+    v = exact(variance, "variance", above=0, error=LawError)
+    cut = check_keys(1 << check_key_bits(key_bits) if keys is None else keys)
+    last = d + js + 1 if js else d
+    stays = _per_row(p_stay, last, "p_stay")
+    chains = _per_row(monotone, last, "monotone")
+    wanted = [
+        None if p is None else exact(p, "p_stay", above=0, below=1, error=LawError) for p in stays
+    ]
+    _check_feasible(d, v, js)
+    rows = [Row((0,), (cut,))]
+    support: list[tuple[int, ...]] = [(0,)]
+    for count in range(1, last + 1):
+        reach = outcomes(count, d, js)
+        stay, chain = wanted[count - 1], bool(chains[count - 1])
+        _check_row(count, reach, v, stay, chain, exact_variance)
+        shares = _solve(count, reach, v, stay, chain, exact_variance)
+        weights = quantised(reach, shares, cut, quantiser, Fraction(0))
+        rows.append(Row.of(list(zip(reach, weights, strict=True))))
+        support.append(tuple(reach))
+    parameters = {
+        "max_perturbation": str(d),
+        "variance": plain(v),
+        "blocked_below": str(js),
+        "exact_variance": str(bool(exact_variance)).lower(),
+    }
+    return PTable(cut, tuple(rows), 1, "maximum entropy", parameters, tuple(support))
+
+
+def outcomes(count: int, max_perturbation: int, blocked_below: int) -> list[int]:
+    """The perturbations a row may use.
+
+    >>> outcomes(1, 2, 1)
+    [-1, 1, 2]
+    """
+    reach = range(max(0, count - max_perturbation), count + max_perturbation + 1)
+    return [j - count for j in reach if not 1 <= j <= blocked_below]
+
+
+def least_variance(blocked_below: int) -> int:
+    """What the variance must exceed: ⌊(blocked_below + 1)² / 4⌋.
+
+    >>> [least_variance(js) for js in range(5)]
+    [0, 1, 2, 4, 6]
+    """
+    return (blocked_below + 1) ** 2 // 4
+
+
+def _check_feasible(d: int, v: Fraction, js: int) -> None:
+    """Refuse what no row can have, before anything is solved."""
+    if js > d:
+        raise LawError(
+            f"blocked_below must be at most max_perturbation, got {js} and {d}: row {js} could not "
+            f"reach 0 and results above {js}. Use max_perturbation {js} or more."
+        )
+    if v >= Fraction(d * (d + 1), 3):
+        most = Fraction(d * (d + 1), 3)
+        raise LawError(
+            f"variance must be below D(D+1)/3 = {rounded_down(most, 6)} for max_perturbation {d}, "
+            f"got {plain(v)}. Use a smaller variance or a larger max_perturbation."
+        )
+    for count in range(1, js + 1):
+        least = _least_with_floor(outcomes(count, d, js))
+        if least is not None and v >= least:
+            continue
+        row = max(range(1, js + 1), key=lambda i: (i * (js + 1 - i), -i))
+        whole = _least_with_floor(outcomes(row, d, js))
+        nearest = least_variance(js) if whole is None else whole
+        raise LawError(
+            f"variance must exceed {least_variance(js)} where results 1 to {js} are blocked, "
+            f"got {plain(v)}: row {row} cannot stay where it is. "
+            f"The nearest variance that can be had is {_next_up(nearest)}."
+        )
+
+
+def _next_up(value: Fraction | int) -> str:
+    """The next number of three decimals above."""
+    return plain(Fraction(int(value * 1000) + 1, 1000))
+
+
+def _least_with_floor(reach: Sequence[int]) -> Fraction | None:
+    """The least variance of a row of mean 0 whose every outcome has at least the floor; exact.
+
+    A linear programme with two equalities has an answer on at most two outcomes above the floor.
+    """
+    mass = 1 - len(reach) * _FLOOR
+    shift = -_FLOOR * sum(reach)
+    base = _FLOOR * sum(z * z for z in reach)
+    best: Fraction | None = None
+    for low, high in combinations(reach, 2):
+        upper = (shift - low * mass) / (high - low)
+        lower = mass - upper
+        if upper < 0 or lower < 0:
+            continue
+        found = base + lower * low * low + upper * high * high
+        best = found if best is None or found < best else best
+    return best
+
+
+def _check_row(
+    count: int,
+    reach: list[int],
+    v: Fraction,
+    stay: Fraction | None,
+    chain: bool,
+    exact_variance: bool,
+) -> None:
+    """Refuse a variance or p_stay that this row cannot reach."""
+    if stay is not None and 0 in reach and stay > 1 - (len(reach) - 1) * _FLOOR:
+        raise LawError(
+            f"p_stay must leave every other outcome 1e-8, got {plain(stay)} in row {count}. "
+            f"Use at most {rounded_down(1 - len(reach) * _FLOOR, 8)}."
+        )
+    if not exact_variance:
+        return
+    low, high = _variance_range(reach, stay, chain)
+    if low < float(v) < high:
+        return
+    side = f"at most {rounded_down(Fraction(high), 5)}" if float(v) >= high else "more"
+    nearest = rounded_down(Fraction(high), 5) if float(v) >= high else rounded_up(Fraction(low), 5)
+    because = " with a monotone negative side" if chain else ""
+    asked = "" if stay is None else f" and p_stay {plain(stay)}"
+    raise LawError(
+        f"Row {count} can have a variance of {side}{because}{asked}, got exactly {plain(v)}. "
+        f"The nearest variance it can have is {nearest}; or let the variance be a bound."
+    )
+
+
+def _variance_range(reach: list[int], stay: Fraction | None, chain: bool) -> tuple[float, float]:
+    """The least and greatest variance of a row, by linear programming, drawn in by 1e-7."""
+    from scipy.optimize import linprog  # type: ignore[attr-defined]
+
+    v = np.array(reach, dtype=np.float64)
+    bounds = [(FLOOR, 1.0)] * len(reach)
+    if stay is not None and 0 in reach:
+        bounds[reach.index(0)] = (float(stay), 1.0)
+    above = []
+    if chain:
+        side = [i for i, z in enumerate(reach) if z <= 0]
+        for outer, inner in pairwise(side):
+            step = np.zeros_like(v)
+            step[outer], step[inner] = 1.0, -1.0
+            above.append(step)
+    ends = []
+    for sign in (1.0, -1.0):
+        found = linprog(  # type: ignore[no-untyped-call]
+            sign * v * v,
+            A_ub=np.array(above) if above else None,
+            b_ub=np.zeros(len(above)) if above else None,
+            A_eq=np.array([np.ones_like(v), v]),
+            b_eq=np.array([1.0, 0.0]),
+            bounds=bounds,
+            method="highs",
+        )
+        if not found.success:
+            return 1.0, 0.0
+        ends.append(sign * float(found.fun))
+    return ends[0] + 1e-7, ends[1] - 1e-7
+
+
+def _solve(
+    count: int,
+    reach: list[int],
+    v: Fraction,
+    stay: Fraction | None,
+    chain: bool,
+    exact_variance: bool,
+) -> list[Fraction]:
+    found = maximum_entropy(
+        reach,
+        float(v),
+        exact_variance=exact_variance,
+        monotone=chain,
+        p_stay=None if stay is None else float(stay),
+    )
+    if found is None:
+        raise LawError(
+            f"Row {count} has no law with variance {plain(v)} and these constraints. "
+            "Use a larger variance, a smaller p_stay, or a larger max_perturbation."
+        )
+    if abs(float(found.sum()) - 1.0) > 1e-9 or float(found.min()) < FLOOR / 2:
+        raise Bug(f"The law of row {count} was not solved.")
+    symmetric = [-z for z in reversed(reach)] == reach
+    if symmetric and float(np.abs(found - found[::-1]).max()) < 1e-9:
+        found = (found + found[::-1]) / 2  # symmetric by definition: make it so to the last bit
+    return [Fraction(float(p)) for p in found]
+
+
+def _per_row(value: object, last: int, name: str) -> list:  # type: ignore[type-arg]
+    if isinstance(value, list | tuple):
+        if len(value) != last:
+            raise LawError(
+                f"{name} must be one value or {last}, one for each row from 1 on, got {len(value)}."
+            )
+        return list(value)
+    return [value] * last
+
+
+def _whole(value: object, name: str, least: int, most: int) -> int:
+    number = exact(value, name, error=LawError)
+    if number.denominator != 1 or not least <= number <= most:
+        raise LawError(
+            f"{name} must be a whole number from {least} to {most}, got {str(value)[:40]}."
+        )
+    return int(number)

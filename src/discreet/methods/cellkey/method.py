@@ -1,0 +1,375 @@
+"""The cell-key method: every cell of a table and of its margins, perturbed in one pass.
+
+Keyed: the same question gives the same numbers for ever, nothing is charged, nothing is stored but
+a cache. Its guarantee is of kind *law*: the exact (ε, δ) of one cell asked once, and no more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.control import Control
+from ...core.description import Description, Family
+from ...core.domain import margins
+from ...core.exact import plain, rounded_up
+from ...core.guarantee import Guarantee, Kind
+from ...core.table import Noise, ProtectedTable, Status, TrueTable
+from ...core.true_values import add_totals
+from ...errors import Bug, RecipeError
+from ...recipe import Question, TableSpec
+from ..base import (
+    ExpectedError,
+    Facts,
+    Measurements,
+    Plan,
+    Secrets,
+    provenance,
+    reliable_limit,
+    title_of,
+)
+from .additive import additive_view
+from .describe import CellTexts, cell_texts
+from .lookup import Lookup
+from .perturb import Protector
+from .ptable import PTable
+from .reading import Readings, half_width
+from .risk import Risk, real_three, risk
+from .settings import Settings, read_settings
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+NEGLIGIBLE = Fraction(1, 100)
+"""A δ above one in a hundred promises nothing: the guarantee then says there is no finite ε."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A policy made ready: settings, lookup, readings and risk; public, the same on any data."""
+
+    settings: Settings
+    lookup: Lookup = field(repr=False)
+    readings: Readings = field(repr=False)
+    risk: Risk
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The method's own part of a plan: for each table its descriptions and impossible cells."""
+
+    ready: Ready
+    texts: tuple[CellTexts, ...] = field(repr=False)
+    zeros: tuple[Mask | None, ...] = field(repr=False)
+    scale: int = 1
+    """Weights are sums in units of 1/scale."""
+
+
+class CellKeyMethod:
+    """`method: cell-key`."""
+
+    name = "cell-key"
+    family = Family.CELL_KEY
+    drawn = False
+
+    def settings(self, parameters: Mapping[str, Any]) -> Settings:
+        """Read and check the parameters a policy gives."""
+        return _ready(parameters).settings
+
+    def plan(self, question: Question, facts: Facts) -> Plan:
+        """What to count, the law of one cell, the risk and the error; reads no data."""
+        if question.parameters:
+            name = sorted(question.parameters)[0]
+            raise RecipeError(
+                f"A cell-key table takes no {name}: its law is set by the policy. Leave {name} out."
+            )
+        ready = _ready(facts.policy.parameters(self.name))
+        description = facts.description
+        texts, zeros, errors = [], [], []
+        for spec in question.tables:
+            if spec.weighted and description.weight is None:
+                raise RecipeError(f"{description.name} has no weight, so no weighted counts.")
+            totals = (spec.totals,) * len(spec.axes)
+            texts.append(cell_texts(description, spec.count, totals))
+            zeros.append(_impossible(description, spec))
+            errors.append(_expected(spec, description, ready.settings.table))
+        return Plan(
+            method=self.name,
+            question=question,
+            question_hash=question.hash(
+                data_version=facts.data_version, policy_version=facts.policy_version
+            ),
+            counts=tuple(spec.count for spec in question.tables),
+            guarantee=guarantee(ready, description),
+            errors=tuple(errors),
+            needs_keys=True,
+            needs_weights=any(spec.weighted for spec in question.tables),
+            warnings=warnings(ready),
+            detail=Detail(
+                ready,
+                tuple(texts),
+                tuple(zeros),
+                1 if description.weight is None else description.weight.scale,
+            ),
+        )
+
+    def measure(
+        self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets, control: Control
+    ) -> Measurements:
+        """The perturbed values of every table, margins included; never a true count."""
+        detail = _detail(plan)
+        settings = detail.ready.settings
+        protector = Protector(
+            detail.ready.lookup, settings.scheme, settings.sameness, secrets.derive("cell key")
+        )
+        arrays: dict[str, Ints] = {}
+        for number, (spec, table) in enumerate(zip(plan.question.tables, tables, strict=True)):
+            control.step(number / len(tables), "perturbing")
+            arrays[str(number)] = protector.protect(
+                table, detail.texts[number], detail.zeros[number], spec, detail.scale
+            )
+        return Measurements(arrays, {"p_table": settings.table.digest})
+
+    def fit(
+        self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
+    ) -> tuple[ProtectedTable, ...]:
+        """Statuses, noise intervals and the additive view, from the perturbed values alone."""
+        detail = _detail(plan)
+        if measurements.facts.get("p_table") != detail.ready.settings.table.digest:
+            raise Bug("These measurements were made with another p-table.")
+        made = []
+        for number, spec in enumerate(plan.question.tables):
+            control.step(number / len(plan.question.tables), "fitting")
+            values = measurements.arrays[str(number)]
+            made.append(_protected(plan, spec, values, detail.zeros[number], detail.ready, facts))
+        return tuple(made)
+
+
+def _detail(plan: Plan) -> Detail:
+    if not isinstance(plan.detail, Detail):
+        raise Bug("A cell-key plan has lost its own part.")
+    return plan.detail
+
+
+def _ready(parameters: Mapping[str, Any]) -> Ready:
+    if any(isinstance(value, PTable) for value in parameters.values()):
+        return _make_ready(parameters)
+    return _cached_ready(json.dumps(dict(parameters), sort_keys=True, default=str))
+
+
+@lru_cache(maxsize=64)
+def _cached_ready(text: str) -> Ready:
+    """Designing takes milliseconds to seconds; the same policy is read for every question."""
+    return _make_ready(json.loads(text))
+
+
+def _make_ready(parameters: Mapping[str, Any]) -> Ready:
+    settings = read_settings(parameters)
+    table = settings.table
+    return Ready(settings, Lookup(table), Readings(table), risk(table, settings.sameness))
+
+
+def _impossible(description: Description, spec: TableSpec) -> Mask | None:
+    """Cells that cannot hold a record, margins included: a margin of nothing but such cells."""
+    mask = description.zero_mask(spec.count)
+    if mask is None or not spec.totals:
+        return mask
+    possible = add_totals((~mask).astype(np.int64))
+    return np.equal(possible, 0)
+
+
+def _expected(spec: TableSpec, description: Description, table: PTable) -> ExpectedError:
+    """Cell keys treat margins as cells, so every margin has the error of a large cell."""
+    domain = description.domain(spec.axes)
+    last = table.rows[-1]
+    sd = sqrt(float(max(row.variance for row in table.rows)))
+    kept = (margins(len(spec.axes)) if spec.totals else iter(())) if spec.axes else iter(())
+    size = 1
+    for length in domain.with_totals_shape if spec.totals else domain.shape:
+        size *= length
+    return ExpectedError(
+        table=spec,
+        cells=size,
+        noise_sd=sd,
+        half_width=half_width(table),
+        totals_sd={
+            ",".join(domain.names[i] for i in positions): sqrt(float(last.variance))
+            for positions in kept
+            if len(positions) < len(spec.axes)
+        },
+        share_unchanged=float(last.pmf.get(0, Fraction(0))),
+        note="Times the mean weight of the cell." if spec.weighted else "",
+    )
+
+
+def guarantee(ready: Ready, description: Description) -> Guarantee:
+    """The law of one cell, asked once; exact, over every pair of neighbouring counts."""
+    settings = ready.settings
+    table = settings.table
+    found = table.audit(settings.epsilon)
+    caveats = []
+    asked = settings.epsilon is not None
+    epsilon, delta = found.at_epsilon if asked else found.epsilon, found.delta
+    finite = epsilon is not None and delta <= NEGLIGIBLE
+    if not finite:
+        positive = table.audit(settings.epsilon, least_count=1)
+        if table.zeros_kept and positive.epsilon is not None and positive.delta <= NEGLIGIBLE:
+            caveats.append(
+                "Empty cells stay 0, so no finite ε covers a cell that may be empty; between counts "
+                f"of 1 and more ε = {rounded_up(positive.at_epsilon, 4)} with "
+                f"δ = {rounded_up(positive.delta, 3)}."
+            )
+        else:
+            caveats.append(
+                "Some published numbers are possible for one count and impossible for the next, so "
+                "no finite ε covers a cell."
+            )
+    caveats += ready.risk.sentences()
+    caveats.append(
+        "The same people give the same perturbation"
+        + ("." if settings.sameness == "participants" else " under the same description.")
+    )
+    return Guarantee(
+        kind=Kind.LAW,
+        unit=description.unit,
+        neighbours=str(description.neighbours),
+        epsilon=epsilon if finite else None,
+        delta=delta if finite else None,
+        exact=True,
+        scope="one cell, asked once",
+        caveats=tuple(caveats),
+        odds=(real_three(table, settings.prior), _moved(table)),
+    )
+
+
+def _moved(table: PTable) -> str:
+    stay = table.rows[-1].pmf.get(0, Fraction(0))
+    return f"Of 100 large cells, about {round(100 * (1 - stay))} are published as another number."
+
+
+def warnings(ready: Ready) -> tuple[str, ...]:
+    """What a custodian should know about the policy, in sentences."""
+    settings, table = ready.settings, ready.settings.table
+    found = list(settings.notes)
+    lost = len(table.unreachable)
+    if lost:
+        found.append(
+            f"{table.keys} keys are too few for the p-table: {lost} designed outcomes never happen."
+        )
+    if table.bias and table.name == "maximum entropy":
+        found.append(f"A row of the p-table has a bias of {rounded_up(table.bias, 3)}.")
+    if settings.scheme is not None:
+        found.append(
+            "Classical keys: the noise of a total can be predicted from that of its parts, and "
+            "whoever has the key column can take the noise away. Use strong keys unless published "
+            "tables must be reproduced."
+        )
+    return tuple(found)
+
+
+def _protected(
+    plan: Plan, spec: TableSpec, values: Ints, zeros: Mask | None, ready: Ready, facts: Facts
+) -> ProtectedTable:
+    settings = ready.settings
+    description = facts.description
+    status = np.full(values.shape, Status.OK, dtype=np.uint8)
+    noise = _noise(spec, values, ready, description)
+    if noise is not None:
+        # sd / value > limit, in whole numbers on the safe side: sd is rounded by floats only.
+        limit = float(reliable_limit(facts.policy))
+        status[noise.sd > limit * np.abs(values)] = Status.UNRELIABLE
+    if settings.display_floor is not None:
+        status[(values != 0) & (values < settings.display_floor)] = Status.LOW
+    if settings.threshold is not None:
+        status[values < settings.threshold] = Status.BELOW_THRESHOLD
+    if zeros is not None:
+        status[zeros] = Status.STRUCTURAL_ZERO
+        if noise is not None:
+            for array in (noise.sd, noise.lower, noise.upper):
+                array[zeros] = 0
+    hidden = (status == Status.LOW) | (status == Status.BELOW_THRESHOLD)
+    shown = np.where(hidden, 0, values)
+    if noise is not None and hidden.any():
+        _hide(noise, hidden, settings)
+    extra = {}
+    if settings.additive and spec.totals and spec.axes:
+        # From what is shown: a hidden cell must not come back through the view.
+        extra["additive"] = additive_view(shown, zeros)
+    notes = ["Every cell and every total is perturbed by itself, so totals need not be sums."]
+    if extra:
+        notes.append(
+            "additive: whole numbers near the published ones whose totals are sums; a view, not "
+            "another measurement."
+        )
+    return ProtectedTable(
+        title=title_of(spec, description),
+        domain=description.domain(spec.axes),
+        totals=(spec.totals,) * len(spec.axes),
+        values=shown,
+        status=status,
+        guarantee=plan.guarantee,
+        provenance=provenance(plan, facts),
+        noise=noise,
+        extra=extra,
+        law=_law_facts(ready),
+        notes=(*notes, *plan.warnings),
+        measure="weighted count" if spec.weighted else "count",
+    )
+
+
+def _noise(spec: TableSpec, values: Ints, ready: Ready, description: Description) -> Noise | None:
+    """Standard deviation and noise interval of every cell; for weighted counts a bound, or None."""
+    if not spec.weighted:
+        lower, upper = ready.readings.interval(values)
+        return Noise(ready.readings.sd(values), lower, upper, ready.readings.coverage)
+    weight = description.weight
+    if weight is None or weight.bound is None:
+        return None  # the mean weight of a cell is not published, and nothing else bounds it
+    table = ready.settings.table
+    reach = int(-(-half_width(table) * weight.bound // 1)) + 1
+    sd = sqrt(float(max(row.variance for row in table.rows))) * float(weight.bound)
+    lower = values - reach
+    if not table.allows_negatives:
+        np.maximum(lower, 0, out=lower)
+    return Noise(np.full(values.shape, sd), lower, values + reach, ready.readings.coverage)
+
+
+def _hide(noise: Noise, hidden: Mask, settings: Settings) -> None:
+    """A hidden number's interval would give it away: show what its status already says."""
+    ends = [n for n in (settings.display_floor, settings.threshold) if n is not None]
+    noise.lower[hidden] = 0
+    noise.upper[hidden] = max(ends) - 1 + settings.table.max_perturbation
+    noise.sd[hidden] = sqrt(float(max(row.variance for row in settings.table.rows)))
+
+
+def _law_facts(ready: Ready) -> dict[str, Any]:
+    """What a reader may be told of the law: everything but keys."""
+    settings, table = ready.settings, ready.settings.table
+    numbers = ready.risk
+    return {
+        "p_table": table.digest,
+        "name": table.name,
+        "parameters": dict(table.parameters),
+        "keys": table.keys,
+        "key_scheme": "strong" if settings.scheme is None else settings.scheme.name,
+        "sameness": settings.sameness,
+        "zeros": "kept" if table.zeros_kept else "perturbed",
+        "max_perturbation": table.max_perturbation,
+        "variance": plain(table.rows[-1].variance) if table.keys <= 4096 else None,
+        "variance_rounded": rounded_up(table.rows[-1].variance, 8),
+        "risk": {
+            "hired_today": rounded_up(numbers.hired_today.success, 6),
+            "hired_today_false_alarm": rounded_up(numbers.hired_today.false_alarm, 6),
+            "same_set": rounded_up(numbers.matching.posterior, 6),
+            "queries_to_recover": numbers.splitting.queries,
+            "parts": numbers.splitting.parts,
+        },
+    }

@@ -1,0 +1,184 @@
+"""From a sealed true table to perturbed values: the only place where both are seen.
+
+The cube of counts and the cube of key sums are filled and summed along every axis; one hash over
+all cells, one lookup. Sums of record keys are kept mod 2^64: 64-bit integers wrap just so.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.table import TrueTable
+from ...core.true_values import Cells, reveal
+from ...errors import DataError
+from ...recipe import TableSpec
+from .describe import CellTexts
+from .keys import Classical, Keys, StrongKeys, sum_of_halves, top_bits
+from .lookup import Lookup
+from .risk import SAMENESS
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_FEW = 16
+
+
+class Protector:
+    """A policy with its secret, for the time of one measurement."""
+
+    __slots__ = ("_keys", "_lookup", "_named", "_scheme")
+
+    def __init__(
+        self, lookup: Lookup, scheme: Classical | None, sameness: str, secret: bytes
+    ) -> None:
+        self._lookup = lookup
+        self._scheme = scheme
+        self._named = sameness != SAMENESS[0]
+        self._keys = StrongKeys(secret)
+
+    def __repr__(self) -> str:
+        return "<cell-key protector; secret sealed>"
+
+    def protect(
+        self,
+        table: TrueTable,
+        texts: CellTexts,
+        zeros: Mask | None,
+        spec: TableSpec,
+        scale: int = 1,
+    ) -> Ints:
+        """The perturbed values, dense with totals where the question wants them."""
+        cells = reveal(table)
+        if cells.key_low is None or cells.key_high is None:
+            raise DataError(
+                "The records of this data set have no record keys, which cell-key tables need. "
+                "Load the data again with an id column, or let keys be drawn."
+            )
+        shape = table.domain.shape
+        counts = cube(shape, cells.addresses, cells.counts, spec.totals)
+        summed = self._sums(cells)
+        sums = cube(shape, cells.addresses, summed.view(np.int64), spec.totals).view(np.uint64)
+        keys = self.cell_keys(sums.ravel(), counts.ravel(), texts)
+        perturbations = self._lookup(counts.ravel(), keys).reshape(counts.shape)
+        if spec.weighted:
+            values = self._weighted(cells, counts, perturbations, spec, shape, scale)
+        else:
+            values = np.add(counts, perturbations, out=counts)
+        if zeros is not None:
+            values[zeros] = 0
+        return values
+
+    def _sums(self, cells: Cells) -> Keys:
+        assert cells.key_low is not None
+        assert cells.key_high is not None
+        if self._scheme is None:
+            return sum_of_halves(cells.key_low, cells.key_high)
+        return cells.key_low.view(np.uint64)
+
+    def cell_keys(self, sums: Keys, counts: Ints, texts: CellTexts) -> Keys:
+        """The cell key of every cell, below the keys of the p-table."""
+        table = self._lookup.table
+        if self._scheme is None:
+            keys = self._keys.cell_keys(sums, counts, self._descriptions(counts, texts))
+            return top_bits(keys, table.key_bits or 64)
+        keys = self._scheme.cell_keys(sums)
+        if not table.zeros_kept:
+            empty = np.flatnonzero(counts == 0)
+            names = texts.numbers(self._keys).ravel()[empty]
+            nothing = np.zeros(empty.size, dtype=np.uint64)
+            full = self._keys.cell_keys(nothing, nothing.view(np.int64), names)
+            keys[empty] = full % np.uint64(table.keys)
+        return keys
+
+    def _descriptions(self, counts: Ints, texts: CellTexts) -> Keys:
+        if self._named:
+            return texts.numbers(self._keys).reshape(-1)
+        if self._lookup.table.zeros_kept:  # an empty cell stays 0 whatever its key
+            return np.zeros(1, dtype=np.uint64)
+        return np.where(counts == 0, texts.numbers(self._keys).reshape(-1), np.uint64(0))
+
+    def _weighted(
+        self,
+        cells: Cells,
+        counts: Ints,
+        perturbations: npt.NDArray[np.int16],
+        spec: TableSpec,
+        domain_shape: tuple[int, ...],
+        scale: int,
+    ) -> Ints:
+        if cells.weights is None:
+            raise DataError(
+                "The records of this data set have no weights. Name a weight in its description."
+            )
+        weights = cube(domain_shape, cells.addresses, cells.weights, spec.totals)
+        whole = (int(cells.counts.sum()), int(cells.weights.sum()))
+        return weighted_values(counts, perturbations, weights, scale, whole)
+
+
+def weighted_values(
+    counts: Ints,
+    perturbations: npt.NDArray[np.int16],
+    weights: Ints,
+    scale: int,
+    whole: tuple[int, int],
+) -> Ints:
+    """(n + v) × mean weight, rounded to whole numbers, half up; exact.
+
+    `weights` are sums in units of 1/scale. An empty cell has no mean weight and takes that of the
+    whole table (`whole`: its count and weight sum), so that its number does not show that it is
+    empty.
+
+    >>> weighted_values(np.array([4, 0]), np.array([1, 2], np.int16), np.array([1000, 0]), 100, (4, 1000))
+    array([13, 5])
+    """
+    empty = counts == 0
+    n = np.where(empty, max(whole[0], 1), counts)
+    w = np.where(empty, whole[1] if whole[0] else scale, weights)
+    moved = np.where(empty, perturbations - n, perturbations)  # so that n + moved = v
+    most = int(np.abs(w).max(initial=0)) * int(np.abs(moved).max(initial=1) + 1)
+    if max(most, int(n.max(initial=0)) * scale) >= 1 << 60:
+        n, w, moved = (array.astype(object) for array in (n, w, moved))
+    # (n + v)·w / (n·scale) = w/scale + v·w/(n·scale), which stays far below 2^63.
+    units, rest = w // scale, w % scale
+    part = (2 * (rest * n + moved * w) + n * scale) // (2 * n * scale)
+    return np.asarray(units + part, dtype=np.int64)
+
+
+def cube(shape: tuple[int, ...], addresses: Ints, values: Ints, totals: bool) -> Ints:
+    """Values over the whole domain, with a total last on each axis where wanted; mod 2^64.
+
+    What `core.true_values.dense` and `add_totals` do, on contiguous parts and so about four times
+    as fast for axes of a few categories.
+
+    >>> cube((2, 2), np.array([0, 3]), np.array([1, 2]), True)
+    array([[1, 0, 1],
+           [0, 2, 2],
+           [1, 2, 3]])
+    """
+    full = np.zeros(prod(shape), dtype=np.int64)
+    full[addresses] = values
+    if not totals:
+        return full.reshape(shape)
+    before, after = full.size, 1
+    for length in reversed(shape):
+        before //= length
+        part = full.reshape(before, length, after)
+        full = np.empty((before, length + 1, after), dtype=np.int64)
+        total = full[:, length]
+        if after == 1 and length <= _FEW:
+            total[:] = part[:, 0]
+            full[:, 0] = part[:, 0]
+            for k in range(1, length):
+                full[:, k] = part[:, k]
+                total += part[:, k]
+        else:
+            full[:, :length] = part
+            if after == 1:
+                np.sum(part, axis=1, out=total)
+            else:
+                np.einsum("ijk->ik", part, out=total)
+        after *= length + 1
+    return full.reshape(tuple(length + 1 for length in shape))

@@ -1,0 +1,393 @@
+"""A p-table: for each true count, which perturbation each cell key means.
+
+A row cuts the keys 0 … keys − 1 into intervals, one perturbation each; its law is the exact share
+of keys of every perturbation. `keys` is any number: 256 and 4096 (ONS, Cantabular), 10^8 (the
+fractions of R and tau-Argus), 2^32 or 2^64. Counts beyond the last row are served by the last
+`cycle` rows in turn: 1 in R and tau-Argus, 250 of 750 at ONS.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+
+from ...core.audit import Audit, audit
+from ...core.brackets import ceiling_to, exp_bracket, ln_bracket
+from ...core.exact import Exact, exact
+from ...core.law import CountLaw, Law
+from ...errors import Bug, LawError
+from .quantisers import QUANTISERS, quantised
+
+MOST_KEYS = 1 << 64
+FRACTIONAL = 10**8
+"""The keys of R cellKey and tau-Argus: eight decimals."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: interval k holds the keys from `uppers[k − 1]` up to, not including, `uppers[k]`."""
+
+    perturbations: tuple[int, ...]
+    uppers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, weights: Sequence[tuple[int, int]]) -> Row:
+        """A row of (perturbation, number of keys) in key order; empty intervals vanish.
+
+        >>> Row.of([(-1, 64), (0, 128), (1, 64)])
+        Row(perturbations=(-1, 0, 1), uppers=(64, 192, 256))
+        """
+        perturbations: list[int] = []
+        uppers: list[int] = []
+        at = 0
+        for perturbation, width in weights:
+            if width < 0:
+                raise Bug(f"A p-table interval has {width} keys.")
+            at += width
+            if not width:
+                continue
+            if perturbations and perturbations[-1] == perturbation:
+                uppers[-1] = at
+            else:
+                perturbations.append(perturbation)
+                uppers.append(at)
+        return cls(tuple(perturbations), tuple(uppers))
+
+    @property
+    def keys(self) -> int:
+        """How many keys the row cuts up."""
+        return self.uppers[-1]
+
+    @cached_property
+    def intervals(self) -> tuple[tuple[int, int, int], ...]:
+        """(perturbation, first key, first key beyond) in key order."""
+        return tuple(zip(self.perturbations, (0, *self.uppers), self.uppers, strict=False))
+
+    @cached_property
+    def weights(self) -> dict[int, int]:
+        """Keys of each perturbation that can happen, in rising order."""
+        found: dict[int, int] = {}
+        for perturbation, low, high in self.intervals:
+            found[perturbation] = found.get(perturbation, 0) + high - low
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def pmf(self) -> dict[int, Fraction]:
+        """The exact probability of each perturbation that can happen."""
+        return {v: Fraction(w, self.keys) for v, w in self.weights.items()}
+
+    @cached_property
+    def mean(self) -> Fraction:
+        """The exact mean."""
+        return Fraction(sum(v * w for v, w in self.weights.items()), self.keys)
+
+    @cached_property
+    def variance(self) -> Fraction:
+        """The exact variance."""
+        return Fraction(sum(v * v * w for v, w in self.weights.items()), self.keys) - self.mean**2
+
+    @property
+    def rising(self) -> bool:
+        """Whether larger keys mean larger perturbations, as in a designed table."""
+        return all(a < b for a, b in pairwise(self.perturbations))
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the count is left as it is."""
+        return self.perturbations == (0,)
+
+    def at(self, key: int) -> int:
+        """The perturbation of one key; the plain definition, for tests and single cells."""
+        for perturbation, low, high in self.intervals:
+            if low <= key < high:
+                return perturbation
+        raise Bug("A cell key lies beyond the keys of its p-table.")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What fewer keys cost: the worst row's bias, relative error of variance, outcomes lost."""
+
+    keys: int
+    bias: Fraction
+    variance_error: Fraction
+    outcomes_lost: int
+    outcomes: int
+
+
+@dataclass(frozen=True)
+class PTable:
+    """A row for each true count 0, 1, …; the last `cycle` rows serve all larger counts in turn.
+
+    `support` is what each row was designed to reach; what `keys` are too few for is in
+    `unreachable`.
+    """
+
+    keys: int
+    rows: tuple[Row, ...] = field(repr=False)
+    cycle: int = 1
+    name: str = "p-table"
+    parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
+    support: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse rows that do not cut the same keys."""
+        check_keys(self.keys)
+        if not self.rows:
+            raise LawError("A p-table needs at least the row of count 0, got none.")
+        for count, row in enumerate(self.rows):
+            if not row.uppers or row.keys != self.keys:
+                got = row.keys if row.uppers else 0
+                raise LawError(
+                    f"Row {count} of the p-table must add up to {self.keys} keys, got {got}."
+                )
+        if not 1 <= self.cycle <= len(self.rows):
+            raise LawError(
+                f"cycle must be a whole number from 1 to {len(self.rows)}, got {self.cycle}."
+            )
+
+    @classmethod
+    def from_law(cls, law: Law, *, zeros: str = "perturbed", negatives: str = "allowed") -> PTable:
+        """The p-table of one law for every count (sadeghi's ABS method).
+
+        `zeros="kept"` leaves empty cells at 0 (ABS mode): no finite ε then covers an empty cell.
+        `negatives="clipped"` publishes 0 for whatever falls below it: a post-process, so (ε, δ)
+        hold, but small counts are biased upwards.
+
+        >>> from discreet.core.law_builders import max_entropy
+        >>> table = PTable.from_law(max_entropy(3, "1"), negatives="clipped")
+        >>> [min(row.weights) for row in table.rows]
+        [0, -1, -2, -3]
+        """
+        check_choice(zeros, "zeros", ("perturbed", "kept"))
+        check_choice(negatives, "negatives", ("allowed", "clipped"))
+        deepest = -law.start if negatives == "clipped" else int(zeros == "kept")
+        rows: list[Row] = []
+        support: list[tuple[int, ...]] = []
+        for count in range(max(deepest, 0) + 1):
+            if count == 0 and zeros == "kept":
+                rows.append(Row((0,), (law.total,)))
+                support.append((0,))
+                continue
+            floor = -count if negatives == "clipped" else law.start
+            cut = [(max(z, floor), w) for z, w in enumerate(law.weights, law.start)]
+            rows.append(Row.of(cut))
+            wanted = (z for z in range(law.start, law.end + 1) if z not in law.blocked)
+            support.append(tuple(sorted({max(z, floor) for z in wanted})))
+        parameters = {**law.parameters, "zeros": zeros, "negatives": negatives}
+        return cls(law.total, tuple(rows), 1, law.name, parameters, tuple(support))
+
+    @property
+    def max_count(self) -> int:
+        """The count of the last row."""
+        return len(self.rows) - 1
+
+    @cached_property
+    def max_perturbation(self) -> int:
+        """The largest size of any perturbation."""
+        return max(abs(v) for row in self.rows for v in row.perturbations)
+
+    def row_of(self, count: int) -> int:
+        """Which row serves a count: ONS's ((n − 1) mod 250) + 501 beyond 750, or the last row.
+
+        >>> table = PTable(256, tuple(Row((0,), (256,)) for _ in range(751)), cycle=250)
+        >>> [table.row_of(n) for n in (0, 750, 751, 1000, 1001, 1251)]
+        [0, 750, 501, 750, 501, 501]
+        """
+        last = self.max_count
+        return count if count <= last else last - self.cycle + 1 + (count - last - 1) % self.cycle
+
+    def row(self, count: int) -> Row:
+        """The row that serves a count."""
+        return self.rows[self.row_of(count)]
+
+    @property
+    def zeros_kept(self) -> bool:
+        """Whether empty cells are left at 0."""
+        return self.rows[0].fixed
+
+    @property
+    def allows_negatives(self) -> bool:
+        """Whether some published value may be below 0."""
+        return any(min(row.perturbations) < -count for count, row in enumerate(self.rows))
+
+    @property
+    def unreachable(self) -> tuple[tuple[int, int], ...]:
+        """(count, perturbation) designed, yet of no key: too few keys."""
+        return tuple(
+            (count, v)
+            for count, (row, wanted) in enumerate(zip(self.rows, self.support, strict=False))
+            for v in wanted
+            if v not in row.weights
+        )
+
+    @property
+    def achieved_variance(self) -> tuple[Fraction, ...]:
+        """The exact variance of each row."""
+        return tuple(row.variance for row in self.rows)
+
+    @property
+    def bias(self) -> Fraction:
+        """The largest size of a row's mean: 0 where the table is exactly unbiased."""
+        return max(abs(row.mean) for row in self.rows)
+
+    def transition(self, counts: int | None = None) -> list[dict[int, Fraction]]:
+        """The transition matrix: for each true count, the exact law of the published value."""
+        last = self.max_count if counts is None else counts
+        return [{n + v: p for v, p in self.row(n).pmf.items()} for n in range(last + 1)]
+
+    @property
+    def key_bits(self) -> int | None:
+        """The number of key bits, or None where keys are no power of two."""
+        bits = self.keys.bit_length() - 1
+        return bits if 1 << bits == self.keys else None
+
+    def laws(self) -> tuple[Law, ...]:
+        """The rows as core laws; only where keys are a power of two from 2^8 on."""
+        bits = self.key_bits
+        if bits is None:
+            raise LawError(
+                f"A p-table of {self.keys} keys has no whole weights over a power of two. "
+                "Requantise it first."
+            )
+        out = []
+        for count, row in enumerate(self.rows):
+            wanted = set(self.support[count] if count < len(self.support) else ()) | set(
+                row.weights
+            )
+            start, end = min(wanted), max(wanted)
+            weights = tuple(row.weights.get(z, 0) for z in range(start, end + 1))
+            blocked = tuple(z for z in range(start, end + 1) if z not in wanted)
+            out.append(Law(f"{self.name}, count {count}", {}, start, weights, bits, blocked))
+        return tuple(out)
+
+    def audit(self, epsilon: Exact | None = None, *, least_count: int = 0) -> Audit:
+        """The exact (ε, δ) of one cell over every pair (n, n + 1) from `least_count` on.
+
+        Both directions; neighbours: add or remove one. A kept zero has no finite ε beside a count
+        of 1: its δ is then the chance that a count of 1 is published as something else.
+        """
+        order = [*range(least_count, self.max_count + 1), self.row_of(self.max_count + 1)]
+        if least_count > self.max_count:
+            order = [self.max_count, self.max_count]
+        if self.key_bits is not None:
+            laws = self.laws()
+            rows = tuple(laws[i] for i in order)
+            return audit(CountLaw(self.name, {}, rows, open_ended=False), epsilon)
+        return _audit_fractional([self.rows[i] for i in order], self.keys, epsilon)
+
+    def requantised(self, keys: int, quantiser: str | None = None) -> PTable:
+        """The same table cut into another number of keys.
+
+        Exact wherever every bound is whole in the new keys. Otherwise *unbiased* (default for a
+        rising row) rounds each share and then mends the mean to exactly 0 if it was 0 and whole
+        weights allow it; *cumulative* rounds each bound to the nearest key, as R ptable does;
+        *ceil* rounds it up (sadeghi eq. 39).
+        """
+        check_keys(keys)
+        if quantiser is not None:
+            check_choice(quantiser, "quantiser", QUANTISERS)
+        if keys == self.keys:
+            return self
+        rows = []
+        for row in self.rows:
+            if all(upper * keys % self.keys == 0 for upper in row.uppers):
+                scaled = tuple(upper * keys // self.keys for upper in row.uppers)
+                rows.append(Row(row.perturbations, scaled))
+                continue
+            how = quantiser or ("unbiased" if row.rising else "cumulative")
+            shares = [Fraction(high - low, self.keys) for _, low, high in row.intervals]
+            weights = quantised(row.perturbations, shares, keys, how)
+            rows.append(Row.of(list(zip(row.perturbations, weights, strict=True))))
+        support = self.support or tuple(tuple(row.weights) for row in self.rows)
+        return replace(self, keys=keys, rows=tuple(rows), support=support)
+
+    def keeping_zeros(self) -> PTable:
+        """The same table with empty cells left at 0 (ABS mode)."""
+        rows, support = self.rows, self.support
+        if len(rows) == 1:  # one law for every count: row 1 must hold it from now on
+            rows, support = rows * 2, support * 2
+        zero = Row((0,), (self.keys,))
+        return replace(
+            self, rows=(zero, *rows[1:]), support=((0,), *support[1:]) if support else ()
+        )
+
+    def simplest(self) -> PTable:
+        """The same table without last rows that only repeat the one before them."""
+        last = len(self.rows)
+        while self.cycle == 1 and last > 1 and self.rows[last - 2] == self.rows[last - 1]:
+            last -= 1
+        return replace(self, rows=self.rows[:last], support=self.support[:last])
+
+    def exact_in(self, keys: int) -> bool:
+        """Whether every bound is whole in so many keys."""
+        return all(u * keys % self.keys == 0 for row in self.rows for u in row.uppers)
+
+    def loss(self, keys: int, quantiser: str | None = None) -> Loss:
+        """What cutting this table into fewer keys would cost."""
+        coarse = self.requantised(keys, quantiser)
+        errors = [
+            abs(b.variance - a.variance) / a.variance
+            for a, b in zip(self.rows, coarse.rows, strict=True)
+            if a.variance
+        ]
+        moved = [abs(b.mean - a.mean) for a, b in zip(self.rows, coarse.rows, strict=True)]
+        lost = sum(
+            len(set(a.weights) - set(b.weights))
+            for a, b in zip(self.rows, coarse.rows, strict=True)
+        )
+        all_outcomes = sum(len(row.weights) for row in self.rows if not row.fixed)
+        return Loss(keys, max(moved), max(errors, default=Fraction(0)), lost, all_outcomes)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over keys, cycle and every interval: two tables with one digest act alike."""
+        form = [self.keys, self.cycle, [[row.perturbations, row.uppers] for row in self.rows]]
+        return hashlib.sha256(json.dumps(form, separators=(",", ":")).encode()).hexdigest()
+
+
+def check_keys(keys: object) -> int:
+    """A number of keys a p-table may have, or `LawError`."""
+    good = isinstance(keys, int) and not isinstance(keys, bool)
+    if not good or not 2 <= keys <= MOST_KEYS:  # type: ignore[operator]
+        raise LawError(
+            f"The keys of a p-table must be a whole number from 2 to 2^64, got {keys}. "
+            "Use 256 or 4096 for ONS and Cantabular, 100000000 for sdcTools, else 2^64."
+        )
+    return keys  # type: ignore[return-value]
+
+
+def check_choice(value: str, name: str, allowed: Sequence[str]) -> str:
+    """One of the allowed words, or `LawError`."""
+    if value not in allowed:
+        raise LawError(f"{name} must be {' or '.join(allowed)}, got {str(value)[:40]}.")
+    return value
+
+
+def _audit_fractional(rows: Sequence[Row], keys: int, epsilon: Exact | None) -> Audit:
+    """The audit of core, for rows over a number of keys that is no power of two."""
+    pairs = []
+    for row, other in pairwise(rows):
+        outcomes = set(row.weights) | {v + 1 for v in other.weights}
+        pairs.append([(row.weights.get(y, 0), other.weights.get(y - 1, 0)) for y in outcomes])
+    turned = [[(q, p) for p, q in pair] for pair in pairs]
+    steep: list[Fraction | None] = []
+    for side in (pairs, turned):
+        ratios = [Fraction(p, q) for pair in side for p, q in pair if p and q]
+        steep.append(ceiling_to(ln_bracket(max(ratios))[1], 30) if ratios else None)
+    known = [e for e in steep if e is not None]
+    largest = max(known) if known else None
+    boundary = max(Fraction(sum(p for p, q in pair if not q), keys) for pair in (*pairs, *turned))
+    asked = None if epsilon is None else exact(epsilon, "epsilon", least=0, error=LawError)
+    at = asked if asked is not None else largest or Fraction(0)
+    low = exp_bracket(at)[0]
+    delta = max(
+        sum((max(Fraction(0), p - low * q) for p, q in pair), Fraction(0)) / keys
+        for pair in (*pairs, *turned)
+    )
+    return Audit(largest, steep[0], steep[1], delta, at, boundary)

@@ -1,0 +1,100 @@
+"""What a published number says about the true count: noise interval and sd for each number.
+
+The interval of a published j holds every true count n whose law has j within its central part: no
+more than 2.5 % of the law lies below it and no more than 2.5 % above. Whatever the true count is,
+the interval then holds it in at least 95 % of releases: exact, from the laws, and free of any prior.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from .ptable import PTable, Row
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+COVERAGE = Fraction(95, 100)
+
+
+def central(row: Row, coverage: Fraction = COVERAGE) -> tuple[int, int]:
+    """The central perturbations of a row: at most (1 − coverage)/2 lies beyond either end.
+
+    >>> central(Row.of([(-1, 2), (0, 252), (1, 2)]))
+    (0, 0)
+    """
+    tail = (1 - coverage) / 2 * row.keys
+    low, high = min(row.weights), max(row.weights)
+    below = above = 0
+    while below + row.weights.get(low, 0) <= tail:
+        below += row.weights.get(low, 0)
+        low += 1
+    while above + row.weights.get(high, 0) <= tail:
+        above += row.weights.get(high, 0)
+        high -= 1
+    return low, high
+
+
+class Readings:
+    """Noise interval and standard deviation for every number a p-table can publish."""
+
+    def __init__(self, table: PTable, coverage: Fraction = COVERAGE) -> None:
+        self.coverage = coverage
+        self._cycle = table.cycle
+        reach = table.max_perturbation
+        least = min(n + min(row.weights) for n, row in enumerate(table.rows))
+        self._first = min(0, least)
+        self._last = table.max_count + table.cycle + 2 * reach + 1
+        size = self._last - self._first + 1
+        lower = np.full(size, np.iinfo(np.int64).max, dtype=np.int64)
+        upper = np.full(size, -1, dtype=np.int64)
+        possible_low, possible_high = lower.copy(), upper.copy()
+        sd = np.zeros(size)
+        for count in range(self._last + reach + 1):
+            row = table.row(count)
+            spread = sqrt(float(row.variance))
+            for v in row.weights:
+                at = count + v - self._first
+                if at < size:
+                    possible_low[at] = min(possible_low[at], count)
+                    possible_high[at] = max(possible_high[at], count)
+                    sd[at] = max(sd[at], spread)
+            low, high = central(row, coverage)
+            start, stop = count + low - self._first, min(count + high - self._first + 1, size)
+            lower[start:stop] = np.minimum(lower[start:stop], count)
+            upper[start:stop] = np.maximum(upper[start:stop], count)
+        none = upper < 0  # published only by laws in whose tails it lies
+        lower[none], upper[none] = possible_low[none], possible_high[none]
+        never = upper < 0
+        numbers = np.arange(self._first, self._last + 1)
+        lower[never] = upper[never] = numbers[never]
+        self._lower, self._upper, self._sd = lower - numbers, upper - numbers, sd
+
+    def _place(self, values: Ints) -> Ints:
+        beyond = self._last - (self._last - values) % self._cycle
+        place = np.where(values > self._last, beyond, np.maximum(values, self._first))
+        return place - self._first
+
+    def interval(self, values: Ints) -> tuple[Ints, Ints]:
+        """Lower and upper end of the noise interval of each published number."""
+        place = self._place(values)
+        return values + self._lower[place], values + self._upper[place]
+
+    def sd(self, values: Ints) -> Floats:
+        """The largest noise sd among the counts that may be published as each number."""
+        return self._sd[self._place(values)]
+
+
+def half_width(table: PTable, coverage: Fraction = COVERAGE) -> int:
+    """The smallest h so that each row's perturbation is within ± h with this chance."""
+    worst = 0
+    for row in table.rows:
+        h = 0
+        while sum(w for v, w in row.weights.items() if abs(v) <= h) < coverage * row.keys:
+            h += 1
+        worst = max(worst, h)
+    return worst

@@ -1,0 +1,222 @@
+"""Three numbers that say what a cell-key policy does not protect, computed from its laws.
+
+*Hired today* (rinott §2.2): a reader asks for a set with and without one person, by two
+descriptions; the answers differ unless the noise hides it. *Same-set matching*: two differently
+described cells show the same number; do they hold the same people? *Split-averaging* (Asghar and
+Kaafar): one cell is asked for again and again, split by other variables, and the sums are averaged.
+
+Under *same participants* the first two work best and the third needs splits; under *same
+participants and description* noise is fresh for every description, which blunts the first two and
+makes averaging cheaper. No policy removes all three.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.exact import rounded_up
+from ...errors import LawError
+from .ptable import PTable, Row, check_choice
+
+SAMENESS = ("participants", "participants and description")
+RECOVERY = Fraction(95, 100)
+_MOST_QUERIES = 1_000_000
+
+
+@dataclass(frozen=True)
+class HiredToday:
+    """Chance that the two answers differ when they should, and when they should not; exact."""
+
+    success: Fraction
+    false_alarm: Fraction
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Chance that two different sets show one number, and what equality then says at even odds."""
+
+    equal_by_chance: Fraction
+    posterior: Fraction
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """How many queries recover a count with probability 0.95, each a split into `parts`.
+
+    None where no number of queries up to a million does. Computed by convolution in floats, whose
+    error is below 1e-9: an answer that near to 0.95 may be one query off.
+    """
+
+    queries: int | None
+    parts: int
+
+
+@dataclass(frozen=True)
+class Risk:
+    """The three numbers of a policy, for counts that the last rows of its p-table serve."""
+
+    sameness: str
+    hired_today: HiredToday
+    matching: Matching
+    splitting: Splitting
+
+    def sentences(self) -> tuple[str, ...]:
+        """The numbers in words, nothing rounded down."""
+        hired, match = self.hired_today, self.matching
+        alarm = (
+            "it never errs the other way"
+            if not hired.false_alarm
+            else f"it errs the other way with probability {rounded_up(hired.false_alarm, 3)}"
+        )
+        queries = self.splitting.queries
+        parts = self.splitting.parts
+        how = "described in as many ways" if parts == 1 else f"each split into {parts} parts"
+        return (
+            "Comparing a count with and without one person shows that the person is in it with "
+            f"probability {rounded_up(hired.success, 3)}; {alarm}.",
+            "Two differently described cells that show the same number are the same people with "
+            f"probability {rounded_up(match.posterior, 3)} where even odds were given before.",
+            "No number of queries up to a million recovers a count by averaging."
+            if queries is None
+            else f"About {queries} queries of one cell, {how}, give its true count away with "
+            "probability 0.95.",
+        )
+
+
+def risk(table: PTable, sameness: str = "participants") -> Risk:
+    """The three numbers of a policy: worst over the rows that serve large counts."""
+    check_choice(sameness, "sameness", SAMENESS)
+    first = table.max_count - table.cycle + 1
+    served = range(first, table.max_count + 1)
+    hired = max((hired_today(table, n, sameness) for n in served), key=lambda h: h.success)
+    matches = max((matching(table, n, sameness) for n in served), key=lambda m: m.posterior)
+    noisiest = max((table.rows[n] for n in served), key=lambda row: row.variance)
+    parts = 2 if sameness == SAMENESS[0] else 1
+    return Risk(sameness, hired, matches, Splitting(queries_to_recover(noisiest, parts), parts))
+
+
+def hired_today(table: PTable, count: int, sameness: str = "participants") -> HiredToday:
+    """Chance that answers about `count` people with and without one more differ; exact.
+
+    >>> from discreet.core.law_builders import max_entropy
+    >>> round(float(hired_today(PTable.from_law(max_entropy(5, "2")), 0).success), 3)
+    0.825
+    """
+    without, with_one = table.row(count).pmf, table.row(count + 1).pmf
+    hidden = sum((p * without.get(v + 1, Fraction(0)) for v, p in with_one.items()), Fraction(0))
+    if sameness == SAMENESS[0]:
+        return HiredToday(1 - hidden, Fraction(0))
+    same = sum((p * p for p in without.values()), Fraction(0))
+    return HiredToday(1 - hidden, 1 - same)
+
+
+def matching(table: PTable, count: int, sameness: str = "participants") -> Matching:
+    """Two sets of `count` people each: chance that both show one number; exact.
+
+    `posterior` is that of "the same set" after seeing equality, at even odds before, against
+    another set of the same size: a set of another size is less often mistaken.
+    """
+    same = sum((p * p for p in table.row(count).pmf.values()), Fraction(0))
+    likelihood = Fraction(1) if sameness == SAMENESS[0] else same
+    return Matching(same, likelihood / (likelihood + same))
+
+
+def recovery(row: Row, queries: int, parts: int = 2) -> float:
+    """Chance that the rounded mean of so many split queries is the true count.
+
+    The perturbations of all parts are independent: strong keys make them so. The sum of
+    queries·parts of them must stay within half a query of 0 (biased rows are not centred for the
+    reader). By convolution.
+    """
+    total = _power(row, queries * parts)
+    middle = -min(row.weights) * queries * parts
+    half = (queries - 1) // 2  # |sum| < queries / 2, so that rounding the mean gives the count
+    return float(total[max(0, middle - half) : middle + half + 1].sum())
+
+
+def queries_to_recover(row: Row, parts: int = 2, chance: Fraction = RECOVERY) -> int | None:
+    """The fewest queries whose averaged sums give the count away with this chance, or None."""
+    if parts < 1:
+        raise LawError(f"parts must be a whole number ≥ 1, got {parts}.")
+    if row.mean != 0 and abs(row.mean) * parts >= Fraction(1, 2):
+        return None
+    wanted = float(chance)
+    high = 1
+    while recovery(row, high, parts) < wanted:
+        high *= 2
+        if high * parts * (max(row.weights) - min(row.weights)) > 50 * _MOST_QUERIES:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if recovery(row, middle, parts) < wanted:
+            low = middle
+        else:
+            high = middle
+    # Odd and even numbers of queries round differently: look for an earlier one nearby.
+    near = range(max(1, high - 12), high)
+    return next((q for q in near if recovery(row, q, parts) >= wanted), high)
+
+
+def normal_estimate(row: Row, parts: int = 2) -> int:
+    """The same number by the normal approximation: 4·1.96²·parts·variance; an estimate only."""
+    return ceil(4 * 1.959964**2 * parts * float(row.variance))
+
+
+def _power(row: Row, times: int) -> npt.NDArray[np.float64]:
+    """The law of a sum of so many independent perturbations, from times·min on."""
+    least, most = min(row.weights), max(row.weights)
+    pmf = np.zeros(most - least + 1)
+    for v, p in row.pmf.items():
+        pmf[v - least] = float(p)
+    length = (most - least) * times + 1
+    size = 1 << (length - 1).bit_length() if length > 1 else 1
+    spectrum = np.fft.rfft(pmf, size) ** times if size > 1 else None
+    return np.ones(1) if spectrum is None else np.fft.irfft(spectrum, size)[:length].clip(0.0)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A public prior over true counts: how common each is held to be before any table is seen.
+
+    `ratio` 1 is flat; below 1, each count is so many times as common as the one below it.
+    """
+
+    ratio: Fraction = Fraction(1)
+
+    def __str__(self) -> str:
+        if self.ratio == 1:
+            return "if all true counts are equally common"
+        return f"if each true count is {rounded_up(self.ratio, 3)} times as common as the one below"
+
+    def weight(self, count: int) -> Fraction:
+        """The weight of one count, up to a common factor."""
+        return self.ratio**count
+
+
+def true_share(table: PTable, published: int, prior: Prior) -> Fraction | None:
+    """Of those published as this number, the share whose true count it is; exact (D8).
+
+    None where nothing is ever published as this number.
+    """
+    reach = table.max_perturbation
+    total = own = Fraction(0)
+    for count in range(max(0, published - reach), published + reach + 1):
+        mass = prior.weight(count) * table.row(count).pmf.get(published - count, Fraction(0))
+        total += mass
+        own += mass if count == published else 0
+    return own / total if total else None
+
+
+def real_three(table: PTable, prior: Prior, published: int = 3) -> str:
+    """ "Is this 3 a real 3?" in one sentence."""
+    share = true_share(table, published, prior)
+    if share is None:
+        return f"No cell is ever published as {published}."
+    number = floor(share * 100 + Fraction(1, 2))
+    return f"Of 100 published {published}s, about {number} are true {published}s ({prior})."

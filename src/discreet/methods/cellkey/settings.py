@@ -1,0 +1,237 @@
+"""The parameters a policy gives the cell-key method, read and checked.
+
+cell-key:
+  max_perturbation: 5        # a designed p-table: D, V, and if wanted
+  variance: 2                #   blocked_below, p_stay, monotone, exact_variance
+  epsilon: 0.5               # or one law for every count, from ε and δ (sadeghi III-D)
+  delta: 1e-4                #   with negatives: allowed | clipped
+  ptable: perturbation.csv   # or a p-table file (its text or its path), dialect found or said
+  keys: strong               # or sadeghi | r-cellkey | ons-256 | ons-4096
+  key_bits: 64
+  sameness: participants     # or participants and description
+  zeros: kept                # or perturbed
+  threshold: 10              # protected values below become missing
+  display_floor: 11          # positive protected values below are shown as low
+  additive: no
+  prior: flat                # or geometric 0.8; public, for "of 100 published 3s …"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ...core.design import design as design_law
+from ...core.exact import exact
+from ...core.law import check_key_bits
+from ...errors import LawError, did_you_mean
+from .design import design
+from .dialects import check_dialect, read
+from .keys import BIG_N, KEY_SCHEMES, Classical, classical
+from .ptable import PTable, check_choice
+from .risk import SAMENESS, Prior
+
+DEFAULT_MAX_PERTURBATION, DEFAULT_VARIANCE = "5", "2"
+
+_DESIGN = ("max_perturbation", "variance", "blocked_below", "p_stay", "monotone", "exact_variance")
+_LAW = ("epsilon", "delta", "negatives")
+_FILE = ("ptable", "dialect")
+_REST = (
+    "keys",
+    "key_bits",
+    "big_n",
+    "sameness",
+    "zeros",
+    "threshold",
+    "display_floor",
+    "additive",
+    "prior",
+)
+KNOWN = (*_DESIGN, *_LAW, *_FILE, *_REST)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A checked policy: the p-table that is looked up, how keys are made, what is shown."""
+
+    table: PTable = field(repr=False)
+    scheme: Classical | None
+    """None for strong keys."""
+    sameness: str = SAMENESS[0]
+    threshold: int | None = None
+    display_floor: int | None = None
+    additive: bool = False
+    prior: Prior = field(default_factory=Prior)
+    epsilon: Fraction | None = None
+    """What one law for every count was asked to keep; None for designed and read tables."""
+    notes: tuple[str, ...] = ()
+
+
+def read_settings(parameters: Mapping[str, Any]) -> Settings:
+    """The settings of a policy, or one sentence that says what is wrong."""
+    for name in parameters:
+        if name not in KNOWN:
+            raise LawError(
+                f"cell-key has no parameter {name}.{did_you_mean(str(name), KNOWN)} "
+                f"Allowed are {', '.join(KNOWN)}."
+            )
+    given = {name: value for name, value in parameters.items() if value is not None}
+    _check_one_law(given)
+    scheme_name = str(given.get("keys", "strong"))
+    if scheme_name not in KEY_SCHEMES:
+        classical(scheme_name)  # refuses with the names that are known
+    bits = _key_bits(given, scheme_name)
+    scheme = (
+        None
+        if scheme_name == "strong"
+        else classical(scheme_name, key_bits=bits, big_n=given.get("big_n", BIG_N))
+    )
+    keys = 1 << bits if scheme is None else scheme.keys
+    table, epsilon = _table(given, keys)
+    notes: list[str] = []
+    if scheme is None and table.key_bits is None:
+        table = table.requantised(1 << 64, "cumulative")
+        notes.append(
+            "The fractions of the p-table were cut into 2^64 keys; every figure is of that table."
+        )
+    if scheme is not None and table.keys != scheme.keys:
+        raise LawError(
+            f"The p-table has {table.keys} keys and the data set's keys are {scheme.name}, "
+            f"{scheme.keys} of them. Use a p-table of {scheme.keys} keys, or strong keys."
+        )
+    table = _with_zeros(table, given)
+    return Settings(
+        table=table,
+        scheme=scheme,
+        sameness=check_choice(str(given.get("sameness", SAMENESS[0])), "sameness", SAMENESS),
+        threshold=_whole(given, "threshold", 1),
+        display_floor=_whole(given, "display_floor", 2),
+        additive=_yes(given, "additive", False),
+        prior=_prior(str(given.get("prior", "flat"))),
+        epsilon=epsilon,
+        notes=tuple(notes),
+    )
+
+
+def _check_one_law(given: Mapping[str, Any]) -> None:
+    kinds = {
+        "a designed p-table": [name for name in _DESIGN if name in given],
+        "a law from epsilon and delta": [name for name in _LAW if name in given],
+        "a p-table file": [name for name in _FILE if name in given],
+    }
+    said = {kind: names for kind, names in kinds.items() if names}
+    if len(said) > 1:
+        (one, first), (other, second) = list(said.items())[:2]
+        raise LawError(
+            f"cell-key takes {one} or {other}, got {first[0]} and {second[0]}. Keep one of them."
+        )
+    for needed, names in (
+        (("max_perturbation", "variance"), kinds["a designed p-table"]),
+        (("epsilon", "delta"), kinds["a law from epsilon and delta"]),
+        (("ptable",), kinds["a p-table file"]),
+    ):
+        missing = [name for name in needed if names and name not in given]
+        if missing:
+            raise LawError(f"cell-key with {names[0]} also needs {missing[0]}.")
+
+
+def _key_bits(given: Mapping[str, Any], scheme: str) -> int:
+    default = {"strong": 64, "sadeghi": 32}.get(scheme, 64)
+    if "key_bits" not in given:
+        return default
+    if scheme not in ("strong", "sadeghi"):
+        raise LawError(f"key_bits is not for keys {scheme}, whose number of keys is fixed.")
+    number = exact(given["key_bits"], "key_bits", error=LawError)
+    return check_key_bits(int(number) if number.denominator == 1 else given["key_bits"])
+
+
+def _table(given: Mapping[str, Any], keys: int) -> tuple[PTable, Fraction | None]:
+    if "ptable" in given:
+        source = given["ptable"]
+        if isinstance(source, PTable):
+            return source, None
+        dialect = given.get("dialect")
+        return read(_text(str(source)), None if dialect is None else check_dialect(dialect)), None
+    if "epsilon" in given:
+        law_bits = keys.bit_length() - 1
+        if 1 << law_bits != keys:
+            raise LawError(
+                f"A law from epsilon and delta needs a power of two of keys, got {keys}. "
+                "Use strong or sadeghi keys."
+            )
+        law = design_law(given["epsilon"], given["delta"], key_bits=law_bits).law
+        zeros = check_choice(str(given.get("zeros", "perturbed")), "zeros", ("perturbed", "kept"))
+        negatives = str(given.get("negatives", "allowed"))
+        table = PTable.from_law(law, zeros=zeros, negatives=negatives)
+        return table, exact(given["epsilon"], "epsilon", above=0, error=LawError)
+    return (
+        design(
+            given.get("max_perturbation", DEFAULT_MAX_PERTURBATION),
+            given.get("variance", DEFAULT_VARIANCE),
+            given.get("blocked_below", 0),
+            given.get("p_stay"),
+            _yes(given, "monotone", True),
+            _yes(given, "exact_variance", False),
+            keys=keys,
+        ),
+        None,
+    )
+
+
+def _with_zeros(table: PTable, given: Mapping[str, Any]) -> PTable:
+    """Hold what the policy says about zeros against what the table does with them."""
+    if "zeros" not in given:
+        return table
+    zeros = check_choice(str(given["zeros"]), "zeros", ("perturbed", "kept"))
+    if zeros == "perturbed" and table.zeros_kept:
+        raise LawError(
+            "zeros: perturbed needs a law for empty cells, and this p-table leaves them at 0: a "
+            "mean of 0 without negative results allows nothing else. Use epsilon and delta, a "
+            "p-table with a row for 0, or zeros: kept."
+        )
+    if zeros == "kept" and not table.zeros_kept:
+        return table.keeping_zeros()
+    return table
+
+
+def _text(source: str) -> str:
+    if "\n" in source:
+        return source
+    try:
+        return Path(source).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        why = "is not text" if isinstance(problem, UnicodeDecodeError) else "cannot be read"
+        raise LawError(
+            f"The p-table file {source[-60:]} {why}. Give the path of a p-table file."
+        ) from None
+
+
+def _whole(given: Mapping[str, Any], name: str, least: int) -> int | None:
+    if name not in given:
+        return None
+    number = exact(given[name], name, least=least, error=LawError)
+    if number.denominator != 1:
+        raise LawError(f"{name} must be a whole number ≥ {least}, got {given[name]}.")
+    return int(number)
+
+
+def _yes(given: Mapping[str, Any], name: str, default: bool) -> bool:
+    if name not in given:
+        return default
+    words = {"yes": True, "true": True, "no": False, "false": False}
+    word = str(given[name]).casefold()
+    if word not in words:
+        raise LawError(f"{name} must be yes or no, got {str(given[name])[:40]}.")
+    return words[word]
+
+
+def _prior(text: str) -> Prior:
+    words = text.split()
+    if words == ["flat"]:
+        return Prior()
+    if len(words) == 2 and words[0] == "geometric":
+        return Prior(exact(words[1], "prior", above=0, below=1, error=LawError))
+    raise LawError(f"prior must be flat or geometric with a ratio such as 0.8, got {text[:40]}.")
