@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import stat
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +20,7 @@ from discreet.core.domain import Axis, Category, Domain, Level, Text, Variable
 from discreet.core.guarantee import Guarantee, Kind
 from discreet.core.table import ProtectedTable, Rehearsal, Status, TrueTable
 from discreet.errors import InputError, StoreError
-from discreet.formats import xlsx
+from discreet.formats import xlsx_rows
 from discreet.formats.escape import escaped, unescaped
 from discreet.recipe import Layout
 
@@ -146,15 +147,26 @@ def test_escaping_is_undone_and_merges_nothing(text: str) -> None:
     assert escaped(text)[:1] not in ("=", "+", "@", "\t", "\r", "\n")
 
 
-def test_large_workbooks_are_streamed_and_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The streamed form has filters instead of the marked table, and the same cells."""
-    usual = openpyxl.load_workbook(io.BytesIO(formats.to_bytes(deaths(), "xlsx")))["Table 1"]
-    monkeypatch.setattr(xlsx, "_MARKED_CELLS", 10)
-    streamed = openpyxl.load_workbook(io.BytesIO(formats.to_bytes(deaths(), "xlsx")))["Table 1"]
-    assert list(streamed.values) == list(usual.values)
-    assert usual.tables
-    assert not streamed.tables
-    assert streamed.auto_filter.ref
+def test_a_long_table_is_marked_to_its_last_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows streamed in several blocks are all there, and the marked range covers them."""
+    monkeypatch.setattr(xlsx_rows, "_BLOCK", 7)
+    table = make([axis("r", [f"label {i}" for i in range(50)])], (True,))
+    sheet = openpyxl.load_workbook(io.BytesIO(formats.to_bytes(table, "xlsx")))["Table 1"]
+    (marked,) = sheet.tables.values()
+    header, last = (int(n) for n in re.findall(r"\d+", marked.ref))
+    assert marked.autoFilter.ref == marked.ref
+    assert last - header == 51 == sheet.max_row - header
+    assert [
+        sheet.cell(row, 3).value for row in range(header + 1, last + 1)
+    ] == table.values.tolist()
+
+
+def test_text_too_long_for_a_cell_is_cut_with_an_ellipsis() -> None:
+    table = make([axis("r", ["y" * 40_000])], (False,))
+    sheet = openpyxl.load_workbook(io.BytesIO(formats.to_bytes(table, "xlsx")))["Table 1"]
+    label = sheet.cell(sheet.max_row, 2).value
+    assert len(label) == xlsx_rows.MOST_TEXT
+    assert label.endswith("y…")
 
 
 def test_labels_speak_the_language_asked_for() -> None:

@@ -2,32 +2,26 @@
 
 The title is in A1, the words follow without a blank row, the table is a marked Excel table with
 one header row. Numbers are numbers; statuses stand beside them in square brackets. Text is
-written as text whatever it begins with. Above `_MARKED_CELLS` cells the sheet is streamed in
-constant memory, and XlsxWriter then has filters instead of the marked table.
+written as text whatever it begins with.
 """
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, BinaryIO
 
-import numpy as np
-
-from ..core.table import ProtectedTable, Status
+from ..core.table import ProtectedTable
 from ..errors import InputError
 from ..recipe import Layout
 from .flat import Flat, flatten
 from .footnote import about, typical_error
+from .xlsx_rows import Rows, cell_text, fill
 
 MOST_ROWS = 1_048_576
-MOST_COLUMNS = 16_384
-MOST_TEXT = 32_767
-"""What a sheet and a cell of Excel can hold."""
-
-_MARKED_CELLS = 1_000_000
-_BLOCK = 1 << 16
+"""What a sheet of Excel can hold."""
 
 Row = Sequence[object]
 
@@ -44,24 +38,16 @@ def save(
     import xlsxwriter
 
     flats = [flatten(t, layout, language) for t, layout in zip(tables, layouts, strict=True)]
-    streamed = sum(len(flat) * len(flat.names) for flat in flats) > _MARKED_CELLS
     options = {
-        "constant_memory": streamed,
+        "in_memory": True,
         "strings_to_formulas": False,
         "strings_to_urls": False,
         "strings_to_numbers": False,
     }
-    with xlsxwriter.Workbook(stream, options) as book:
-        _Workbook(book, streamed).fill(tables, flats, language)
-
-
-def shorthand(status: Status) -> str:
-    """A status as spreadsheets write it.
-
-    >>> shorthand(Status.LOW), shorthand(Status.OK)
-    ('[low]', '')
-    """
-    return f"[{status.letter}]" if status.letter else ""
+    shell = io.BytesIO()
+    with xlsxwriter.Workbook(shell, options) as book:
+        rows = _Workbook(book).fill(tables, flats, language)
+    fill(shell.getvalue(), stream, rows)
 
 
 def _fits(table: ProtectedTable) -> None:
@@ -76,34 +62,39 @@ def _fits(table: ProtectedTable) -> None:
 class _Workbook:
     """The sheets in the order a reader opens them."""
 
-    def __init__(self, book: Any, streamed: bool) -> None:
+    def __init__(self, book: Any) -> None:
         self.book = book
-        self.streamed = streamed
         # A fixed date: the same tables give the same bytes.
         book.set_properties({"created": datetime(2000, 1, 1), "comments": "Written by discreet."})
         self.title = book.add_format({"bold": True, "font_size": 14})
-        self.bold = book.add_format({"bold": True})
         self.wrapped = book.add_format({"text_wrap": True, "valign": "top"})
         self.whole = book.add_format({"num_format": "#,##0"})
         self.real = book.add_format({"num_format": "0.00"})
-        self.whole_total = book.add_format({"num_format": "#,##0", "bold": True})
         self.link = book.add_format({"font_color": "#0563C1", "underline": 1})
 
-    def fill(self, tables: Sequence[ProtectedTable], flats: Sequence[Flat], language: str) -> None:
+    def fill(
+        self, tables: Sequence[ProtectedTable], flats: Sequence[Flat], language: str
+    ) -> dict[str, Rows]:
+        """Every sheet, the tables with one specimen row; where their own rows go."""
         facts = [about(table, language) for table in tables]
         names = [f"Table {number}" for number in range(1, len(tables) + 1)]
         self._cover(tables, facts)
         self._contents(tables, names)
-        for name, table, flat in zip(names, tables, flats, strict=True):
-            self._table(name, table, flat)
+        places = {}
+        # Parts are numbered in the order they are made: two sheets and one table come before.
+        for number, (name, table, flat) in enumerate(zip(names, tables, flats, strict=True)):
+            header = self._table(name, table, flat)
+            sheet = f"xl/worksheets/sheet{number + 3}.xml"
+            places[sheet] = Rows(flat, header, sheet, f"xl/tables/table{number + 2}.xml")
         self._notes(names, facts)
         self._metadata(names, facts)
+        return places
 
     def _sheet(self, name: str, title: str, widths: Sequence[int]) -> Any:
         sheet = self.book.add_worksheet(name)
         for column, width in enumerate(widths):
             sheet.set_column(column, column, width)
-        sheet.write_string(0, 0, _text(title), self.title)
+        sheet.write_string(0, 0, cell_text(title), self.title)
         return sheet
 
     def _cover(self, tables: Sequence[ProtectedTable], facts: Sequence[dict[str, Any]]) -> None:
@@ -125,7 +116,7 @@ class _Workbook:
         lines.append("Numbers carry noise or rules: read the sheet Notes before using them.")
         lines += [f"Cite as: {fact['citation']}" for fact in facts]
         for row, line in enumerate(dict.fromkeys(lines), start=1):
-            sheet.write_string(row, 0, _text(line), self.wrapped)
+            sheet.write_string(row, 0, cell_text(line), self.wrapped)
 
     def _contents(self, tables: Sequence[ProtectedTable], names: Sequence[str]) -> None:
         sheet = self._sheet("Contents", "Contents", [14, 90, 14])
@@ -136,18 +127,21 @@ class _Workbook:
         ]
         self._grid(sheet, 1, ("Sheet", "What it holds", "Cells"), rows, "Contents", links=True)
 
-    def _table(self, name: str, table: ProtectedTable, flat: Flat) -> None:
+    def _table(self, name: str, table: ProtectedTable, flat: Flat) -> int:
+        """One sheet; returns the row of the header, counted from 1."""
         widths = [width for axis in flat.axes for width in (12, _width(axis.labels))]
         sheet = self._sheet(name, table.title or name, [*widths, 12, 9, 10, 10, 10])
         said = [table.guarantee.sentence(), typical_error(table)]
         said.append("Codes in square brackets are explained on the sheet Notes.")
         row = 1
         for line in filter(None, said):
-            sheet.write_string(row, 0, _text(line))
+            sheet.write_string(row, 0, cell_text(line))
             row += 1
-        header = flat.names
-        self._grid(sheet, row, header, _rows(flat), name.replace(" ", "_"), many=len(flat))
+        specimen: list[object] = ["-"] * (2 * len(flat.axes)) + [0, "-"]
+        specimen += [0.0 if column.dtype.kind == "f" else 0 for column in flat.numbers.values()]
+        self._grid(sheet, row, flat.names, [specimen], name.replace(" ", "_"))
         sheet.freeze_panes(row + 1, 0)
+        return row + 1
 
     def _notes(self, names: Sequence[str], facts: Sequence[dict[str, Any]]) -> None:
         sheet = self._sheet("Notes", "Notes", [12, 120])
@@ -183,70 +177,29 @@ class _Workbook:
         sheet: Any,
         top: int,
         header: Sequence[str],
-        rows: Iterable[Row],
+        rows: Sequence[Row],
         name: str,
         *,
-        many: int | None = None,
         links: bool = False,
     ) -> None:
-        """A header row and its rows, marked as an Excel table where the mode allows it."""
-        if many is None:
-            rows = list(rows)
-            many = len(rows)
-        last = top + many
-        if not self.streamed and many:
-            columns = [{"header": _text(text)} for text in header]
-            place = (top, 0, last, len(header) - 1)
-            sheet.add_table(
-                *place, {"name": name, "columns": columns, "style": "Table Style Light 1"}
-            )
-        else:
-            sheet.autofilter(top, 0, last, len(header) - 1)
-            for column, text in enumerate(header):
-                sheet.write_string(top, column, _text(text), self.bold)
+        """A header row and its rows, marked as an Excel table."""
+        columns = [{"header": cell_text(text)} for text in header]
+        options = {"name": name, "columns": columns, "style": "Table Style Light 1"}
+        sheet.add_table(top, 0, top + len(rows), len(header) - 1, options)
         for number, row in enumerate(rows, start=top + 1):
             for column, value in enumerate(row):
                 if links and column == 0:
                     sheet.write_url(number, 0, f"internal:'{value}'!A1", self.link, str(value))
                 elif isinstance(value, str):
                     if value:
-                        sheet.write_string(number, column, _text(value))
+                        sheet.write_string(number, column, cell_text(value))
                 elif value is not None:
                     kind = self.real if isinstance(value, float) else self.whole
                     sheet.write_number(number, column, value, kind)
 
 
-def _rows(flat: Flat) -> Iterable[Row]:
-    """The cells as rows, a block at a time: text for codes and labels, None for what is hidden."""
-    marks = np.array([shorthand(status) for status in Status], dtype=object)
-    positions = [flat.positions(i) for i in range(len(flat.axes))]
-    texts = [
-        (np.array(axis.codes, dtype=object), np.array(axis.labels, dtype=object))
-        for axis in flat.axes
-    ]
-    for start in range(0, len(flat), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        hidden = np.flatnonzero(~flat.shown[block]).tolist()
-        columns: list[list[object]] = []
-        for place, (codes, labels) in zip(positions, texts, strict=True):
-            columns.append(codes[place[block]].tolist())
-            columns.append(labels[place[block]].tolist())
-        for numbers in (flat.values, *flat.numbers.values()):
-            column: list[object] = numbers[block].tolist()
-            for i in hidden:
-                column[i] = None
-            columns.append(column)
-        columns.insert(2 * len(flat.axes) + 1, marks[flat.status[block]].tolist())
-        yield from zip(*columns, strict=True)
-
-
 def _width(labels: Sequence[str]) -> int:
     return min(max((len(label) for label in labels), default=10) + 2, 60)
-
-
-def _text(text: str) -> str:
-    """Text that fits a cell; what is cut ends in an ellipsis."""
-    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
 
 
 def _plain(value: object) -> str:
