@@ -217,7 +217,7 @@ class _Grid:
         return [*range(most - len(last)), *last]
 
     def _label_widths(self) -> list[int]:
-        most = max(12, int(self.limits.width * 0.45) // max(len(self.rows.axes), 1))
+        most = max(6, int(self.limits.width * 0.45) // max(len(self.rows.axes), 1))
         widths = []
         for place, axis in enumerate(self.rows.axes):
             labels = {self.rows.at(index)[place] for index in self.row_indices}
@@ -312,7 +312,9 @@ class _Panel:
     def lines(self) -> Iterator[Line]:
         grid = self.grid
         if grid.columns.axes:
-            yield [(" " * (grid.margin + _GAP), ""), (grid.columns.title, "italic cyan")]
+            indent = grid.margin + _GAP
+            title = cut(grid.columns.title, grid.limits.width - indent)
+            yield [(" " * indent, ""), (title, "italic cyan")]
         for place in range(len(grid.columns.axes) - 1):
             yield from self._outer_heading(place)
         yield from self._heading()
