@@ -1,0 +1,137 @@
+"""Small data sets for the engine tests: records as plain dicts, and every way to open them."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from discreet.core.description import Description, Weight
+from discreet.core.domain import Count, Text, Variable, variable
+from discreet.core.true_values import reveal
+from discreet.engines.coding import Coding, LevelCoding, Source, VariableCoding, WeightCoding
+from discreet.engines.duckdb import DuckDBEngine, open_engine
+from discreet.engines.keys import record_key
+from discreet.engines.loading import load
+
+from .numpy_engine import NumpyEngine
+
+SALT = b"a salt for tests"
+SCALE = 100
+
+
+@dataclass
+class People:
+    """Records (finest index of every variable, id, weight in units), and their description."""
+
+    variables: tuple[Variable, ...]
+    rows: list[tuple[int, ...]]
+    weights: list[int] | None = None
+
+    @property
+    def description(self) -> Description:
+        weight = None if self.weights is None else Weight("w", SCALE)
+        return Description("people", Text.of("People"), self.variables, weight=weight)
+
+    @property
+    def ids(self) -> list[str]:
+        return [f"p{i}" for i in range(len(self.rows))]
+
+    @property
+    def coding(self) -> Coding:
+        weight = None if self.weights is None else WeightCoding("w", SCALE)
+        return Coding(tuple(coding_of(v) for v in self.variables), "id", weight=weight, salt=SALT)
+
+    def write(self, path: Path, order: list[int] | None = None) -> Source:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", *(v.name for v in self.variables), "w"])
+            for i in order if order is not None else range(len(self.rows)):
+                codes = [
+                    v.finest.codes[c] for v, c in zip(self.variables, self.rows[i], strict=True)
+                ]
+                units = 0 if self.weights is None else self.weights[i]
+                writer.writerow([self.ids[i], *codes, f"{units // SCALE}.{units % SCALE:02d}"])
+        return Source("csv", path, None, {"header": "yes", "delimiter": ",", "quote": '"'})
+
+    def duckdb(self, folder: Path, order: list[int] | None = None) -> DuckDBEngine:
+        folder.mkdir(parents=True, exist_ok=True)
+        load(self.write(folder / "people.csv", order), self.coding, folder / "version", threads=2)
+        return open_engine(folder / "version", self.description)
+
+    def numpy(self) -> NumpyEngine:
+        table = np.array(self.rows, dtype=np.int64).reshape(len(self.rows), len(self.variables))
+        keys = np.array([record_key(SALT, unit) for unit in self.ids], dtype=np.int64)
+        return NumpyEngine(
+            self.description,
+            {v.name: table[:, i] for i, v in enumerate(self.variables)},
+            keys[:, 0],
+            keys[:, 1],
+            None if self.weights is None else np.array(self.weights),
+        )
+
+    def brute_force(self, count: Count) -> dict[int, tuple[int, int, int, int]]:
+        """Address → (count, low key sum, high key sum, weight sum), record by record."""
+        names = [v.name for v in self.variables]
+        domain = self.description.domain(count.axes)
+        cells: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        for row, unit, units in zip(
+            self.rows, self.ids, self.weights or [0] * len(self.rows), strict=True
+        ):
+            code = dict(zip(names, row, strict=True))
+
+            def at(name: str, level: str, code: dict[str, int] = code) -> int:
+                return self.description.variable(name).level(level).of_finest[code[name]]
+
+            if any(
+                self.description.variable(c.variable).level(c.level).codes[at(c.variable, c.level)]
+                not in c.codes
+                for c in count.where
+            ):
+                continue
+            address = sum(
+                at(ref.variable, ref.level) * stride
+                for ref, stride in zip(count.axes, domain.strides, strict=True)
+            )
+            low, high = record_key(SALT, unit)
+            for i, value in enumerate((1, low, high, units)):
+                cells[address][i] += value
+        return {address: tuple(values) for address, values in cells.items()}  # type: ignore[misc]
+
+
+def coding_of(v: Variable, **more: object) -> VariableCoding:
+    levels = tuple(LevelCoding(lv.name, None, lv.codes, lv.of_finest) for lv in v.levels[1:])
+    return VariableCoding(v.name, v.name, v.finest.codes, levels, **more)  # type: ignore[arg-type]
+
+
+def values(table: object) -> dict[int, tuple[int, ...]]:
+    """The cells of a true table as plain integers (tests may look)."""
+    cells = reveal(table)  # type: ignore[arg-type]
+    columns = [cells.counts, cells.key_low, cells.key_high, cells.weights]
+    given = [c for c in columns if c is not None]
+    return {int(a): tuple(int(c[i]) for c in given) for i, a in enumerate(cells.addresses.tolist())}
+
+
+def towns() -> People:
+    """Forty people in five towns of two regions, with a little of everything."""
+    town = variable(
+        "town",
+        ["a", "b", "c", "d", "007"],
+        levels={"region": {"a": "N", "b": "N", "c": "S", "d": "S", "007": "S"}},
+    )
+    sex = variable("sex", ["f", "m"])
+    age = variable("age", [str(i) for i in range(6)])
+    generator = np.random.default_rng(7)
+    rows = [
+        (int(t), int(s), int(a))
+        for t, s, a in zip(
+            generator.integers(0, 4, 40),
+            generator.integers(0, 2, 40),
+            generator.integers(0, 6, 40),
+            strict=True,
+        )
+    ]
+    return People((town, sex, age), rows, [int(w) for w in generator.integers(0, 500, 40)])
