@@ -28,7 +28,6 @@ IntArray = NDArray[np.signedinteger]
 _WIDTHS = (np.int8, np.int16, np.int32, np.int64)
 _TABLE_MOST = 1 << 15
 _TAIL_BITS = 30
-_EXACT_STEP = 64
 _CHAIN_BITS = 320
 
 
@@ -36,8 +35,8 @@ class Guide:
     """Ordered outcomes 0 … n of a uniform number between n exact thresholds.
 
     `floors` are ⌊c · 2^word_bits⌋ for the n thresholds c; `bracket(i, bits)` gives whole numbers
-    with c_i · 2^bits between them, or None where the floors are exact. Smaller `guide_bits` and
-    `word_bits` make an instance that can be enumerated.
+    with c_i · 2^bits between them, or None where the floors are exact. Smaller `guide_bits`,
+    `word_bits` and `step_bits` make an instance that can be enumerated.
     """
 
     def __init__(
@@ -47,8 +46,10 @@ class Guide:
         *,
         guide_bits: int = 16,
         word_bits: int = 64,
+        step_bits: int = 64,
     ) -> None:
         self.bracket = bracket
+        self.step_bits = step_bits
         self.guide_bits, self.word_bits = guide_bits, word_bits
         self.floors = np.array(floors, dtype=np.uint64)
         rest = word_bits - guide_bits
@@ -90,11 +91,11 @@ class Guide:
                     break
             else:
                 return outcome
-            word = (word << _EXACT_STEP) | more()
-            bits += _EXACT_STEP
+            word = (word << self.step_bits) | (more() >> (64 - self.step_bits))
+            bits += self.step_bits
 
 
-class _Draws:
+class Draws:
     """Blocks of outcomes of one guide, mapped to values; sentinel where 16 bits do not decide."""
 
     def __init__(self, guide: Guide, values: NDArray[np.int64], tails: tuple[int, ...]) -> None:
@@ -116,7 +117,7 @@ def _narrowest(low: int, high: int) -> type[np.signedinteger]:
     raise LawError(f"Perturbations up to {max(-low, high)} do not fit 64 bits. Raise epsilon.")
 
 
-class _Bits:
+class Bits:
     """Bytes of a source in caller-owned scratch, as 16-bit or 64-bit words."""
 
     def __init__(self, source: RandomSource) -> None:
@@ -124,15 +125,18 @@ class _Bits:
         self.buffer = np.empty(BLOCK_BYTES + SLACK_BYTES, dtype=np.uint8)
 
     def uint16(self, count: int) -> NDArray[np.uint16]:
+        """Fresh words, valid until the next call."""
         self.source.fill(self.buffer, 2 * count)
         return self.buffer[: 2 * count].view(np.uint16)
 
     def uint64(self, count: int) -> NDArray[np.uint64]:
+        """Fresh words in an array of their own."""
         buffer = np.empty(8 * count + SLACK_BYTES, dtype=np.uint8)
         self.source.fill(buffer, 8 * count)
         return buffer[: 8 * count].view(np.uint64)
 
     def more(self) -> int:
+        """One fresh word, for exact comparisons."""
         return int(self.uint64(1)[0])
 
 
@@ -148,38 +152,43 @@ def draw(law: Law | PureLaplace, count: int, source: RandomSource | None = None)
     """
     if count < 0:
         raise LawError(f"The number of draws must be ≥ 0, got {count}.")
-    bits = _Bits(system_source() if source is None else source)
+    bits = Bits(system_source() if source is None else source)
     if isinstance(law, PureLaplace):
-        return _draw(_two_sided(law), count, bits, _one_sided(law))
-    return _draw(_finite(law), count, bits, None)
+        return draw_blocks(_two_sided(law), count, bits, _one_sided(law))
+    return draw_blocks(_finite(law), count, bits, None)
 
 
-def _draw(draws: _Draws, count: int, bits: _Bits, tail: _Draws | None) -> IntArray:
+def draw_blocks(draws: Draws, count: int, bits: Bits, tail: Draws | None) -> IntArray:
+    """So many values of one sampler; `tail` draws what runs past its table."""
     out: IntArray = np.empty(count, dtype=draws.dtype)
     block = BLOCK_BYTES // 2
+    shift = np.uint16(16 - draws.guide.guide_bits)
+    # What 16 bits leave open is settled for many blocks at once: each settling has a fixed cost.
+    waiting: list[tuple[NDArray[np.intp], NDArray[np.uint16]]] = []
+    held = 0
     for at in range(0, count, block):
         size = min(block, count - at)
         first = bits.uint16(size)
         part = out[at : at + size]
-        if draws.guide.guide_bits == 16:
-            np.take(draws.table, first, out=part, mode="wrap")
-        else:
-            shift = np.uint16(16 - draws.guide.guide_bits)
-            np.take(draws.table, first >> shift, out=part, mode="wrap")
+        np.take(draws.table, first if shift == 0 else first >> shift, out=part, mode="wrap")
         open_at = np.flatnonzero(part == draws.sentinel)
         if open_at.size:
-            values = _settle(draws, first[open_at], bits, tail)
+            waiting.append((open_at + at, first[open_at]))
+            held += open_at.size
+        if held and (held >= block or at + size == count):
+            places = np.concatenate([place for place, _ in waiting])
+            words = np.concatenate([word for _, word in waiting])
+            values = _settle(draws, words, bits, tail)
             wide = _narrowest(int(values.min()), int(values.max()))
             if np.iinfo(wide).bits > np.iinfo(out.dtype).bits:  # a tail past this width
-                out = out.astype(wide)
-                draws = _widened(draws, wide)
-                part = out[at : at + size]
-            part[open_at] = values
+                out, draws = out.astype(wide), _widened(draws, wide)
+            out[places] = values
+            waiting, held = [], 0
     return out
 
 
-def _widened(draws: _Draws, wide: type[np.signedinteger]) -> _Draws:
-    grown = object.__new__(_Draws)
+def _widened(draws: Draws, wide: type[np.signedinteger]) -> Draws:
+    grown = object.__new__(Draws)
     grown.guide, grown.values, grown.tails = draws.guide, draws.values, draws.tails
     grown.dtype, grown.sentinel = wide, int(np.iinfo(wide).min)
     table = draws.table.astype(wide)
@@ -189,7 +198,7 @@ def _widened(draws: _Draws, wide: type[np.signedinteger]) -> _Draws:
 
 
 def _settle(
-    draws: _Draws, first: NDArray[np.uint16], bits: _Bits, tail: _Draws | None
+    draws: Draws, first: NDArray[np.uint16], bits: Bits, tail: Draws | None
 ) -> NDArray[np.int64]:
     """Values where 16 bits did not decide: 48 more bits, exact arithmetic, then the tails."""
     outcomes = _words(draws, first, bits)
@@ -204,7 +213,7 @@ def _settle(
     return values
 
 
-def _words(draws: _Draws, first: NDArray[np.uint16], bits: _Bits) -> NDArray[np.int64]:
+def _words(draws: Draws, first: NDArray[np.uint16], bits: Bits) -> NDArray[np.int64]:
     guide = draws.guide
     rest = guide.word_bits - guide.guide_bits
     top = first.astype(np.uint64) >> np.uint64(16 - guide.guide_bits)
@@ -212,7 +221,7 @@ def _words(draws: _Draws, first: NDArray[np.uint16], bits: _Bits) -> NDArray[np.
     return guide.resolve((top << np.uint64(rest)) | low, bits.more)
 
 
-def _memoryless(tail: _Draws, count: int, bits: _Bits) -> NDArray[np.int64]:
+def _memoryless(tail: Draws, count: int, bits: Bits) -> NDArray[np.int64]:
     """Geometric numbers: what runs past the table is its length plus a fresh geometric number."""
     total = np.zeros(count, dtype=np.int64)
     left = np.arange(count)
@@ -224,11 +233,11 @@ def _memoryless(tail: _Draws, count: int, bits: _Bits) -> NDArray[np.int64]:
 
 
 @lru_cache(maxsize=64)
-def _finite(law: Law) -> _Draws:
+def _finite(law: Law) -> Draws:
     return finite_draws(law)
 
 
-def finite_draws(law: Law, *, guide_bits: int = 16, word_bits: int = 64) -> _Draws:
+def finite_draws(law: Law, *, guide_bits: int = 16, word_bits: int = 64) -> Draws:
     """The sampler of a finite law; smaller sizes serve enumeration (key_bits ≤ word_bits)."""
     shift = word_bits - law.key_bits
     floors = [threshold << shift for threshold in law.thresholds[:-1]]
@@ -236,16 +245,16 @@ def finite_draws(law: Law, *, guide_bits: int = 16, word_bits: int = 64) -> _Dra
     floors = floors[:reachable]
     guide = Guide(floors, None, guide_bits=guide_bits, word_bits=word_bits)
     values = np.arange(law.start, law.start + reachable + 1, dtype=np.int64)
-    return _Draws(guide, values, ())
+    return Draws(guide, values, ())
 
 
 @lru_cache(maxsize=64)
-def _two_sided(law: PureLaplace) -> _Draws:
+def _two_sided(law: PureLaplace) -> Draws:
     return two_sided_draws(law)
 
 
 @lru_cache(maxsize=64)
-def _one_sided(law: PureLaplace) -> _Draws:
+def _one_sided(law: PureLaplace) -> Draws:
     return one_sided_draws(law)
 
 
@@ -259,8 +268,13 @@ def _table_size(law: PureLaplace) -> int:
 
 
 def two_sided_draws(
-    law: PureLaplace, *, size: int | None = None, guide_bits: int = 16, word_bits: int = 64
-) -> _Draws:
+    law: PureLaplace,
+    *,
+    size: int | None = None,
+    guide_bits: int = 16,
+    word_bits: int = 64,
+    step_bits: int = 64,
+) -> Draws:
     """Outcomes: the lower tail, −size … size, the upper tail, of the untruncated Laplace.
 
     The thresholds are its cumulative distribution at −size − 1 … size.
@@ -280,9 +294,9 @@ def two_sided_draws(
             ends = _share(law, low << 16, high << 16, _CHAIN_BITS, upper=z >= 0)
             into.append(_floor(ends, word_bits, partial(law.cumulative, z)))
     floors = lower[::-1] + upper
-    guide = Guide(floors, bracket, guide_bits=guide_bits, word_bits=word_bits)
+    guide = Guide(floors, bracket, guide_bits=guide_bits, word_bits=word_bits, step_bits=step_bits)
     values = np.arange(-reach - 1, reach + 2, dtype=np.int64)
-    return _Draws(guide, values, (0, len(floors)))
+    return Draws(guide, values, (0, len(floors)))
 
 
 def _share(law: PureLaplace, low: int, high: int, bits: int, *, upper: bool) -> tuple[int, int]:
@@ -309,8 +323,13 @@ def _floor(ends: tuple[int, int], word_bits: int, exactly: Callable[[], Fraction
 
 
 def one_sided_draws(
-    law: PureLaplace, *, size: int | None = None, guide_bits: int = 16, word_bits: int = 64
-) -> _Draws:
+    law: PureLaplace,
+    *,
+    size: int | None = None,
+    guide_bits: int = 16,
+    word_bits: int = 64,
+    step_bits: int = 64,
+) -> Draws:
     """Outcomes 0 … size − 1 of a geometric number with ratio r, and `size` for all beyond."""
     reach = _table_size(law) if size is None else size
 
@@ -322,8 +341,8 @@ def one_sided_draws(
     for k, (low, high) in enumerate(_chain(law, reach), 1):
         one = 1 << _CHAIN_BITS
         floors.append(_floor((one - high, one - low), word_bits, partial(_below, law.ratio, k)))
-    guide = Guide(floors, bracket, guide_bits=guide_bits, word_bits=word_bits)
-    return _Draws(guide, np.arange(reach + 1, dtype=np.int64), (reach,))
+    guide = Guide(floors, bracket, guide_bits=guide_bits, word_bits=word_bits, step_bits=step_bits)
+    return Draws(guide, np.arange(reach + 1, dtype=np.int64), (reach,))
 
 
 def _below(ratio: Fraction, k: int) -> Fraction:

@@ -1,0 +1,136 @@
+"""Odds in words: exact, one fixed sentence each, rounded against the custodian."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from math import e
+
+import pytest
+
+from discreet.core.audit import pairs_of
+from discreet.core.law import Law
+from discreet.core.law_builders import laplace, normal
+from discreet.core.odds import (
+    chances_of_true_counts,
+    moved_share,
+    odds,
+    odds_of,
+    percent_down,
+    percent_up,
+    real_count_sentence,
+)
+from discreet.errors import LawError
+
+# π e^ε / (1 − π + π e^ε) for π of 50, 10 and 1 %, in percent to the nearest tenth.
+GUESSES = [
+    ("0.1", 52.5, 10.9, 1.1),
+    ("0.25", 56.2, 12.5, 1.3),
+    ("0.5", 62.2, 15.5, 1.6),
+    ("1", 73.1, 23.2, 2.7),
+    ("2", 88.1, 45.1, 6.9),
+    ("4", 98.2, 85.8, 35.5),
+]
+
+
+@pytest.mark.parametrize(("text", "half", "tenth", "hundredth"), GUESSES)
+def test_guesses(text: str, half: float, tenth: float, hundredth: float) -> None:
+    found = odds(laplace(text))
+    for prior, percent in (("0.5", half), ("0.1", tenth), ("0.01", hundredth)):
+        assert round(100 * float(found.becomes(prior)), 1) == percent
+        assert found.becomes(prior) <= odds_of(text).becomes(prior)
+
+
+def test_out_of_100_for_laplace() -> None:
+    """ε = 1: 26.9 and 73.1 of 100, said as 26 and 74."""
+    found = odds(laplace("1"))
+    assert float(found.rightly) == pytest.approx(e / (1 + e))
+    assert found.rightly == 1 - found.wrongly == found.success
+    assert found.out_of_100() == (
+        "If you are not in the data, a suspicious reader would wrongly conclude you are after 26 "
+        "of 100 possible releases; if you are, after 74."
+    )
+
+
+def test_the_best_guesser_is_the_best_of_all_rules() -> None:
+    """Over every set of outcomes a reader may call suspicious, none succeeds more often."""
+    law = Law("any", {}, -2, (20, 60, 100, 50, 26), 8)
+    pairs, total = pairs_of(law)
+    best = Fraction(0)
+    for size in range(len(pairs) + 1):
+        for rule in itertools.combinations(range(len(pairs)), size):
+            right = sum(q if i in rule else p for i, (p, q) in enumerate(pairs))
+            best = max(best, Fraction(right, 2 * total))
+    assert odds(law).success == best
+
+
+def test_category_squares_the_ratio() -> None:
+    found = odds(laplace("1"))
+    assert round(100 * float(found.becomes("0.5", category=True)), 1) == 88.1
+    assert found.guess_meter("0.5", category=True) == (
+        "A guess about which category you are in that was 50 % sure becomes at most 89 % sure."
+    )
+
+
+def test_truncated_laws_say_where_no_bound_holds() -> None:
+    found = odds(laplace("0.5", 7))
+    assert found.failure == laplace("0.5", 7).pmf[7]
+    assert found.guess_meter("0.1").endswith(
+        "at most 16 % sure, except in 1 of every 132 releases, where no bound holds."
+    )
+    assert 1 / found.failure >= 132
+
+
+def test_bare_guarantees_bound_every_law_that_has_them() -> None:
+    for text, m in (("0.5", 7), ("1", 10)):
+        for law in (laplace(text, m), normal(text, m)):
+            bare, own = odds_of(text, law.pmf[m]), odds(law)
+            assert own.rightly - own.wrongly <= bare.rightly - bare.wrongly
+            assert own.success <= bare.success
+            assert own.ratio <= bare.ratio
+
+
+def test_bare_delta_is_not_passed_off_as_a_bound_on_single_releases() -> None:
+    """With (ε, δ) alone a ratio above e^(1.1 ε) may happen more often than δ: ten times and more."""
+    bare = odds_of("1", "1e-6")
+    assert bare.failure > Fraction(10, 10**6)
+    assert float(bare.ratio) == pytest.approx(e**1.1)
+    assert "except in 1 of every 95,162 releases" in bare.guess_meter()
+
+
+def test_weights_use_the_whole_shift() -> None:
+    """A record of weight 3: the guesser weighs Z against Z + 3, as a wide finite law shows."""
+    pure, cut = odds(laplace("1", sensitivity=3)), odds(laplace("1", 200, sensitivity=3))
+    assert float(pure.rightly) == pytest.approx(float(cut.rightly), abs=1e-12)
+    assert float(pure.wrongly) == pytest.approx(float(cut.wrongly), abs=1e-12)
+
+
+def test_percentages_round_against_the_custodian() -> None:
+    assert percent_up(Fraction(1, 3)) == "34"
+    assert percent_up(Fraction(1, 2)) == "50"
+    assert percent_up(Fraction(9999, 10000)) == "99.99"
+    assert percent_up(Fraction(1)) == "100"
+    assert percent_down(Fraction(1, 3)) == "33"
+    assert percent_down(Fraction(1, 1000)) == "0.1"
+    assert percent_down(Fraction(0)) == "0"
+
+
+def test_is_this_three_a_real_three() -> None:
+    """Bayes over a public prior, by hand: law (1/4, 1/2, 1/4), counts 2, 3, 4 with 2 : 1 : 1."""
+    law = Law("coin", {}, -1, (64, 128, 64), 8)
+    prior = {2: 2, 3: 1, 4: 1}
+    found = chances_of_true_counts([law], prior, 3)
+    assert found == {2: Fraction(2, 5), 3: Fraction(2, 5), 4: Fraction(1, 5)}
+    assert moved_share([law], prior) == Fraction(1, 2)
+    assert real_count_sentence([law], prior, 3) == (
+        "Of 100 published 3s, at most 40 are true 3s; at least 50 % of cells moved."
+    )
+    with pytest.raises(LawError, match="ever published as 9"):
+        chances_of_true_counts([law], prior, 9)
+    with pytest.raises(LawError, match="at least one share"):
+        moved_share([law], [])
+
+
+def test_a_law_without_noise_has_no_odds() -> None:
+    with pytest.raises(LawError, match="gives every count away"):
+        odds(Law("none", {}, 0, (256,), 8))
