@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..core.control import Control
-from ..errors import DataError, StoreError
+from ..errors import Cancelled, DataError, StoreError
 from .canonical import canonical
 from .coding import MOST_RECORDS, Coding, LoadReport, Source, VariableCoding
 from .keys import drawn_keys, id_key, own_key
@@ -66,6 +66,8 @@ def load(
         file.chmod(0o600)
         on_disk(file)
         done = True
+    except KeyboardInterrupt:
+        raise Cancelled("Stopped while loading; nothing was lost.") from None
     except (OSError, duckdb.Error) as error:
         raise sentence(error, source.name, target.name) from None
     finally:

@@ -106,7 +106,12 @@ class Runner:
         self._share = last
         self.control.step(first, doing)
 
+        furthest = 0.0
+
         def tell(done: float) -> None:
+            # DuckDB's estimate starts again at every step of its own; ours never goes back.
+            nonlocal furthest
+            done = furthest = max(done, furthest)
             self.control.step(first + (last - first) * done, _so_far(doing, done, records, started))
 
         def work() -> list[tuple[Any, ...]]:
