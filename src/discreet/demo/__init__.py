@@ -1,1 +1,146 @@
-"""To be described."""
+"""The demo workspace: three synthetic data sets, the same on every machine. No real person is in it.
+
+    deaths      529,655 deaths by area, cause, age, sex, month, marital status; family cell-key
+    deaths-dp   the same records and description under differential privacy, budget ε = 10
+    genes       1,130 people by hair and eye colour, and a private gene; family suppression
+
+The records are fixed; the keys are drawn afresh in every workspace, so two demo workspaces publish
+different noise about the same records, as two custodians would.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ..core.control import Control
+from ..errors import InputError
+from ..workspace import loading, versions
+from ..workspace.dataset import DataSet, Workspace
+from ..workspace.description_file import FILE, read
+from ..workspace.draft import Draft
+from ..workspace.files import make_folder, sync_folder, told
+from ..workspace.writer import write
+
+NAMES = ("deaths", "deaths-dp", "genes")
+SOURCE = "source/records.parquet"
+
+__all__ = ["NAMES", "draft", "make_demo", "records", "write_csv"]
+
+
+def draft(name: str) -> Draft:
+    """The description a demo data set ships with.
+
+    >>> draft("deaths-dp").budget
+    {'epsilon': '10'}
+    """
+    from . import deaths, genes
+
+    _known(name)
+    source = {"file": SOURCE}
+    if name == "genes":
+        return genes.draft(name, source)
+    made = deaths.draft(name, source)
+    if name == "deaths-dp":
+        made.family, made.method = "dp", "noise"
+        made.methods, made.budget = {}, {"epsilon": "10"}
+        made.notes.append(
+            "Only a demo may hold the same records under two families: what one publishes is not "
+            "counted in the other's guarantee."
+        )
+    return made
+
+
+def records(name: str) -> Any:
+    """The records of a demo data set as an Arrow table."""
+    from . import deaths, genes
+
+    _known(name)
+    return genes.table() if name == "genes" else deaths.table()
+
+
+def write_csv(name: str, path: str | Path, *, labels: bool = False) -> None:
+    """Write a demo data set's records as CSV, with `labels` a `<column>_label` beside each code."""
+    from . import deaths, genes
+
+    pa: Any = importlib.import_module("pyarrow")
+    csv: Any = importlib.import_module("pyarrow.csv")
+    table = records(name)
+    words = (genes if name == "genes" else deaths).labels()
+    columns: dict[str, Any] = {}
+    for column in table.column_names:
+        values = table[column].combine_chunks()
+        coded = pa.types.is_dictionary(values.type)
+        columns[column] = values.dictionary_decode() if coded else values
+        if labels and column in words:
+            named = pa.array([words[column][code] for code in values.dictionary.to_pylist()])
+            made = pa.DictionaryArray.from_arrays(values.indices, named)
+            columns[f"{column}_label"] = made.dictionary_decode()
+    with told(f"Writing {path}"):
+        csv.write_csv(pa.table(columns), str(path))
+
+
+def make_demo(into: str | Path, control: Control | None = None) -> Workspace:
+    """Make the demo workspace in the folder `into`; what is there and whole is kept as it is."""
+    control = control or Control()
+    folder = Path(into)
+    if (folder / FILE).exists():
+        raise InputError(f"{folder} is a data set itself; choose another folder for the demo.")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; choose a folder for the demo.")
+    for name in NAMES:
+        _may_use(folder / name)
+    for number, name in enumerate(NAMES):
+        part = Control(
+            lambda share, doing, n=number, at=name: control.progress(  # type: ignore[misc]
+                (n + share) / len(NAMES), f"{at}: {doing}"
+            ),
+            control.cancelled,
+        )
+        _make(folder, name, part)
+    return Workspace.open(folder)
+
+
+def _may_use(folder: Path) -> None:
+    """A folder is free, empty, or a demo data set made (or begun) before."""
+    if not folder.exists():
+        return
+    if (folder / FILE).is_file():
+        if read(folder).description.synthetic:
+            return
+        raise InputError(f"{folder} holds a data set of yours; choose another folder for the demo.")
+    if not folder.is_dir() or set(os.listdir(folder)) - {"source", "categories"}:
+        raise InputError(
+            f"{folder} holds something else; choose another folder for the demo, or remove it."
+        )
+
+
+def _make(workspace: Path, name: str, control: Control) -> None:
+    folder = workspace / name
+    if (folder / FILE).is_file() and versions.current(folder) is not None:
+        DataSet.open(folder).close()
+        control.step(1.0, "made before")
+        return
+    control.step(0.0, "making records")
+    make_folder(folder / SOURCE.rpartition("/")[0])
+    path = folder / SOURCE
+    twin = workspace / "deaths" / SOURCE
+    with told(f"Writing {path}"):
+        spare = path.with_name(".records.part")
+        if name == "deaths-dp" and twin.is_file():
+            shutil.copyfile(twin, spare)
+        else:
+            parquet: Any = importlib.import_module("pyarrow.parquet")
+            parquet.write_table(records(name), str(spare), compression="zstd")
+        os.replace(spare, path)
+        sync_folder(path.parent)
+    write(draft(name), folder)
+    loading.load(folder, control)
+
+
+def _known(name: str) -> None:
+    if name not in NAMES:
+        raise InputError(f"There is no demo data set {name!r}; there are {', '.join(NAMES)}.")

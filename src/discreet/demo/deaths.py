@@ -281,5 +281,6 @@ def draft(name: str, source: dict[str, str]) -> Draft:
                 "nobody under 16 could marry",
             )
         ],
+        methods={"cell-key": {"max_perturbation": 5, "variance": 3, "keys": "strong"}},
         rules={"max_variables": 4, "max_cells": 1_000_000},
     )

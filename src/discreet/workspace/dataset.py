@@ -8,7 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ..core.description import Description, Policy
+from ..core.description import Budget, Description, Policy
+from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..errors import InputError, did_you_mean
 from . import secrets, versions
 from .description_file import FILE, DescribedData, read
@@ -17,6 +18,7 @@ from .loading import coding_digest
 if TYPE_CHECKING:
     from ..engines.base import Engine
     from ..methods.base import Facts
+    from ..store import Ledger, Results
 
 
 @dataclass
@@ -31,6 +33,8 @@ class DataSet:
     version: Path
     manifest: versions.Manifest = field(repr=False)
     _engine: Engine | None = field(default=None, repr=False)
+    _ledger: Ledger | None = field(default=None, repr=False)
+    _results: Results | None = field(default=None, repr=False)
 
     @classmethod
     def open(cls, path: str | Path) -> DataSet:
@@ -86,11 +90,42 @@ class DataSet:
             self._engine = open_engine(self.version, self.description)
         return self._engine
 
+    def ledger(self) -> Ledger:
+        """The ledger of this data set's budget; opened, and verified, once.
+
+        The cap is what discreet.yaml says; a change of it is an entry of its own.
+        """
+        if self._ledger is None:
+            from ..store import Ledger
+
+            budget = self.policy.budget
+            if budget is None:
+                raise InputError(
+                    f"{self.name} has no budget. Set `budget: {{epsilon: …}}` in {self.folder / FILE}."
+                )
+            ledger = Ledger.open(self.folder, dataset=self.name)
+            try:
+                _follow(ledger, budget)
+            except BaseException:
+                ledger.close()
+                raise
+            self._ledger = ledger
+        return self._ledger
+
+    def results(self) -> Results:
+        """The cache of what keyed methods can compute again."""
+        if self._results is None:
+            from ..store import Results
+
+            self._results = Results(self.folder)
+        return self._results
+
     def close(self) -> None:
-        """Let go of the engine."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        """Let go of engine, ledger and cache."""
+        for part in (self._engine, self._ledger, self._results):
+            if part is not None:
+                part.close()
+        self._engine = self._ledger = self._results = None
 
     def __enter__(self) -> Self:
         return self
@@ -102,6 +137,26 @@ class DataSet:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _follow(ledger: Ledger, budget: Budget) -> None:
+    """Bring the ledger's cap in line with the budget of discreet.yaml, as an entry."""
+    cap = loss_of(budget)
+    if ledger.cap() != cap:
+        first = ledger.cap() is None
+        reason = (
+            "first budget" if first else "budget in discreet.yaml changed; one custodian sufficed"
+        )
+        ledger.set_cap(cap, who="discreet.yaml", reason=reason)
+
+
+def loss_of(budget: Budget) -> Loss:
+    """A budget as the loss it allows."""
+    if budget.rho is not None:
+        return ZcdpLoss(budget.rho)
+    if budget.epsilon is None:
+        raise InputError("A budget needs epsilon or rho.")
+    return ApproxLoss(budget.epsilon, budget.delta) if budget.delta else PureLoss(budget.epsilon)
 
 
 def _agree(folder: Path, described: DescribedData, manifest: versions.Manifest) -> None:

@@ -6,9 +6,11 @@ of the wrong kind or a code that is not there gets one sentence with file, line 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -325,11 +327,8 @@ def _check_settings(
     top: Block, methods_block: Block | None, name: str, parameters: Mapping[str, Any]
 ) -> None:
     """Let the method itself read its parameters; its sentence gets our file and line."""
-    registry = _registry()
-    if registry is None or name not in registry.names():
-        return
     try:
-        registry.get(name).settings(parameters)
+        _read_settings(name, json.dumps(parameters, sort_keys=True, ensure_ascii=False))
     except DescriptionError:
         raise
     except InputError as problem:
@@ -351,6 +350,13 @@ def _check_rules(top: Block, policy: Policy, description: Description) -> None:
             rules.check_rules(replace(policy, rules={name: policy.rules[name]}), description)
         except InputError as problem:
             raise block.error(problem.message, name) from None
+
+
+@lru_cache(maxsize=64)
+def _read_settings(name: str, parameters: str) -> None:
+    registry = _registry()
+    if registry is not None and name in registry.names():
+        registry.get(name).settings(json.loads(parameters))
 
 
 def _registry() -> Any:

@@ -14,6 +14,7 @@ from ..errors import StoreError
 _REASONS = {
     errno.ENOSPC: "the disk is full. Free some space and run it again",
     errno.EDQUOT: "the disk quota is used up. Free some space and run it again",
+    errno.EFBIG: "the file would be larger than allowed here. Raise the limit and run it again",
     errno.EACCES: "permission is denied. Choose a folder you may write to",
     errno.EPERM: "permission is denied. Choose a folder you may write to",
     errno.EROFS: "the folder is read-only. Choose a folder you may write to",

@@ -93,12 +93,13 @@ def source_digest(source: Source, control: Control) -> str:
     return hasher.hexdigest()
 
 
-def load(folder: Path, control: Control | None = None) -> Loaded:
+def load(folder: str | Path, control: Control | None = None) -> Loaded:
     """Load the source named in discreet.yaml as a new version and serve it.
 
     Killed, cancelled or out of disk at any moment, the version served before is served still.
     """
     control = control or Control()
+    folder = Path(folder)
     described = read(folder)
     try:
         with versions.loading(folder), told(f"Loading into {folder}"):
@@ -108,7 +109,10 @@ def load(folder: Path, control: Control | None = None) -> Loaded:
 
 
 def _load(folder: Path, described: DescribedData, control: Control) -> Loaded:
-    secrets.create(folder)
+    if versions.every(folder):
+        secrets.read(folder)  # lost secrets are restored, never drawn anew under old versions
+    else:
+        secrets.create(folder)
     source, coding = described.source(), described.coding()
     origin, shape = source_digest(source, control), coding_digest(coding)
     content = _short(origin, shape)
@@ -117,6 +121,8 @@ def _load(folder: Path, described: DescribedData, control: Control) -> Loaded:
         known = versions.readable(version)
         if known is not None and known.content == content:
             _records_agree(described, known.records)
+            if versions.file_digest(version / versions.DATA) != known.data_digest:
+                continue  # damaged: load it again
             versions.point(folder, version)
             return Loaded(version, known, unchanged=True, new_epoch=False)
     epoch, new_epoch = _epoch(folder, before, coding)
@@ -137,6 +143,7 @@ def _load(folder: Path, described: DescribedData, control: Control) -> Loaded:
             records=report.records,
             dropped=report.dropped,
             data_bytes=(filled / versions.DATA).stat().st_size,
+            data_digest=versions.file_digest(filled / versions.DATA),
         )
         control.step(0.99, "making the version durable")
         version = versions.publish(folder, filled, manifest)

@@ -52,6 +52,7 @@ class Manifest:
     records: int = field(repr=False)
     dropped: int = field(default=0, repr=False)
     data_bytes: int = 0
+    data_digest: str = ""
     form: str = FORM
 
     def to_text(self) -> str:
@@ -114,6 +115,12 @@ def manifest(version: Path) -> Manifest:
     return made
 
 
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def readable(version: Path) -> Manifest | None:
     """The manifest of a version, or None where the version is damaged."""
     try:
@@ -157,7 +164,7 @@ def sweep(folder: Path) -> None:
     """Remove what killed loads left; only while holding `loading`."""
     for path in (folder / VERSIONS).glob(f"{_SPARE}*"):
         shutil.rmtree(path, ignore_errors=True)
-    for path in folder.glob(".*.part"):
+    for path in (*folder.glob(f".{CURRENT}.*.part"), *folder.glob("secret/.*.part")):
         with contextlib.suppress(OSError):
             path.unlink()
 

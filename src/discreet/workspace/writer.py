@@ -20,7 +20,7 @@ INLINE = 30
 
 _PLAIN = re.compile(r"[^\W_][\w .()/+<>=–%-]*", re.UNICODE)
 _MISREAD = re.compile(
-    r"y|n|yes|no|on|off|true|false|null|~|0\d+|[\d_]+[.eE][\deE.+-]*|[\d-]+|0x\w+|0b\w+|0o\w+",
+    r"y|n|yes|no|on|off|true|false|null|~|0\d+|[\d_]+[.eE][\deE.+-]*|\d{4}-\d\d?-\d\d?.*|\d+_[\d_]*|0x\w+|0b\w+|0o\w+",
     re.IGNORECASE,
 )
 _WHOLE = re.compile(r"0|[1-9]\d{0,17}")
@@ -36,6 +36,8 @@ def scalar(text: str) -> str:
         return text
     if _PLAIN.fullmatch(text) and text == text.strip() and not _MISREAD.fullmatch(text):
         return text
+    if '"' in text and "'" not in text and text.isprintable():
+        return f"'{text}'"
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f")
 
 
@@ -212,6 +214,12 @@ def _protection(out: _Page, draft: Draft) -> None:
     )
     out.put(0, f"family: {draft.family}")
     out.put(0, f"method: {draft.method}")
+    if "cell-key" in draft.methods:
+        out.say(
+            0,
+            "cell-key: no count changes by more than max_perturbation; variance is that of the "
+            "change. `discreet ptable design` shows what a choice means.",
+        )
     if draft.methods:
         out.mapping(0, "methods", draft.methods)
     if draft.family == "dp":

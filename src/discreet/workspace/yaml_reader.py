@@ -279,7 +279,7 @@ def _made(event: yaml.NodeEvent, line: int, file: str, refuse: Any) -> Value:
         raise refuse(f"YAML anchors (&{_cut(event.anchor)}) are not allowed.")
     if isinstance(event, yaml.ScalarEvent):
         # `NULL` and `no` are codes here; only nothing at all, or ~, is nothing
-        return Scalar(event.value, line, event.style is None and event.value in ("", "~"))
+        return Scalar(event.value, line, not event.style and event.value in ("", "~"))
     return Block(line, file) if isinstance(event, yaml.MappingStartEvent) else Items([], line)
 
 
@@ -302,6 +302,6 @@ def _place(open_parts: list[tuple[Block | Items, Scalar | None]], made: Value, r
         open_parts[-1] = (part, made)
         return
     if isinstance(made, Block):
-        made.name = part.path(key.text)
+        made.name, made.line = part.path(key.text), key.line
     part.values[key.text] = made
     open_parts[-1] = (part, None)

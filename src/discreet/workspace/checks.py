@@ -1,0 +1,244 @@
+"""`discreet check`: is a data set sound, and what stands in the way of declaring its variables?
+
+Findings are for the custodian, who may see counts; none of them is part of a public answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.control import Control
+from ..core.description import Family
+from ..errors import DiscreetError
+from . import loading, secrets, versions
+from .description_file import FAMILY_OF_METHOD, FILE, DescribedData, read
+
+if TYPE_CHECKING:
+    from ..engines.coding import ColumnProfile
+
+RARE = 10
+"""A category with fewer records than this is rare."""
+
+SHOWN = 5
+
+STORE = "store.sqlite3"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know: how bad, what, where, and what to do."""
+
+    severity: str
+    """error (nothing is served until mended), warning or note."""
+    what: str
+    where: str
+    todo: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.where}: {self.what}" + (
+            f" {self.todo}" if self.todo else ""
+        )
+
+
+def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
+    """Everything found about the data set in `folder`, worst first."""
+    folder = Path(folder)
+    control = control or Control()
+    try:
+        described = read(folder)
+    except DiscreetError as problem:
+        return [Finding("error", problem.message, FILE)]
+    found = [
+        *_secret(folder),
+        *_version(folder, described),
+        *_ledger(folder),
+        *_policy(described),
+        *_labels(described),
+        *_declaring(folder, described, control),
+    ]
+    order = ("error", "warning", "note")
+    return sorted(found, key=lambda finding: order.index(finding.severity))
+
+
+def _secret(folder: Path) -> Iterator[Finding]:
+    if versions.every(folder):
+        try:
+            secrets.read(folder)
+        except DiscreetError as problem:
+            yield Finding("error", problem.message, secrets.FOLDER)
+            return
+    for path in secrets.open_to_others(folder):
+        yield Finding(
+            "warning",
+            "others on this machine may read it; with it and the published tables the noise of "
+            "cell keys can be taken away.",
+            str(path.relative_to(folder)),
+            f"Run `chmod {'700' if path.is_dir() else '600'} {path}`.",
+        )
+
+
+def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
+    again = f"Run `discreet load {folder}`."
+    try:
+        current = versions.current(folder)
+    except DiscreetError as problem:
+        yield Finding("error", problem.message, versions.VERSIONS)
+        return
+    if current is None:
+        yield Finding("error", "described but not loaded yet.", versions.VERSIONS, again)
+        return
+    version, manifest = current
+    if versions.file_digest(version / versions.DATA) != manifest.data_digest:
+        yield Finding(
+            "error",
+            f"{version.name} is not as it was loaded: its digest differs.",
+            versions.VERSIONS,
+            f"Restore it from a backup, or remove it and load again. {again}",
+        )
+    if loading.coding_digest(described.coding()) != manifest.coding:
+        yield Finding(
+            "error", "columns, levels or categories were changed after loading.", FILE, again
+        )
+    declared = described.description.records
+    if declared is not None and declared != manifest.records:
+        yield Finding(
+            "error",
+            f"{declared:,} records are declared, but {manifest.records:,} are loaded.",
+            FILE,
+            "Write the right number, or `records: private`.",
+        )
+    if manifest.dropped:
+        yield Finding(
+            "note",
+            f"{manifest.dropped:,} records were left out by the bound on records per unit.",
+            version.name,
+        )
+    if manifest.id_column is None:
+        yield Finding(
+            "note",
+            f"record keys were drawn at load ({manifest.epoch}); new data begin a new key epoch, "
+            "and unchanged cells then get other noise.",
+            FILE,
+            "Name the column of ids: `id: <column>`.",
+        )
+
+
+def _ledger(folder: Path) -> Iterator[Finding]:
+    if not (folder / STORE).exists():
+        return
+    from ..store.verification import verify
+
+    try:
+        verify(folder)
+    except DiscreetError as problem:
+        yield Finding("error", problem.message, STORE)
+
+
+def _policy(described: DescribedData) -> Iterator[Finding]:
+    description, policy = described.description, described.policy
+    if description.undeclared and policy.family is not Family.CELL_KEY:
+        names = " ".join(description.undeclared)
+        yield Finding(
+            "error",
+            f"family {policy.family} refuses questions about {', '.join(description.undeclared)}: "
+            "their categories were found in the data, so the list itself is about people.",
+            FILE,
+            f"Read the warnings on them, then run `discreet declare {described.folder} {names}`.",
+        )
+    if description.weight and description.weight.bound is None and policy.family is Family.DP:
+        yield Finding(
+            "warning",
+            "the weight has no bound, so weighted tables are refused under differential privacy.",
+            FILE,
+            "Write the largest weight allowed, as a public rule: `weight: {…, bound: 20}`.",
+        )
+    if policy.family is Family.SUPPRESSION and not any(
+        variable.role == "private" for variable in description.variables
+    ):
+        yield Finding(
+            "warning",
+            "no variable has `role: private`, so suppression has nothing to protect.",
+            FILE,
+            "Mark what must not be learnt about a person.",
+        )
+    if FAMILY_OF_METHOD[policy.method] is Family.CELL_KEY and len(description.variables) < 2:
+        yield Finding("note", "there is one variable only.", FILE)
+
+
+def _labels(described: DescribedData) -> Iterator[Finding]:
+    for variable in described.description.variables:
+        for level in variable.levels:
+            counts = Counter(str(category.label) for category in level.categories)
+            twice = [label for label, n in counts.items() if n > 1]
+            if twice:
+                yield Finding(
+                    "warning",
+                    f"the label {twice[0]!r} stands for {counts[twice[0]]} categories of "
+                    f"{level.name}; readers cannot tell them apart.",
+                    FILE,
+                    "Make labels differ.",
+                )
+
+
+def _declaring(folder: Path, described: DescribedData, control: Control) -> Iterator[Finding]:
+    """What makes declaring the found variables unsafe, from the source they were found in."""
+    waiting = [v for v in described.description.variables if not v.declared]
+    if not waiting:
+        return
+    from ..engines.profiling import profile
+
+    try:
+        source = described.source()
+        found = profile(source, control)
+    except DiscreetError as problem:
+        yield Finding(
+            "note",
+            "the source cannot be read now, so rare categories could not be looked for: "
+            + problem.message,
+            FILE,
+        )
+        return
+    columns = {column.name: column for column in found.columns}
+    for variable in waiting:
+        column = columns.get(described.columns[variable.name].finest)
+        if column is None:
+            continue
+        unsafe = _unsafe(column)
+        if unsafe:
+            yield Finding("warning", unsafe, variable.name, _advice(len(variable.levels)))
+        else:
+            yield Finding(
+                "note",
+                f"found, not declared; no category has fewer than {RARE} records.",
+                variable.name,
+                f"If its list is public knowledge: `discreet declare {folder} {variable.name}`.",
+            )
+
+
+def _unsafe(column: ColumnProfile) -> str:
+    rare = sorted((n, code) for code, n in column.values if n < RARE)
+    if not column.complete or column.distinct * 5 > column.records:
+        return (
+            f"{column.distinct:,} values for {column.records:,} records: nearly an identifier; "
+            "a list of its values tells who is in the data."
+        )
+    if not rare:
+        return ""
+    codes = ", ".join(code for _, code in rare[:SHOWN])
+    more = f" and {len(rare) - SHOWN} more" if len(rare) > SHOWN else ""
+    return (
+        f"{len(rare)} of {column.distinct} categories have fewer than {RARE} records "
+        f"({codes}{more}): that they occur at all may be about single people."
+    )
+
+
+def _advice(levels: int) -> str:
+    coarser = "a coarser level" if levels > 1 else "broader categories"
+    return (
+        f"Declare it only if the list is public apart from these data; else merge into {coarser}, "
+        "or put the full published list in its place."
+    )

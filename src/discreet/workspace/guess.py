@@ -1,0 +1,385 @@
+"""Guessing a description from what a file looks like: every guess says why, the custodian decides.
+
+Which column names the unit, which is a weight, which columns are levels of one another, which are
+labels of another's codes, which codes mean missing; and which columns cannot be variables, and why.
+Everything is marked `found`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft
+from .vocabulary import (
+    LABEL_ENDS,
+    MISSING_WORDS,
+    in_order,
+    is_geography,
+    is_id_name,
+    is_time,
+    is_weight_name,
+    missing_numbers,
+    pretty,
+    safe_names,
+)
+
+if TYPE_CHECKING:
+    from ..engines.coding import ColumnProfile, Profile
+
+MOST_FOUND = 5_000
+"""A text column with more values than this is left out."""
+
+MOST_NUMBERS = 150
+"""A column of whole numbers with more values than this needs bands first."""
+
+RECORDS_PER_CATEGORY = 5
+"""A text column with fewer records per value than this is nearly an identifier."""
+
+FEW = 30
+"""So few values are never too many."""
+
+Words = dict[str, str]
+
+
+def guess(profile: Profile, *, dataset: str, title: str, source: Mapping[str, str]) -> Draft:
+    """A draft of the description of what was profiled."""
+    return _Guess(profile).draft(dataset, title, source)
+
+
+def label_columns(profile: Profile) -> dict[tuple[str, str], Words]:
+    """(code column, label column) → the label of each code.
+
+    By name (ccg and ccg_name), where each code has one label; and any two columns that say the
+    same in other words, the shorter one being the code.
+    """
+    names = {column.name.casefold(): column.name for column in profile.columns}
+    made: dict[tuple[str, str], Words] = {}
+    taken: set[str] = set()
+    for folded, label in names.items():
+        code = _code_of(folded, names)
+        if code is not None and code not in taken and label not in taken:
+            words = _words(profile, code, label)
+            if words is not None:
+                made[code, label] = words
+                taken.update((code, label))
+    for pair in profile.twins:
+        code, label = sorted(pair, key=lambda name: _length(profile.column(name)))
+        if code not in taken and label not in taken and profile.column(label).type == "text":
+            words = _words(profile, code, label)
+            if words is not None:
+                made[code, label] = words
+                taken.update((code, label))
+    return made
+
+
+def _code_of(label: str, names: Mapping[str, str]) -> str | None:
+    for end in LABEL_ENDS:
+        if label.endswith(end) and label != end:
+            stem = label.removesuffix(end)
+            for name in (stem, f"{stem}_code", f"{stem}code", f"{stem}_id"):
+                if name in names:
+                    return names[name]
+    return None
+
+
+def _words(profile: Profile, code: str, label: str) -> Words | None:
+    if (code, label) in profile.parent_maps:
+        return dict(profile.parent_maps[code, label])
+    if (label, code) in profile.twins:
+        return {c: words for words, c in profile.parent_maps[label, code].items()}
+    return None
+
+
+def _length(column: ColumnProfile) -> int:
+    return sum(len(value) for value, _ in column.values)
+
+
+class _Guess:
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        labels = label_columns(profile)
+        self.columns = {column.name: column for column in profile.columns}
+        self.names = safe_names([column.name for column in profile.columns])
+        self.labels = {code: mapping for (code, _), mapping in labels.items()}
+        self.label_columns = {label: code for code, label in labels}
+        self.left_out: list[tuple[str, str]] = []
+        self.id: str | None = None
+        self.weight: WeightDraft | None = None
+
+    def draft(self, dataset: str, title: str, source: Mapping[str, str]) -> Draft:
+        self.id = self._find_id()
+        self.weight = self._find_weight()
+        kept = [column for column in self.profile.columns if self._keep(column)]
+        variables = self._variables([column.name for column in kept])
+        draft = Draft(
+            dataset=dataset,
+            title=title,
+            source=source,
+            variables=variables,
+            id=self.id,
+            weight=self.weight,
+            rules={"max_variables": 4, "max_cells": 1_000_000},
+            left_out=self.left_out,
+        )
+        self._unit(draft)
+        return draft
+
+    # ---------------------------------------------------------------- identifiers and weights
+
+    def _find_id(self) -> str | None:
+        named = [c for c in self.profile.columns if is_id_name(c.name)]
+        unique = [c for c in self.profile.columns if c.unique and c.type in ("text", "integer")]
+        for column in named:
+            if column.unique:
+                return column.name
+        for column in named:
+            if column.nulls == 0 and column.distinct * 3 > column.records:
+                return column.name
+        enough = self.profile.records > FEW
+        return unique[0].name if unique and enough else None
+
+    def _unit(self, draft: Draft) -> None:
+        if self.id is None:
+            draft.id_comment = (
+                "No column names the unit, so record keys were drawn when the data were loaded; a "
+                "later load cannot match records and begins a new key epoch. If there is such a "
+                "column, name it here."
+            )
+            return
+        column = self.columns[self.id]
+        if not column.unique and column.values:
+            draft.records_per_unit = column.values[0][1]
+            draft.id_comment = (
+                "Some ids have several records; records_per_unit is the most that was found. Set "
+                "it by a rule you can publish, and `bound: drop` if units may have more."
+            )
+
+    def _find_weight(self) -> WeightDraft | None:
+        for column in self.profile.columns:
+            number = column.type == "decimal" or (
+                column.type == "integer" and column.distinct > 100
+            )
+            positive = column.minimum is not None and not column.minimum.startswith(("-", "0"))
+            positive = positive or _above_zero(column.minimum)
+            if number and positive and is_weight_name(column.name) and column.name != self.id:
+                return WeightDraft(column.name, min(column.decimals or 0, 9))
+        return None
+
+    # ---------------------------------------------------------------- which columns are variables
+
+    def _keep(self, column: ColumnProfile) -> bool:
+        if column.name == self.id or (self.weight and column.name == self.weight.column):
+            return False
+        if column.name in self.label_columns:
+            return False
+        reason = self._reason_against(column)
+        if reason:
+            self.left_out.append((column.name, reason))
+        return not reason
+
+    def _reason_against(self, column: ColumnProfile) -> str:  # noqa: PLR0911 - one reason each
+        values = column.distinct + (column.nulls > 0)
+        if values < 2:
+            return "has one value only."
+        if column.unique and column.records > FEW:
+            return "has a value of its own in every record: an identifier."
+        if column.type == "decimal":
+            return "holds numbers with decimals; only counts are published. Add a column of bands."
+        if column.distinct <= FEW:
+            return ""
+        if column.type == "date":
+            return f"holds {column.distinct:,} dates. Add a column with the month, quarter or year."
+        if (
+            column.type == "integer"
+            and column.distinct > MOST_NUMBERS
+            and not self._parents(column)
+        ):
+            return f"holds {column.distinct:,} numbers. Add a column of bands and use that."
+        if column.distinct * RECORDS_PER_CATEGORY > column.records:
+            return (
+                f"has {column.distinct:,} values, on average fewer than {RECORDS_PER_CATEGORY} "
+                "records each: nearly an identifier."
+            )
+        if column.distinct > MOST_FOUND or not column.complete:
+            return f"has {column.distinct:,} values, too many for a variable. Add coarser codes."
+        return ""
+
+    def _parents(self, column: ColumnProfile) -> bool:
+        return any(child == column.name for child, _ in self.profile.parents)
+
+    # ---------------------------------------------------------------- levels
+
+    def _chains(self, kept: list[str]) -> list[list[str]]:
+        """Columns as chains, finest first; each column in one chain."""
+        above: dict[str, set[str]] = {name: set() for name in kept}
+        for child, parent in self.profile.parents:
+            if child in above and parent in above and self._size(child) > self._size(parent) > 1:
+                above[child].add(parent)
+        taken: set[str] = set()
+        chains = {}
+        for name in sorted(kept, key=lambda name: (-self._size(name), kept.index(name))):
+            if name in taken:
+                continue
+            chain, free = [name], above[name] - taken
+            while free:
+                # the next level is the largest that still determines the most of the others
+                best = max(free, key=lambda one: (len(above[one] & free), self._size(one)))
+                chain.append(best)
+                free = above[best] & free
+            taken.update(chain)
+            chains[name] = chain
+        return [chains[name] for name in kept if name in chains]
+
+    def _size(self, name: str) -> int:
+        return self.columns[name].distinct
+
+    def _variables(self, kept: list[str]) -> list[VariableDraft]:
+        made = []
+        used = set(self.names.values())
+        for chain in self._chains(kept):
+            finest = self.names[chain[0]]
+            name, kind = finest, "classification"
+            if any(is_geography(level) for level in chain):
+                kind = "geography"
+                if len(chain) > 1 and "area" not in used:
+                    name = "area"
+                    used.add(name)
+            elif is_time(chain[0]):
+                kind = "time"
+            made.append(self._variable(name, chain, kind))
+        return made
+
+    def _variable(self, name: str, chain: list[str], kind: str) -> VariableDraft:
+        missing, comments = self._missing(chain[0])
+        levels: list[LevelDraft] = []
+        for position, column in enumerate(chain):
+            up = chain[position + 1] if position + 1 < len(chain) else None
+            levels.append(self._level(column, up, missing))
+        if missing and len(chain) > 1:
+            self._missing_above(levels, missing[0])
+        variable = VariableDraft(
+            name,
+            levels,
+            label=pretty(chain[0]) if name != "area" else "Area",
+            kind=kind,
+            missing=missing,
+            comments=comments,
+        )
+        if len(chain) == 1:
+            levels[0].name = name
+            self._bands(variable)
+        else:
+            for level, column in zip(levels, chain, strict=True):
+                level.label = pretty(column)
+            variable.comments.append(
+                "Each "
+                + ", each ".join(
+                    f"{level.name} lies in one {up.name}"
+                    for level, up in itertools.pairwise(levels)
+                )
+                + "."
+            )
+        return variable
+
+    def _level(self, column: str, up: str | None, missing: list[str]) -> LevelDraft:
+        codes = [code for code, _ in self.columns[column].values]
+        gone = [code for code in codes if code in missing[1:]]
+        codes = in_order([code for code in codes if code not in gone])
+        if missing and missing[0] in codes:
+            codes.remove(missing[0])
+            codes.append(missing[0])
+        parents: Mapping[str, str] = {}
+        if up is not None:
+            parents = self.profile.parent_maps[(column, up)]
+        labels = self.labels.get(column, {})
+        categories = [CategoryDraft(c, labels.get(c) or c, parents.get(c)) for c in codes]
+        return LevelDraft(self.names[column], column, categories)
+
+    # ---------------------------------------------------------------- missing
+
+    def _missing(self, column: str) -> tuple[list[str], list[str]]:
+        """The codes for missing, the category first; and what to tell about them."""
+        profile = self.columns[column]
+        codes = [code for code, _ in profile.values]
+        labels = self.labels.get(column, {})
+        found = [
+            code
+            for code in codes
+            if code.casefold() in MISSING_WORDS or labels.get(code, "").casefold() in MISSING_WORDS
+        ]
+        found += [code for code in missing_numbers(codes) if code not in found]
+        if not found and not profile.nulls:
+            return [], []
+        comments = []
+        if len(found) > 1:
+            comments.append(f"These codes look like missing and become one: {', '.join(found)}.")
+        elif found:
+            comments.append(f"The code {found[0]} looks like missing.")
+        if not found:
+            name = next(c for c in ("NA", "missing", "_missing", "not_given") if c not in codes)
+            found = [name]
+            comments.append(f"Records without a value get the category {name}.")
+        return [*found, ""] if profile.nulls else found, comments
+
+    def _missing_above(self, levels: list[LevelDraft], code: str) -> None:
+        """Give the missing category a parent at every level, its own kind where it has none."""
+        for level, up in itertools.pairwise(levels):
+            entry = next((c for c in level.categories if c.code == code), None)
+            if entry is None:
+                entry = CategoryDraft(code, "Missing")
+                level.categories.append(entry)
+            if entry.parent is None:
+                known = {category.code for category in up.categories}
+                entry.parent = code
+                if code not in known:
+                    up.categories.append(CategoryDraft(code, "Missing"))
+            code = entry.parent
+
+    # ---------------------------------------------------------------- bands
+
+    def _bands(self, variable: VariableDraft) -> None:
+        """Ages in single years get bands of five and ten years as levels without a column."""
+        level = variable.levels[0]
+        if variable.missing and all(c.code != variable.missing[0] for c in level.categories):
+            level.categories.append(CategoryDraft(variable.missing[0], "Missing"))
+        whole = [c for c in level.categories if re.fullmatch(r"\d{1,3}", c.code)]
+        rest = [c.code for c in level.categories if c not in whole]
+        if (
+            not re.search(r"(^|[^a-z])age([^a-z]|$)", level.column or "", re.IGNORECASE)
+            or len(whole) <= FEW
+            or set(rest) - set(variable.missing)
+        ):
+            return
+        below = level
+        for width in (5, 10):
+            bands: dict[str, CategoryDraft] = {}
+            for category in below.categories:
+                if not category.code[0].isdigit():
+                    category.parent = category.code
+                    bands[category.code] = CategoryDraft(category.code, str(category.label))
+                    continue
+                start = int(re.match(r"\d+", category.code)[0]) // width * width  # type: ignore[index]
+                code = f"{start}-{start + width - 1}"
+                bands.setdefault(code, CategoryDraft(code, f"{start} to {start + width - 1}"))
+                category.parent = code
+            below = LevelDraft(
+                f"{variable.name}_{width}",
+                None,
+                list(bands.values()),
+                f"{variable.label} in bands of {width}",
+            )
+            variable.levels.append(below)
+        level.label = variable.label
+        variable.comments.append(
+            "The bands assume that the codes are ages in whole years; remove these levels if not."
+        )
+
+
+def _above_zero(text: str | None) -> bool:
+    try:
+        return text is not None and float(text) > 0
+    except ValueError:
+        return False

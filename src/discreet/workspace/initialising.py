@@ -1,0 +1,139 @@
+"""`discreet init`: from a file or a database table to a described, loaded data set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.control import Control
+from ..core.description import Family
+from ..errors import DataError, InputError
+from . import loading
+from .dataset import DataSet
+from .description_file import DEFAULT_METHODS, FILE
+from .draft import Draft
+from .files import make_folder
+from .guess import MOST_FOUND, guess
+from .vocabulary import pretty, safe_names
+from .writer import write
+
+if TYPE_CHECKING:
+    from ..engines.coding import Profile, Source
+
+
+CELL_KEY = {"max_perturbation": 5, "variance": 2, "keys": "strong"}
+"""What a new data set's cell-key policy says; the custodian chooses."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """What init made; for the custodian."""
+
+    folder: Path
+    draft: Draft
+    loaded: loading.Loaded | None
+
+    def dataset(self) -> DataSet:
+        """The data set, opened."""
+        return DataSet.open(self.folder)
+
+
+def init(
+    data: str | Path,
+    into: str | Path,
+    control: Control | None = None,
+    *,
+    family: str = "cell-key",
+    budget: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
+    load: bool = True,
+) -> Started:
+    """Profile `data`, write discreet.yaml into the folder `into`, and load.
+
+    `options` says what is known of a CSV file (delimiter, encoding, quote, escape, header). A
+    description that is there already is never overwritten.
+    """
+    control = control or Control()
+    folder = Path(into)
+    if (folder / FILE).exists():
+        raise InputError(
+            f"{folder} is described already. Edit {folder / FILE} and run `discreet load {folder}`, "
+            "or choose another folder."
+        )
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; --into needs a folder.")
+    draft = describe(data, folder, control, options=options)
+    chosen = _family(family)
+    draft.family, draft.method = str(chosen), DEFAULT_METHODS[chosen]
+    if chosen is Family.CELL_KEY:
+        draft.methods = {"cell-key": dict(CELL_KEY)}
+    if chosen is Family.DP:
+        draft.budget = dict(budget or {"epsilon": "1"})
+    make_folder(folder)
+    write(draft, folder)
+    return Started(folder, draft, loading.load(folder, _second_half(control)) if load else None)
+
+
+def _family(name: str) -> Family:
+    try:
+        return Family(name)
+    except ValueError:
+        known = ", ".join(str(one) for one in Family)
+        raise InputError(f"There is no family {name!r}; there are {known}.") from None
+
+
+def _second_half(control: Control) -> Control:
+    """Progress from a half to the whole: profiling was the first half."""
+    return Control(lambda share, doing: control.progress(0.5 + share / 2, doing), control.cancelled)
+
+
+def describe(
+    data: str | Path,
+    folder: Path,
+    control: Control,
+    *,
+    options: Mapping[str, str] | None = None,
+) -> Draft:
+    """The draft for a source, as it will be written into `folder`; nothing is written."""
+    from ..engines.coding import Source
+    from ..engines.profiling import profile
+
+    source = Source.guess(data)
+    if options:
+        source = replace(source, options=dict(options))
+    first = Control(lambda share, doing: control.progress(share / 2, doing), control.cancelled)
+    found = profile(source, first, most_values=MOST_FOUND)
+    name = safe_names([folder.resolve().name])[folder.resolve().name]
+    stem = source.table or source.path.stem
+    draft = guess(
+        found,
+        dataset=name,
+        title=pretty(stem),
+        source=source_keys(source, found, folder),
+    )
+    if not draft.variables:
+        reasons = "; ".join(f"{column}: {reason}" for column, reason in draft.left_out[:3])
+        raise DataError(
+            f"{source.name} has no column that can be a variable ({reasons or 'it has none'})."
+        )
+    return draft
+
+
+def source_keys(source: Source, found: Profile, folder: Path) -> dict[str, str]:
+    """How discreet.yaml names a source: relative where it lies in or beside the data set."""
+    path = source.path.resolve()
+    base = folder.resolve()
+    near = base == path.parent or base in path.parents or base.parent == path.parent
+    keys = {"file" if source.kind in ("csv", "parquet") else "database": str(path)}
+    if near:
+        keys = {key: os.path.relpath(path, base) for key in keys}
+    if "database" in keys:
+        keys["database"] = f"{source.kind}:///{keys['database']}"
+    if source.table:
+        keys["table"] = source.table
+    if found.dialect is not None:
+        keys.update(found.dialect.options())
+    return keys

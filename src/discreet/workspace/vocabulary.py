@@ -1,0 +1,162 @@
+"""Words that tell what a column or a code is, and the order people expect categories in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+LABEL_ENDS = (
+    "_label",
+    "_name",
+    "_desc",
+    "_description",
+    "_text",
+    " label",
+    " name",
+    ".label",
+    "label",
+)
+
+MISSING_WORDS = frozenset(
+    [
+        "na", "n/a", "nan", "null", "none given", "unknown", "unk", "missing", "not stated",
+        "not known", "not available", "not given", "not recorded", "no answer", "refused",
+        "don't know", "dont know", "unspecified", "undefined", "?", ".", "..", "-", "--",
+        "not-stated", "not_stated", "not-known", "not_known", "unknown/missing",
+    ]
+)  # fmt: skip
+
+_ID = re.compile(
+    r"(^|[^a-z])(id|ids|uuid|guid|pid|record ?(no|nr|number)|serial(no)?|person|respondent|case)$"
+)
+_WEIGHT = re.compile(
+    r"(^|[^a-z])(weights?|wgt|wt|wgts|fnlwgt|pweight|hweight|gewicht|poids)([^a-z]|$)"
+)
+_PLACES = frozenset(
+    [
+        "region", "country", "county", "ccg", "icb", "lad", "msoa", "lsoa", "ward", "district",
+        "state", "postcode", "zip", "municipality", "area", "nuts", "nuts1", "nuts2", "nuts3",
+        "canton", "province", "departement", "department", "commune", "city", "town", "borough",
+        "block", "tract", "geography", "geo", "parish", "constituency", "sa1", "sa2", "sa3", "sa4",
+    ]
+)  # fmt: skip
+_TIMES = frozenset(
+    ["month", "year", "quarter", "week", "weekday", "day", "date", "period", "season"]
+)
+_ORDERED = (
+    ["january", "february", "march", "april", "may", "june", "july", "august", "september",
+     "october", "november", "december"],
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"],
+    ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+)  # fmt: skip
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a column's name says that it names the unit."""
+    return bool(_ID.search(_spaced(name)))
+
+
+def is_weight_name(name: str) -> bool:
+    """Whether a column's name says that it is a survey weight."""
+    return bool(_WEIGHT.search(_spaced(name)))
+
+
+def is_geography(name: str) -> bool:
+    """Whether a column's name says that it holds places."""
+    return bool(set(re.findall(r"[a-z0-9]+", _spaced(name))) & _PLACES)
+
+
+def is_time(name: str) -> bool:
+    """Whether a column's name says that it holds times."""
+    words = re.findall(r"[a-z0-9]+", _spaced(name))
+    return bool(words) and words[-1] in _TIMES and "per" not in words
+
+
+def _spaced(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold()
+
+
+def pretty(name: str) -> str:
+    """A column's name as a label.
+
+    >>> pretty("marital-status"), pretty("income>50K"), pretty("ccg")
+    ('Marital status', 'Income>50K', 'CCG')
+    """
+    words = re.sub(r"[_\s.-]+", " ", name).strip()
+    if re.fullmatch(r"[b-df-hj-np-tv-xz0-9]{2,5}", words):
+        return words.upper()  # an abbreviation: no vowel in it
+    return words[:1].upper() + words[1:] if words else name
+
+
+def safe_names(columns: Sequence[str]) -> dict[str, str]:
+    """A name for each column: letters, digits and _; no two alike.
+
+    >>> safe_names(["income>50K", "2nd", "Sex", "sex "])
+    {'income>50K': 'income_50k', '2nd': 'v_2nd', 'Sex': 'sex', 'sex ': 'sex_2'}
+    """
+    made: dict[str, str] = {}
+    used: set[str] = set()
+    for column in columns:
+        name = re.sub(r"[^a-z0-9]+", "_", _ascii(column).casefold()).strip("_")[:50] or "column"
+        if not name[0].isalpha():
+            name = f"v_{name}"
+        number, unique = 2, name
+        while unique in used:
+            unique, number = f"{name}_{number}", number + 1
+        used.add(unique)
+        made[column] = unique
+    return made
+
+
+def _ascii(text: str) -> str:
+    import unicodedata
+
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+def in_order(codes: Sequence[str]) -> list[str]:
+    """Codes as people expect them: months and days by the calendar, numbers by size.
+
+    >>> in_order(["10", "9", "85+", "1-14", "0"]), in_order(["Mar", "Jan"])
+    (['0', '1-14', '9', '10', '85+'], ['Jan', 'Mar'])
+    """
+    folded = {code.casefold() for code in codes}
+    for order in _ORDERED:
+        if folded <= set(order):
+            return sorted(codes, key=lambda code: order.index(code.casefold()))
+    return sorted(codes, key=_natural)
+
+
+def _natural(code: str) -> tuple[object, ...]:
+    negative = bool(re.fullmatch(r"-\d+", code))
+    if negative:
+        return ((0, -int(code[1:])),) if len(code) < 18 else ((0, 0),)
+    under = re.match(r"\s*(<|under|below|less than|up to)", code, re.IGNORECASE)
+    lead: tuple[object, ...] = ((-1, 0),) if under else ()
+    return lead + tuple(
+        (1, int(part)) if part.isdigit() else (2, part.casefold())
+        for part in re.findall(r"[0-9]{1,18}|[^0-9]+", code)
+    )
+
+
+def missing_numbers(codes: Sequence[str]) -> list[str]:
+    """Numbers that stand for missing: -9 among what is never negative, 99 or 999 far above the rest.
+
+    >>> missing_numbers(["1", "2", "3", "-9"]), missing_numbers(["1", "2", "99"])
+    (['-9'], ['99'])
+    >>> missing_numbers([str(n) for n in range(100)])
+    []
+    """
+    numbers = [int(code) for code in codes if re.fullmatch(r"-?\d{1,9}", code)]
+    if len(numbers) < len(codes) or len(numbers) < 3:
+        return []
+    usual = [number for number in numbers if number not in (-9, -8, -7, -99, -999, -1)]
+    found = (
+        [str(n) for n in numbers if n < 0 and n not in usual] if usual and min(usual) >= 0 else []
+    )
+    for nines in (99, 999, 9999):
+        rest = [number for number in usual if number != nines]
+        if nines in numbers and rest and max(rest) * 2 < nines:
+            found.append(str(nines))
+    return found
