@@ -26,9 +26,11 @@ def opened(name: str, people: People, folder: Path) -> Engine:
     return people.duckdb(folder) if name == "duckdb" else people.numpy()
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    made = opened(request.param, towns(), tmp_path)
+@pytest.fixture(params=ENGINES, scope="module")
+def engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Engine]:
+    made = opened(request.param, towns(), tmp_path_factory.mktemp("towns"))
     yield made
     made.close()
 

@@ -188,6 +188,7 @@ def open_engine(
     }
     if threads:
         config["threads"] = threads
+    config["lock_configuration"] = "true"
     try:
         connection = duckdb.connect(str(file), read_only=True, config=config)
     except duckdb.Error:
@@ -195,7 +196,6 @@ def open_engine(
             f"{folder.name} cannot be opened: its file is damaged or held by another program."
         ) from None
     try:
-        connection.execute("SET lock_configuration = true")
         _prove_locked(connection)
         return DuckDBEngine(connection, description, _columns(connection, folder, description))
     except duckdb.Error:

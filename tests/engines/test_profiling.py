@@ -1,0 +1,137 @@
+"""Profiling: types, missing values, identifiers, dialects and hierarchies are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from discreet.core.control import Control
+from discreet.engines.coding import Coding, LevelCoding, Profile, Source, VariableCoding
+from discreet.engines.loading import load
+from discreet.engines.profiling import profile
+from discreet.errors import Cancelled, DataError
+
+ROWS = [
+    ("p1", "a", "Alfa", "N", "1", "1.5", "2020-01-31", "007"),
+    ("p2", "b", "Beta", "N", "2", "2.25", "2020-02-01", "010"),
+    ("p3", "c", "Gama", "S", "2.0", "", "2021-02-01", "007"),
+    ("p4", "a", "Alfa", "N", "3", "0.5", "2021-02-01", "007"),
+    ("p5", "c", "Gama", "S", "1", "-1", "2021-12-01", "010"),
+    ("p6", "b", "Beta", "N", " 1 ", "1.125", "2021-12-01", "011"),
+]
+NAMES = ("id", "town", "town_name", "region", "n", "w", "day", "code")
+
+
+def people(folder: Path, delimiter: str = ",", encoding: str = "utf-8") -> Profile:
+    lines = [delimiter.join(row) for row in (NAMES, *ROWS)]
+    path = folder / "a.csv"
+    path.write_bytes(("\n".join(lines) + "\n").encode(encoding))
+    return profile(Source.guess(path))
+
+
+def test_columns_are_described(tmp_path: Path) -> None:
+    found = people(tmp_path)
+    assert found.records == 6
+    assert {c.name: c.type for c in found.columns} == {
+        "id": "text",
+        "town": "text",
+        "town_name": "text",
+        "region": "text",
+        "n": "integer",
+        "w": "decimal",
+        "day": "date",
+        "code": "text",
+    }
+    n, w = found.column("n"), found.column("w")
+    assert n.values == (("1", 3), ("2", 2), ("3", 1))
+    assert (n.minimum, n.maximum, n.distinct, n.complete) == ("1", "3", 3, True)
+    assert (w.nulls, w.minimum, w.maximum, w.decimals) == (1, "-1", "2.25", 3)
+    assert [c.name for c in found.columns if c.unique] == ["id"]
+
+
+def test_hierarchies_and_twins_are_found(tmp_path: Path) -> None:
+    """A child has one parent; a code and its label say the same."""
+    found = people(tmp_path)
+    assert ("town", "region") in found.parents
+    assert ("region", "town") not in found.parents
+    assert ("town", "town_name") in found.twins
+    assert found.parent_maps["town", "region"] == {"a": "N", "b": "N", "c": "S"}
+    assert found.parent_maps["town", "town_name"] == {"a": "Alfa", "b": "Beta", "c": "Gama"}
+
+
+def test_one_exception_breaks_a_hierarchy(tmp_path: Path) -> None:
+    """A hierarchy that holds in a sample is verified on every record."""
+    path = tmp_path / "a.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT i % 50 AS child, CASE WHEN i = 77 THEN 9 ELSE i % 50 % 5 END AS parent, "
+            f"i % 50 // 10 AS good FROM range(300000) t(i)) TO '{path}'"
+        )
+    found = profile(Source.guess(path))
+    assert found.parents == (("child", "good"),)
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "encoding"),
+    [(",", "utf-8-sig"), (";", "utf-16"), ("\t", "cp1252"), ("|", "utf-8")],
+)
+def test_dialects_are_found_and_serve_to_load(
+    delimiter: str, encoding: str, tmp_path: Path
+) -> None:
+    """What a profile found loads as it is: the same dialect, the same canonical codes."""
+    found = people(tmp_path, delimiter, encoding)
+    assert found.dialect is not None
+    assert (found.dialect.delimiter, found.dialect.header) == (delimiter, True)
+    town, region = found.column("town"), found.column("region")
+    codes, coarse = (tuple(v for v, _ in c.values) for c in (town, region))
+    up = found.parent_maps["town", "region"]
+    level = LevelCoding("region", "region", coarse, tuple(coarse.index(up[c]) for c in codes))
+    n = VariableCoding("n", "n", tuple(v for v, _ in found.column("n").values))
+    coding = Coding((VariableCoding("town", "town", codes, (level,)), n), "id", salt=b"s")
+    assert load(found.source, coding, tmp_path / "v").records == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        ("sex,town\nf,a\nm,b\n", True),
+        ("age,w\n1,2.5\n3,4.5\n", True),
+        ("1,2.5\n3,4.5\n", False),
+        ("f,a\nm,b\nf,a\nm,a\n", False),
+        ("E01,3,m\nE02,4,f\n", False),
+    ],
+)
+def test_headers_are_told_from_records(text: str, header: bool, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    found = profile(Source.guess(path))
+    assert found.dialect is not None
+    assert found.dialect.header is header
+    assert (found.columns[0].name == "column1") is not header
+
+
+def test_long_columns_keep_their_most_frequent_values(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x\n" + "".join(f"v{i}\n" for i in range(100)) + "v7\n")
+    found = profile(Source.guess(path), most_values=5)
+    (x,) = found.columns
+    assert (x.values[0], len(x.values), x.complete, x.distinct) == (("v7", 2), 5, False, 100)
+
+
+def test_a_profile_shows_nothing_by_itself(tmp_path: Path) -> None:
+    shown = repr(people(tmp_path))
+    assert "Alfa" not in shown
+    assert "2021" not in shown
+
+
+def test_bad_sources_and_stops(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n")
+    with pytest.raises(DataError, match="no records"):
+        profile(Source("csv", tmp_path / "a.csv", None, {"header": "yes"}))
+    with pytest.raises(DataError, match="no file"):
+        profile(Source.guess(tmp_path / "b.csv"))
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(Cancelled):
+        profile(Source.guess(tmp_path / "a.csv"), Control(cancelled=lambda: True))
