@@ -1,0 +1,143 @@
+"""What a release report is made of: facts computed, declared by the custodian, or attested.
+
+One set of facts gives two editions. `for_edition` takes away whatever has seen true data before
+a page is built, so that the public page cannot hold it; missing declarations stay visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from fractions import Fraction
+
+from ..core.guarantee import Guarantee
+from ..core.table import ProtectedTable, Rehearsal
+from ..errors import InputError, did_you_mean
+
+
+class Edition(StrEnum):
+    """Who the report is for."""
+
+    PUBLIC = "public"
+    INTERNAL = "internal"
+
+
+DECLARATIONS: dict[str, str] = {
+    "decided_by": "Who decided",
+    "purpose": "Purpose",
+    "recipients": "Recipients",
+    "legal_basis": "Legal basis",
+    "safe_people": "Safe people",
+    "safe_projects": "Safe projects",
+    "safe_settings": "Safe settings",
+    "safe_data": "Safe data",
+    "safe_outputs": "Safe outputs",
+    "records_per_unit": "Records each unit may hold",
+    "provenance": "How the data were collected",
+    "exclusions": "Exclusions",
+    "intruders": "Who might attack",
+    "prior_knowledge": "What they may know",
+    "harms": "Harm a disclosure would do",
+    "other_releases": "Other releases about the same people",
+    "alternatives": "Alternatives weighed",
+    "structural_zeros": "Structural zeros",
+    "attacks_not_tried": "Attacks not tried",
+    "uses": "Uses the tables are fit for",
+    "side_channels": "Side channels",
+    "keys": "Keys and who holds them",
+    "roles": "Roles and access",
+    "randomness": "Source of randomness",
+    "review_date": "Next review",
+    "incident_contact": "Contact in case of an incident",
+    "withdrawal": "How the release is withdrawn",
+}
+"""What a custodian may declare, and how the report calls it."""
+
+
+@dataclass(frozen=True)
+class Approval:
+    """A named person's yes, with the reason given."""
+
+    name: str
+    role: str
+    date: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class LedgerSummary:
+    """What the ledger says: allowed, spent, left, in its own words, and the head of its chain."""
+
+    budget: str
+    spent: str
+    left: str
+    charges: tuple[tuple[str, str, str], ...] = ()
+    """When, what for, how much."""
+    chain_head: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedError:
+    """The error a plan announced before anything was drawn."""
+
+    table: str
+    margin: str
+    noise_sd: float
+    within: int
+    coverage: Fraction = Fraction(95, 100)
+
+
+@dataclass(frozen=True)
+class AttackRun:
+    """An attack that was run: what it tried, what it reached, and on an unprotected baseline.
+
+    `on_true_data` marks results computed against the truth; they stay internal.
+    """
+
+    name: str
+    tried: str
+    reached: str
+    baseline: str = ""
+    on_true_data: bool = True
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """Everything known about one release; the caller gives the date, nothing here reads a clock."""
+
+    title: str
+    tables: tuple[ProtectedTable, ...]
+    guarantee: Guarantee
+    release: str = ""
+    date: str = ""
+    declared: Mapping[str, str] = field(default_factory=dict)
+    policy: Mapping[str, str] = field(default_factory=dict)
+    ledger: LedgerSummary | None = None
+    planned_errors: tuple[PlannedError, ...] = ()
+    laws: Mapping[str, Mapping[int, Fraction]] = field(default_factory=dict)
+    delta_curve: tuple[tuple[Fraction, Fraction], ...] = ()
+    attacks: tuple[AttackRun, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+    chosen_by_looking: bool | None = None
+    software: Mapping[str, str] = field(default_factory=dict)
+    commands: tuple[str, ...] = ()
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    rehearsals: tuple[Rehearsal, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.tables:
+            raise InputError("A release report needs at least one protected table; there is none.")
+        for key in self.declared:
+            if key not in DECLARATIONS:
+                raise InputError(
+                    f"A release report knows no declaration {key!r}."
+                    f"{did_you_mean(key, DECLARATIONS) or ' See report.facts.DECLARATIONS.'}"
+                )
+
+    def for_edition(self, edition: Edition) -> ReleaseFacts:
+        """The facts an edition may use: the public one has nothing that saw true data."""
+        if edition is Edition.INTERNAL:
+            return self
+        shown = tuple(attack for attack in self.attacks if not attack.on_true_data)
+        return replace(self, attacks=shown, rehearsals=())
