@@ -19,7 +19,7 @@ from discreet.recipe import Question, TableSpec
 class World:
     """A data set of a few categorical variables, and what a flow would do with it."""
 
-    def __init__(self, variables, records=(), weights=(), parameters=None, **facts) -> None:
+    def __init__(self, variables, rows=(), weights=(), parameters=None, **facts) -> None:
         self.description = Description(
             name="tiny", title=Text.of("Tiny"), variables=tuple(variables), **facts
         )
@@ -30,7 +30,7 @@ class World:
             budget=Budget("pure", Fraction(10)),
         )
         self.facts = Facts(self.description, self.policy, "v1", "p1")
-        self.records = [tuple(record) for record in records]
+        self.rows = [tuple(record) for record in rows]
         self.weights = list(weights)
         self.method = NoiseMethod()
 
@@ -68,8 +68,8 @@ class World:
                 return False
         return True
 
-    def dense(self, count: Count, records=None, weighted=False) -> np.ndarray:
-        rows = self.records if records is None else records
+    def dense(self, count: Count, weighted=False) -> np.ndarray:
+        rows = self.rows
         out = np.zeros(self.description.domain(count.axes).shape, dtype=np.int64)
         for number, record in enumerate(rows):
             if self.passes(count.where, record):

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import Bug
+from ..rounding import controlled
 from .margins import Integers
 
 Floats = npt.NDArray[np.float64]
@@ -150,16 +151,21 @@ def sparse_estimate(
     }
 
 
-def whole_numbers(values: Floats) -> Integers:
-    """Whole numbers, each at most 1 from its value, that add up to the rounded total.
+def whole_numbers(values: Floats, total: int | None = None) -> Integers:
+    """Whole numbers near the values whose sums are near the values' sums.
 
-    Running sums are rounded instead of cells, so the error of one cell is carried to the next:
-    every sum over the last axes (a row total, a layer, the grand total) is within 1 of what it was.
+    Two axes: every cell, row, column and the total goes to one of its two nearest integers.
+    Otherwise running sums are rounded instead of cells, so that the error of one cell is carried
+    to the next: a cell moves by at most 1, and so does every sum over the last axes and the total.
+    A `total` that is known is met exactly if the values add up to it.
 
-    >>> whole_numbers(np.array([[0.4, 0.4], [0.4, 0.4]]))
-    array([[0, 1],
-           [0, 1]])
+    >>> whole_numbers(np.array([0.4, 0.4, 0.4, 0.8]))
+    array([0, 1, 0, 1])
     """
+    if values.ndim == 2:
+        rounded = controlled(values)
+        if total is None or int(rounded.sum()) == total:
+            return rounded
     running = np.cumsum(values.reshape(-1), dtype=np.longdouble)
-    rounded: Integers = np.floor(running + 0.5).astype(np.int64)
-    return np.asarray(np.diff(rounded, prepend=np.int64(0)).reshape(values.shape), np.int64)
+    steps: Integers = np.floor(running + 0.5).astype(np.int64)
+    return np.asarray(np.diff(steps, prepend=np.int64(0)).reshape(values.shape), np.int64)

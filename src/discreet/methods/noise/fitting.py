@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...core.domain import margins as subsets_of
 from ...core.table import Noise, Status
+from ...core.true_values import add_totals
 from ...recipe import TableSpec
 from . import laws
 from .consistency import sparse_estimate, whole_numbers
@@ -61,10 +62,9 @@ class Fitting:
         """One wanted table with its totals, statuses and noise."""
         whole = Margin(spec.axes, spec.where, spec.weighted)
         shape = domain_of(whole, self.description).shape
-        parts = {
-            kept: self._part(whole.keep(kept))
-            for kept in subsets_of(len(shape), least=0 if spec.totals else len(shape))
-        }
+        parts: dict[tuple[int, ...], _Part] = {}
+        for kept in subsets_of(len(shape), least=0 if spec.totals else len(shape)):
+            parts[kept] = self._part(whole, kept, parts)
         size = tuple(n + spec.totals for n in shape)
         agreed = self._is_agreed(whole)
         raw: Any = _assembled(
@@ -86,7 +86,7 @@ class Fitting:
             lower, upper = raw - width, raw + width
             if unit != 1:
                 lower, upper = lower // unit, -(-upper // unit)
-        values = self._published(raw, unit, agreed, shape, spec.totals)
+        values = self._published(raw, whole, agreed, shape, spec.totals)
         if self.settings.negatives != "keep":
             floor = max(self.settings.threshold, 0)
             values = np.where(values < floor, 0, values)
@@ -111,7 +111,10 @@ class Fitting:
 
     # -- one margin -------------------------------------------------------------------------
 
-    def _part(self, margin: Margin) -> _Part:
+    def _part(
+        self, whole: Margin, kept: tuple[int, ...], larger: Mapping[tuple[int, ...], _Part]
+    ) -> _Part:
+        margin = whole.keep(kept)
         target = self.scheme.targets[margin]
         if target.source == KNOWN:
             return _Part(np.array(self.description.records), 0.0, 0, 1)
@@ -127,13 +130,27 @@ class Fitting:
             )
             width = np.ceil(LEAST_SQUARES_WIDTH * np.sqrt(spread)).astype(np.int64)
             return _Part(values, spread, width, summed)
-        source = self.scheme.measured[target.source].margin
-        how = how_from(margin, source, self.description)
-        assert how is not None
-        shape = domain_of(margin, self.description).shape
-        values = gather(self.values[target.source], how, shape)
+        values = self._sums(whole, kept, larger)
         variance = laws.variance(law) * np.asarray(summed, dtype=np.float64)
         return _Part(values, variance, _half_widths(law, summed), summed)
+
+    def _sums(
+        self, whole: Margin, kept: tuple[int, ...], larger: Mapping[tuple[int, ...], _Part]
+    ) -> Integers:
+        """A margin from its source; along one axis only where a larger one has the same source."""
+        margin = whole.keep(kept)
+        number = self.scheme.targets[margin].source
+        for axis in range(len(whole.axes)):
+            above = tuple(sorted({*kept, axis}))
+            if axis in kept or above not in larger:
+                continue
+            if self.scheme.targets[whole.keep(above)].source == number:
+                total = larger[above].values.sum(axis=above.index(axis))
+                return np.asarray(total, dtype=np.int64)
+        source = self.scheme.measured[number].margin
+        how = how_from(margin, source, self.description)
+        assert how is not None
+        return gather(self.values[number], how, domain_of(margin, self.description).shape)
 
     def _summed(self, margin: Margin, source: int) -> int | Integers:
         """How many noised cells each cell is a sum of; a plain number where all are alike."""
@@ -233,14 +250,14 @@ class Fitting:
     # -- whole numbers ----------------------------------------------------------------------
 
     def _published(
-        self, raw: Any, unit: int, agreed: bool, shape: tuple[int, ...], totals: bool
+        self, raw: Any, whole: Margin, agreed: bool, shape: tuple[int, ...], totals: bool
     ) -> Integers:
+        unit = self.planner.unit(whole)
         if self.settings.consistency == "integers" and (agreed or unit != 1):
             interior = raw[tuple(slice(0, n) for n in shape)] / unit
-            rounded = whole_numbers(np.ascontiguousarray(interior, dtype=np.float64))
-            if not totals:
-                return rounded
-            return _with_totals(rounded)
+            total = self.description.records if self._total_known(whole) else None
+            rounded = whole_numbers(np.ascontiguousarray(interior, dtype=np.float64), total)
+            return add_totals(rounded) if totals else rounded
         if agreed:
             return np.asarray(np.rint(raw / unit), dtype=np.int64)
         if unit != 1:
@@ -346,12 +363,6 @@ def _assembled(
 
 def _is_zero(summed: int | Integers) -> Any:
     return summed == 0
-
-
-def _with_totals(values: Integers) -> Integers:
-    for axis in range(values.ndim):
-        values = np.concatenate([values, values.sum(axis=axis, keepdims=True)], axis=axis)
-    return values
 
 
 def _half_widths(law: NoiseLaw, summed: int | Integers) -> int | Integers:

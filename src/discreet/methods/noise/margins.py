@@ -158,11 +158,14 @@ class Regions:
     single: tuple[bool, ...]
     weighted: tuple[bool, ...]
     replace_one: bool
+    exact: bool = True
+    """Whether the cost is attained; a bound where a filter's variable is also an axis and records
+    are replaced (two records of one region may then be alike), or filters are too many."""
 
     @classmethod
     def of(cls, margins: Sequence[Margin], description: Description, replace_one: bool) -> Regions:
         """The regions that the margins' filters make of the declared domain."""
-        patterns = {(1 << len(margins)) - 1}
+        patterns, exact = {(1 << len(margins)) - 1}, True
         filtered = sorted({part.variable for margin in margins for part in margin.where})
         for name in filtered:
             variable = description.variable(name)
@@ -179,13 +182,17 @@ class Regions:
             }
             patterns = {old & new for old in patterns for new in signatures}
             if len(patterns) > _MOST_PATTERNS:  # a bound that always holds: everything adds
-                patterns = {(1 << len(margins)) - 1}
+                patterns, exact = {(1 << len(margins)) - 1}, False
                 break
+        axes = {ref.variable for margin in margins for ref in margin.axes}
+        paired = replace_one and len(patterns) > 1
+        exact &= not (paired and (axes & set(filtered) or len(patterns) > _MOST_PAIRED))
         return cls(
             tuple(sorted(patterns)),
             tuple(domain_of(margin, description).size == 1 for margin in margins),
             tuple(margin.weighted for margin in margins),
             replace_one,
+            exact,
         )
 
     def cost(self, costs: Sequence[Fraction]) -> Fraction:

@@ -84,6 +84,8 @@ class Scheme:
     touched: int
     """d: cells that one unit touches, records and neighbours counted."""
     score: float
+    exact: bool = True
+    """Whether some pair of neighbours attains the loss; else it is a bound."""
 
     @property
     def cells(self) -> int:
@@ -307,7 +309,7 @@ class Planner:
             if not self.is_known(margin):
                 variance = targets[margin].variance
                 score += variance * (self.unit(margin) / self.reach(margin)) ** 2
-        return Scheme(name, tuple(measured), targets, loss, int(touched), score)
+        return Scheme(name, tuple(measured), targets, loss, int(touched), score, regions.exact)
 
     def _law(
         self, one_sided: Fraction, reach: int, allowed: Fraction | None

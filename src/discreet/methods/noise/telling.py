@@ -48,10 +48,10 @@ def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarante
         )
         common["caveats"] += caveat
         told = odds(said.epsilon, said.delta, description.unit)
-        return Guarantee(rho=loss.rho, odds=told, **common)
+        return Guarantee(rho=loss.rho, exact=scheme.exact, odds=told, **common)
     delta = loss.delta if isinstance(loss, ApproxLoss) else Fraction(0)
     told = odds(loss.epsilon, delta, description.unit)
-    exact = isinstance(loss, PureLoss)
+    exact = isinstance(loss, PureLoss) and scheme.exact
     return Guarantee(epsilon=loss.epsilon, delta=delta, exact=exact, odds=told, **common)
 
 
