@@ -74,8 +74,7 @@ class Ledger:
         self.dataset = dataset
         self.anchor_path = anchor
         self._name = f"The ledger of {dataset}"
-        self._end = end
-        self._anchored = end
+        self._end = self._ending = self._anchored = end
         self._ledger_id = ledger_id
         self._clock = clock
         self._wait_seconds = wait_seconds
@@ -86,7 +85,12 @@ class Ledger:
         self._files = MeasurementFiles(folder)
         self._books = Books(dataset, self._files, clock)
         self._writer = Writer(
-            self._name, writing, lock, before=self._catch_up, after=self._move_anchor
+            self._name,
+            writing,
+            lock,
+            before=self._catch_up,
+            ending=self._note_end,
+            after=self._move_anchor,
         )
 
     @classmethod
@@ -349,11 +353,13 @@ class Ledger:
         held = _id_of(hold)
         with self._read() as connection:
             ready = self._books.ready(connection, request)
-            if ready is not None:
-                return ready
-            self._books.check(
-                connection, request.charges_of_new(connection), user, project, without=held
-            )
+            if ready is None:
+                new = request.charges_of_new(connection)
+                self._books.check(connection, new, user, project, without=held)
+        if ready is not None:
+            if held is not None:
+                self.lapse(held)
+            return ready
         with in_words(self._name):
             for draft, name in zip(request.drafts, request.digests, strict=True):
                 if len(draft.measurements) > INLINE_BYTES:
@@ -446,14 +452,16 @@ class Ledger:
             )
         self._end = follow(rows[1:], seq, head)
 
-    def _move_anchor(self) -> None:
-        connection = self._writer.connection
-        seq, stored = connection.execute(
+    def _note_end(self, connection: sqlite3.Connection) -> None:
+        """The last look before the commit: after it nothing is asked of the database."""
+        self._ending = connection.execute(
             "SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1"
         ).fetchone()
-        self._end = (seq, stored)
+
+    def _move_anchor(self) -> None:
+        self._end = self._ending
         if self._end != self._anchored:
-            Anchor(self.dataset, self._ledger_id, seq, stored).write(self.anchor_path)
+            Anchor(self.dataset, self._ledger_id, *self._end).write(self.anchor_path)
             self._anchored = self._end
 
     def _set_cap(self, scope: str, budget: Loss | None, who: str, reason: str) -> None:

@@ -34,7 +34,8 @@ class _Task(Generic[T]):
 class Writer:
     """Runs pieces of work in shared transactions on `connection`, which belongs to it.
 
-    `before` runs first in each transaction (may refuse it all); `after` once it is on disk.
+    `before` runs first in each transaction (may refuse it all), `ending` last in it, and `after`
+    once it is on disk.
     """
 
     def __init__(
@@ -44,12 +45,14 @@ class Writer:
         lock: FairLock,
         *,
         before: Callable[[sqlite3.Connection], None],
+        ending: Callable[[sqlite3.Connection], None],
         after: Callable[[], None],
     ) -> None:
         self.name = name
         self.connection = connection
         self._lock = lock
         self._before = before
+        self._ending = ending
         self._after = after
         self._queue: deque[_Task[Any]] = deque()
         self._changed = threading.Condition()
@@ -141,6 +144,7 @@ class Writer:
                     task.error = refused
                     connection.execute("ROLLBACK TO request")
                 connection.execute("RELEASE request")
+            self._ending(connection)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

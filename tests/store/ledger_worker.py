@@ -1,0 +1,92 @@
+"""A process that uses a ledger, to be raced, traced and killed by the tests.
+
+python ledger_worker.py race FOLDER NAME COUNT        commit COUNT questions of its own
+python ledger_worker.py serve FOLDER                  answer `key question size` lines
+python ledger_worker.py order FOLDER COUNT FULL|NORMAL  one answer written after each commit
+python ledger_worker.py once FOLDER SIZE              one commit; prints the error class, if any
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import threading
+import time
+from queue import SimpleQueue
+
+from discreet.core.charge import Charge
+from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.store import Ledger, StoredAnswer
+
+
+def commit(
+    ledger: Ledger, key: str, question: str, measurements: bytes, user: str = ""
+) -> StoredAnswer:
+    charge = Charge.laplace("1/3", cells=3, neighbours="add-remove", question=question)
+    return ledger.commit(
+        charge,
+        measurements,
+        idempotency_key=key,
+        user=user,
+        data_version="1",
+        policy_version="1",
+    )
+
+
+def race(folder: str, name: str, count: str) -> None:
+    ledger = Ledger.open(folder, dataset="people")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    granted = refused = 0
+    longest = 0.0
+    for i in range(int(count)):
+        start = time.monotonic()
+        try:
+            granted += commit(ledger, f"{name}-{i}", f"q-{name}-{i}", os.urandom(64)).fresh
+        except BudgetExceeded:
+            refused += 1
+        longest = max(longest, time.monotonic() - start)
+    print(json.dumps({"granted": granted, "refused": refused, "longest": longest}), flush=True)
+
+
+def serve(folder: str) -> None:
+    ledger = Ledger.open(folder, dataset="people")
+    lines: SimpleQueue[str] = SimpleQueue()
+    saying = threading.Lock()
+
+    def work() -> None:
+        while True:
+            key, question, size = lines.get().split()
+            answer = commit(ledger, key, question, os.urandom(int(size)))
+            said = hashlib.sha256(answer.measurements).hexdigest()
+            with saying:
+                os.write(1, f"{key} {question} {said}\n".encode())
+
+    for _ in range(8):
+        threading.Thread(target=work, daemon=True).start()
+    os.write(1, b"ready\n")
+    for line in sys.stdin:
+        lines.put(line)
+    time.sleep(60)
+
+
+def order(folder: str, count: str, synchronous: str) -> None:
+    ledger = Ledger.open(folder, dataset="people", synchronous=synchronous)
+    for i in range(int(count)):
+        commit(ledger, f"k{i}", f"q{i}", os.urandom(1_200_000 if i % 10 == 3 else 64))
+        os.write(1, b"answer\n")
+
+
+def once(folder: str, size: str) -> None:
+    try:
+        ledger = Ledger.open(folder, dataset="people", wait_seconds=2.0)
+        answer = commit(ledger, "once", "q-once", os.urandom(int(size)))
+        print(json.dumps({"answered": answer.receipt["entry"]}))
+    except DiscreetError as error:
+        print(json.dumps({"error": type(error).__name__, "message": str(error)}))
+
+
+if __name__ == "__main__":
+    {"race": race, "serve": serve, "order": order, "once": once}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,107 @@
+"""Jobs: claimed once, resumed after a crash, stopped on request."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from discreet.errors import InputError
+from discreet.store import Jobs
+from discreet.store.jobs import LeaseLost
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def jobs(tmp_path, clock):
+    opened = Jobs(tmp_path, clock=clock)
+    yield opened
+    opened.close()
+
+
+def test_a_job_from_birth_to_result(jobs):
+    made = jobs.create("release", {"recipe": "r"}, user="ana")
+    assert made.state == "waiting"
+    job, lease = jobs.claim()
+    assert (job.id, job.state, job.attempts, job.request) == (
+        made.id,
+        "running",
+        1,
+        {"recipe": "r"},
+    )
+    assert jobs.claim() is None
+    assert jobs.progress(job.id, lease, 0.5, "fitting") is False
+    assert (jobs.get(job.id).share, jobs.get(job.id).doing) == (0.5, "fitting")
+    assert jobs.finish(job.id, lease, "question abc").result == "question abc"
+    assert [j.state for j in jobs.list()] == ["done"]
+    assert jobs.list(state="waiting") == []
+    assert jobs.list(user="ben") == []
+
+
+def test_a_silent_worker_loses_its_job(jobs, clock):
+    """After a crash the lease runs out, another worker takes over, the first may not finish."""
+    made = jobs.create("release", {})
+    _, old = jobs.claim(seconds=10)
+    clock.now += 9
+    jobs.heartbeat(made.id, old, seconds=10)
+    clock.now += 9
+    assert jobs.claim() is None
+    clock.now += 2
+    again, new = jobs.claim()
+    assert (again.id, again.attempts) == (made.id, 2)
+    with pytest.raises(LeaseLost):
+        jobs.finish(made.id, old, "late")
+    jobs.fail(made.id, new, "The disk is full.")
+    assert jobs.get(made.id).error == "The disk is full."
+
+
+def test_cancel(jobs, clock):
+    waiting, running = jobs.create("a", {}), None
+    assert jobs.request_cancel(waiting.id).state == "cancelled"
+    running = jobs.create("a", {})
+    job, lease = jobs.claim(kind="a", seconds=5)
+    assert job.id == running.id
+    jobs.request_cancel(job.id)
+    assert jobs.heartbeat(job.id, lease, seconds=5) is True
+    assert jobs.cancelled(job.id, lease).state == "cancelled"
+    dead = jobs.create("a", {})
+    jobs.claim(seconds=5)
+    jobs.request_cancel(dead.id)
+    clock.now += 6
+    assert jobs.claim() is None
+    assert jobs.get(dead.id).state == "cancelled"
+    with pytest.raises(InputError, match="There is no job"):
+        jobs.get("nothing")
+
+
+def test_each_job_is_claimed_once(tmp_path):
+    """20 jobs, 4 workers with connections of their own: each job is claimed exactly once."""
+    first = Jobs(tmp_path)
+    for i in range(20):
+        first.create("release", {"number": i})
+    claimed = []
+
+    def work():
+        mine = Jobs(tmp_path)
+        while (got := mine.claim()) is not None:
+            claimed.append(got[0].request["number"])
+        mine.close()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    first.close()
+    assert sorted(claimed) == list(range(20))

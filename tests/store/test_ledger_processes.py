@@ -1,0 +1,314 @@
+"""Real processes: raced against a budget, killed under load, traced to the system call."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from discreet.core.loss import PureLoss
+from discreet.store import Ledger, verify
+
+WORKER = [sys.executable, str(Path(__file__).with_name("ledger_worker.py"))]
+
+
+def prepare(folder, budget):
+    with Ledger.open(folder, dataset="people") as ledger:
+        ledger.set_cap(PureLoss(budget), who="ana", reason="test")
+
+
+def raced(folder, processes, each, budget):
+    """Everyone starts at once; one unit of budget a question. Returns what each reports."""
+    prepare(folder, budget)
+    workers = [
+        subprocess.Popen(
+            [*WORKER, "race", str(folder), str(i), str(each)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(processes)
+    ]
+    for worker in workers:
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    reports = [json.loads(worker.communicate()[0]) for worker in workers]
+    assert all(worker.returncode == 0 for worker in workers)
+    return reports
+
+
+def check_race(folder, processes, each, budget, longest):
+    reports = raced(folder, processes, each, budget)
+    assert sum(report["granted"] for report in reports) == budget
+    assert sum(report["refused"] for report in reports) == processes * each - budget
+    found = verify(folder)
+    assert found.spent == PureLoss(budget)
+    assert found.answers == budget
+    assert max(report["longest"] for report in reports) < longest
+
+
+@pytest.mark.slow
+def test_processes_never_overspend_and_nobody_starves(tmp_path):
+    """8 processes × 50 questions against a budget for 200: exactly 200, none waits over 3 s."""
+    check_race(tmp_path, 8, 50, 200, 3.0)
+
+
+@pytest.mark.proof
+def test_sixteen_processes_ten_thousand_requests(tmp_path):
+    """16 × 625 distinct questions, budget for 5,000: exactly 5,000, none waits over 3 s."""
+    check_race(tmp_path, 16, 625, 5000, 3.0)
+
+
+class Server:
+    """A worker that answers requests until it is killed; keeps what it answered."""
+
+    def __init__(self, folder, answers):
+        self.process = subprocess.Popen(
+            [*WORKER, "serve", str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self.process.stdout.readline() == b"ready\n"
+        self.answers = answers
+        self.thread = threading.Thread(target=self._listen)
+        self.thread.start()
+
+    def _listen(self):
+        for line in self.process.stdout:
+            if line.endswith(b"\n"):  # a torn line was never received
+                key, question, said = line.decode().split()
+                self.answers.append((key, question, said))
+
+    def send(self, key, question, size):
+        try:
+            self.process.stdin.write(f"{key} {question} {size}\n".encode())
+            self.process.stdin.flush()
+        except OSError:
+            return
+
+    def kill(self):
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.thread.join()
+        self.process.stdout.close()
+        try:
+            self.process.stdin.close()
+        except OSError:
+            return
+
+
+def killed(folder, kills, seed):
+    """Two servers under load; one at a time is killed and started again; clients retry."""
+    rng = random.Random(seed)
+    prepare(folder, 10**6)
+    answers: list[tuple[str, str, str]] = []
+    servers = [Server(folder, answers), Server(folder, answers)]
+    asked: dict[str, tuple[str, int]] = {}
+    done: dict[str, str] = {}
+    checked = 0
+    for round_ in range(kills):
+        open_keys = [key for key in asked if key not in done]
+        for i in range(6):
+            # A third of the questions is asked under two keys, on both servers at once.
+            size = 1_100_000 if rng.random() < 0.02 else 40
+            asked[f"k{round_}-{i}"] = (f"q{round_}-{i // 2 if i < 4 else i}", size)
+            open_keys.append(f"k{round_}-{i}")
+        retried = rng.sample(sorted(done), min(2, len(done)))
+        for key in open_keys + retried:
+            rng.choice(servers).send(key, *asked[key])
+        time.sleep(rng.random() * 0.08)
+        victim = rng.randrange(2)
+        servers[victim].kill()
+        servers[victim] = Server(folder, answers)
+        checked = settle(answers, checked, done, asked)
+        if round_ % 20 == 19:
+            verify(folder)
+    deadline = time.monotonic() + 60
+    while len(done) < len(asked) and time.monotonic() < deadline:
+        for key in [key for key in asked if key not in done]:
+            servers[0].send(key, *asked[key])
+        time.sleep(0.3)
+        checked = settle(answers, checked, done, asked)
+    for server in servers:
+        server.kill()
+    settle(answers, checked, done, asked)
+    return asked, done, answers
+
+
+def settle(answers, checked, done, asked):
+    """0 different answers for one key."""
+    end = len(answers)
+    for key, question, said in answers[checked:end]:
+        assert asked[key][0] == question
+        assert done.setdefault(key, said) == said
+    return end
+
+
+def check_killed(folder, kills, seed):
+    asked, done, answers = killed(folder, kills, seed)
+    assert len(done) == len(asked)  # every key was answered in the end
+    questions = {question for question, _ in asked.values()}
+    found = verify(folder)
+    assert found.answers == len(questions)  # charged once each
+    assert found.spent == PureLoss(len(questions))
+    import hashlib
+
+    with Ledger.open(folder, dataset="people") as ledger:
+        for _, question, said in answers:  # 0 answers without a charge, 0 different ones
+            stored = ledger.find(question)
+            assert stored is not None
+            assert hashlib.sha256(stored.measurements).hexdigest() == said
+
+
+@pytest.mark.slow
+def test_kill_minus_nine_loses_nothing(tmp_path):
+    """40 kills under load with retrying clients: all answers charged, once, and the same."""
+    check_killed(tmp_path, 40, seed=1)
+
+
+@pytest.mark.proof
+def test_a_thousand_kills(tmp_path):
+    """1,000 kills under load with retrying clients: all answers charged, once, and the same."""
+    check_killed(tmp_path, 1000, seed=2)
+
+
+CALL = re.compile(r"^(?:\[pid +)?(\d+)\]? +(\w+)\((.*)$")
+RESUMED = re.compile(r"^(?:\[pid +)?(\d+)\]? +<\.\.\. (\w+) resumed>.*= 0")
+
+
+def answers_before_sync(trace: str) -> tuple[int, int]:
+    """(answers, answers written while the ledger, an anchor or a large file was not synced)."""
+    unsynced: set[str] = set()
+    pending: dict[str, str] = {}
+    answers = wrong = wal_writes = 0
+    for line in trace.splitlines():
+        resumed = RESUMED.match(line)
+        if resumed and resumed[2] in ("fdatasync", "fsync"):
+            unsynced.discard(pending.pop(resumed[1], ""))
+            continue
+        call = CALL.match(line)
+        if not call:
+            continue
+        process, name, rest = call.groups()
+        path = re.match(r"\d+<([^>]*)>", rest)
+        file = path[1].removesuffix(" (deleted)") if path else ""
+        if name in ("fdatasync", "fsync"):
+            if "unfinished" in rest:
+                pending[process] = file
+            elif rest.rstrip().endswith("= 0"):
+                unsynced.discard(file)
+        elif '"answer\\n"' in rest:
+            answers += 1
+            wrong += bool(unsynced) or not wal_writes
+            wal_writes = 0
+        elif name in ("pwrite64", "write"):
+            if file.endswith("-wal"):
+                wal_writes += 1
+                # Large measurements are durable before the transaction that names them begins.
+                wrong += any("/measurements/" in other for other in unsynced)
+            if file.endswith(("-wal", ".anchor.new")) or "/measurements/" in file:
+                unsynced.add(file)
+    return answers, wrong
+
+
+def traced(folder, count, synchronous):
+    prepare(folder, count)
+    output = folder / "trace"
+    subprocess.run(
+        [
+            "strace",
+            "-f",
+            "-y",
+            "-s",
+            "32",
+            "-o",
+            str(output),
+            "-e",
+            "trace=pwrite64,write,fdatasync,fsync",
+            *WORKER,
+            "order",
+            str(folder),
+            str(count),
+            synchronous,
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return answers_before_sync(output.read_text(errors="replace"))
+
+
+needs_strace = pytest.mark.skipif(
+    shutil.which("strace") is None
+    or subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode != 0,
+    reason="strace is not there or may not trace",
+)
+
+
+@needs_strace
+@pytest.mark.slow
+def test_on_disk_before_the_first_byte_of_the_answer(tmp_path):
+    """Ledger, anchor and large files are synced before each of 100 answers is written."""
+    assert traced(tmp_path, 100, "FULL") == (100, 0)
+
+
+@needs_strace
+@pytest.mark.slow
+def test_the_trace_finds_a_ledger_that_does_not_sync(tmp_path):
+    """The control: with synchronous=NORMAL answers leave before the log is on disk."""
+    answers, wrong = traced(tmp_path, 30, "NORMAL")
+    assert answers == 30
+    assert wrong >= 25  # a checkpoint may sync by chance
+
+
+@needs_strace
+@pytest.mark.proof
+def test_a_thousand_answers_in_order(tmp_path):
+    assert traced(tmp_path, 1000, "FULL") == (1000, 0)
+
+
+@needs_strace
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ["fdatasync", "fsync", "pwrite64"])
+def test_an_error_of_the_disk_answers_nothing(tmp_path, call):
+    """EIO from each of the first system calls of a commit: an error or a durable answer."""
+    errors = 0
+    for nth in range(1, 13, 2):
+        folder = tmp_path / str(nth)
+        prepare(folder, 5)
+        done = subprocess.run(
+            [
+                "strace",
+                "-f",
+                "-o",
+                "/dev/null",
+                "-e",
+                f"trace={call}",
+                "-e",
+                f"inject={call}:error=EIO:when={nth}",
+                *WORKER,
+                "once",
+                str(folder),
+                "64",
+            ],
+            capture_output=True,
+            text=True,
+        )
+        report = json.loads(done.stdout)
+        errors += "error" in report
+        if "error" in report:
+            assert report["error"] == "StoreError"
+            assert "Nothing was answered" in report["message"]
+        else:
+            assert verify(folder).answers == 1
+        verify(folder)
+    assert errors >= 1
