@@ -44,7 +44,7 @@ def test_a_design_is_the_smallest_that_keeps_its_promise(epsilon: str, delta: st
 
 
 def test_few_keys_are_refused_by_design() -> None:
-    """At 2^16 Example 1 cannot be had: the audit of the quantised law decides."""
+    """At 2^8 Example 1 cannot be had: the audit of the quantised law decides."""
     with pytest.raises(LawError, match="Use more key_bits"):
         design("0.5", "1e-4", key_bits=8)
     ok = design("0.5", "1e-4", key_bits=32)

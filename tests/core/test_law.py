@@ -14,13 +14,13 @@ from discreet.core.law import CountLaw, Law
 from discreet.core.law_builders import (
     discrete_normal,
     exponential,
-    gamma_for_variance,
     hellinger,
     laplace,
     max_entropy,
     max_entropy_for,
     normal,
 )
+from discreet.core.masses import gamma_for_variance
 from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import LawError
 

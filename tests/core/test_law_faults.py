@@ -24,13 +24,13 @@ from discreet.core.composition import delta_of_cells
 from discreet.core.design import matching_normal
 from discreet.core.law import Law
 from discreet.core.law_builders import (
-    gamma_for_variance,
     laplace,
     max_entropy,
     max_entropy_for,
     normal,
 )
 from discreet.core.lookup import lookup, lookup_rows
+from discreet.core.masses import gamma_for_variance
 from discreet.core.odds import odds, percent_up
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.quantise import ceil_weights, nearest_weights

@@ -86,6 +86,8 @@ def delta_of_cells(
     check_cells(cells)
     check_neighbours(neighbours)
     if isinstance(law, PureLaplace):
+        if asked >= law.epsilon * cells * (2 if neighbours == REPLACE else 1):
+            return Bracket(Fraction(0), Fraction(0))
         pairs, total, tight = _two_outcomes(law)
     else:
         (pairs, total), tight = pairs_of(law), True
@@ -162,13 +164,15 @@ class _Lattice:
     low: Fraction
     high: Fraction
     strays: frozenset[int]
+    own: bool
 
 
-def _lattice(atoms: _Atoms, step: Fraction | None, points: int) -> _Lattice:
+def _lattice(atoms: _Atoms, step: Fraction | None, points: int, *, own: bool = True) -> _Lattice:
+    """Losses on their own lattice, or on the one given; on a fine grid where there is none."""
     losses = [_loss(p, q) for p, q in atoms.pairs]
     heavy = [i for i, (p, _) in enumerate(atoms.pairs) if Fraction(p, atoms.total) >= _LIGHT]
     heavy = heavy or list(range(len(losses)))
-    own = step is None
+    given = step is not None
     if step is None:
         ordered = sorted(losses[i] for i in heavy)
         gaps = [b - a for a, b in pairwise(ordered) if b - a > _AGREE]
@@ -179,14 +183,13 @@ def _lattice(atoms: _Atoms, step: Fraction | None, points: int) -> _Lattice:
     steps = [round((loss - offset) / step) for loss in losses]
     rest = [loss - offset - k * step for loss, k in zip(losses, steps, strict=True)]
     near = step / 10**5
-    strays = frozenset(
-        i for i in range(len(losses)) if own and i not in set(heavy) and abs(rest[i]) > near
-    )
+    light = set(range(len(losses))).difference(heavy) if own else set()
+    strays = frozenset(i for i in light if abs(rest[i]) > near)
     kept = [rest[i] for i in range(len(losses)) if i not in strays]
     spread = max(losses) - min(losses)
-    if own and max(map(abs, kept)) > near and spread > 0:
-        return _lattice(atoms, spread / points, points)
-    return _Lattice(offset, step, steps, min(kept), max(kept), strays)
+    if not given and max(map(abs, kept)) > near and spread > 0:
+        return _lattice(atoms, spread / points, points, own=False)
+    return _Lattice(offset, step, steps, min(kept), max(kept), strays, own)
 
 
 def _loss(p: int, q: int) -> Fraction:
@@ -201,7 +204,10 @@ def _by_grid(parts: Sequence[tuple[_Atoms, int]], epsilon: Fraction) -> Bracket:
     touched = sum(d for _, d in parts)
     points = max(64, _GRID_POINTS // touched)
     first = _lattice(parts[0][0], None, points)
-    lattices = [first, *(_lattice(atoms, first.step, points) for atoms, _ in parts[1:])]
+    lattices = [
+        first,
+        *(_lattice(atoms, first.step, points, own=first.own) for atoms, _ in parts[1:]),
+    ]
     mass_p, mass_q = Masses(0, (1,), 0), Masses(0, (1,), 0)
     offset = low = high = Fraction(0)
     whole_p = whole_q = Fraction(1)

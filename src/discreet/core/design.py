@@ -18,7 +18,8 @@ from .audit import Audit, audit
 from .brackets import floor_to, ln_bracket
 from .exact import Exact, exact, plain, rounded_up
 from .law import Law
-from .law_builders import MAX_PERTURBATION_MOST, gamma_for_epsilon, max_entropy_for, normal
+from .law_builders import MAX_PERTURBATION_MOST, max_entropy_for, normal
+from .masses import gamma_for_epsilon
 from .pure_laplace import EPSILON_LEAST, EPSILON_MOST, PureLaplace, read_epsilon
 
 _TRIES = 4

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from .audit import audit
 from .exact import Exact
-from .law_builders import gamma_for_variance, max_entropy_for
+from .law_builders import max_entropy_for
+from .masses import gamma_for_variance
 
 Floats = NDArray[np.float64]
 

@@ -8,22 +8,20 @@ too, a law whose exact δ is larger is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import ROUND_HALF_EVEN, Decimal
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
-from math import exp
 from typing import overload
 
 from ..errors import LawError
-from .brackets import DIGITS, context
 from .exact import Exact, exact, plain
 from .law import CountLaw, Law, check_key_bits
+from .masses import NEAR, exponent, gamma_for_epsilon, gamma_for_variance, mass, powers
 from .pure_laplace import PureLaplace, read_epsilon
 from .quantise import ceil_weights, check_quantiser, nearest_weights, within_epsilon
 
 MAX_PERTURBATION_MOST = 20_000
 Utility = Callable[[int], Exact] | Mapping[int, Exact]
-_NEAR = context(ROUND_HALF_EVEN, DIGITS + 20)
 
 
 @overload
@@ -78,8 +76,8 @@ def laplace(
     asked = read_epsilon(epsilon)
     m = _read_max(max_perturbation)
     rate = PureLaplace.of(asked, sensitivity).epsilon / sensitivity
-    step = _exp(-rate)
-    masses = _powers(step, range(m + 1))
+    step = exponent(-rate)
+    masses = powers(step, range(m + 1))
     parameters = {"epsilon": plain(asked), "max_perturbation": str(m)}
     if sensitivity != 1:
         parameters["sensitivity"] = str(sensitivity)
@@ -111,7 +109,7 @@ def normal(
     """
     asked = read_epsilon(epsilon)
     m = _read_max(max_perturbation)
-    masses = _powers(_exp(-asked / (2 * m + 1)), (z * z for z in range(m + 1)))
+    masses = powers(exponent(-asked / (2 * m + 1)), (z * z for z in range(m + 1)))
     parameters = {"epsilon": plain(asked), "max_perturbation": str(m)}
     return _symmetric("normal", parameters, masses, key_bits, quantiser, rate=asked, delta=delta)
 
@@ -133,7 +131,7 @@ def discrete_normal(
     """
     square = exact(variance, "variance", above=0, most=10**9, error=LawError)
     m = _read_max(max_perturbation)
-    masses = _powers(_exp(-1 / (2 * square)), (z * z for z in range(m + 1)))
+    masses = powers(exponent(-1 / (2 * square)), (z * z for z in range(m + 1)))
     parameters = {"variance": plain(square), "max_perturbation": str(m)}
     return _symmetric("discrete-normal", parameters, masses, key_bits, quantiser)
 
@@ -180,7 +178,7 @@ def exponential(
             "A constant utility is the uniform law: use max_entropy."
         )
     best = max(values[z] for z in range(-m, m + 1))
-    masses = [_mass(_exp(asked * (values[z] - best) / widest)) for z in range(-m, m + 1)]
+    masses = [mass(exponent(asked * (values[z] - best) / widest)) for z in range(-m, m + 1)]
     parameters = {"epsilon": plain(asked), "max_perturbation": str(m)}
     if masses == masses[::-1]:
         side = masses[m:]
@@ -210,9 +208,7 @@ def max_entropy(
     """
     d = _read_max(max_perturbation)
     v = _read_variance(variance, d)
-    masses = _powers(
-        _NEAR.exp(gamma_for_variance(d, v).copy_negate()), (z * z for z in range(d + 1))
-    )
+    masses = powers(NEAR.exp(gamma_for_variance(d, v).copy_negate()), (z * z for z in range(d + 1)))
     parameters = {"max_perturbation": str(d), "variance": plain(v)}
     return _symmetric("max-entropy", parameters, masses, key_bits, quantiser)
 
@@ -237,7 +233,7 @@ def max_entropy_for(
     asked = read_epsilon(epsilon)
     d = _read_max(max_perturbation)
     share = exact(iota_share, "iota_share", least=0, most=1, error=LawError)
-    masses = _powers(_exp(-gamma_for_epsilon(asked, d, share)), (z * z for z in range(d + 1)))
+    masses = powers(exponent(-gamma_for_epsilon(asked, d, share)), (z * z for z in range(d + 1)))
     parameters = {
         "epsilon": plain(asked),
         "max_perturbation": str(d),
@@ -274,13 +270,13 @@ def hellinger(
             f"max_value must be ≥ max_count = {max_count}, got {max_value}. "
             "Every count must be able to come out as itself."
         )
-    roots = [_NEAR.sqrt(Decimal(b)) for b in range(max_value + 1)]
-    half = _NEAR.divide(Decimal(asked.numerator), Decimal(2 * asked.denominator))
-    growth = [_NEAR.exp(_NEAR.multiply(half, root)) for root in roots]
+    roots = [NEAR.sqrt(Decimal(b)) for b in range(max_value + 1)]
+    half = NEAR.divide(Decimal(asked.numerator), Decimal(2 * asked.denominator))
+    growth = [NEAR.exp(NEAR.multiply(half, root)) for root in roots]
     rows = []
     for a in range(max_count + 1):
         masses = [
-            _mass(_NEAR.divide(growth[min(a, b)], growth[max(a, b)])) for b in range(max_value + 1)
+            mass(NEAR.divide(growth[min(a, b)], growth[max(a, b)])) for b in range(max_value + 1)
         ]
         parameters = {"epsilon": plain(asked), "count": str(a), "max_value": str(max_value)}
         weights = _reachable(nearest_weights(masses, bits))
@@ -291,85 +287,6 @@ def hellinger(
         "max_value": str(max_value),
     }
     return CountLaw("hellinger", parameters, tuple(rows), open_ended=False)
-
-
-def gamma_for_epsilon(epsilon: Fraction, max_perturbation: int, iota_share: Fraction) -> Fraction:
-    """γ of sadeghi (30), with the sign of the errata: ε/(2D − 1) − share · 2ε/(4D² − 1)."""
-    d = max_perturbation
-    return epsilon / (2 * d - 1) - iota_share * 2 * epsilon / (4 * d * d - 1)
-
-
-def gamma_for_variance(max_perturbation: int, variance: Fraction) -> Decimal:
-    """γ > 0 with variance V on ±D, solved to 80 digits: sadeghi (9)–(10).
-
-    >>> round(float(gamma_for_variance(11, Fraction(10))), 4)
-    0.0498
-    """
-    d = max_perturbation
-    target = _NEAR.divide(Decimal(variance.numerator), Decimal(variance.denominator))
-    gamma = Decimal(_float_gamma(d, float(variance)))
-    near = _NEAR.multiply(target, _NEAR.power(Decimal(10), Decimal(-DIGITS)))
-    for _ in range(100):
-        step = _NEAR.exp(gamma.copy_negate())
-        masses = _decimal_powers(step, (z * z for z in range(d + 1)))
-        whole = _dot(masses, lambda z: 1)
-        second = _NEAR.divide(_dot(masses, lambda z: z * z), whole)
-        fourth = _NEAR.divide(_dot(masses, lambda z: z**4), whole)
-        excess = _NEAR.subtract(second, target)
-        if excess.copy_abs() <= near:
-            return gamma
-        slope = _NEAR.subtract(fourth, _NEAR.multiply(second, second))
-        moved = _NEAR.add(gamma, _NEAR.divide(excess, slope))
-        # a step past the uniform law: halve instead
-        gamma = moved if moved > 0 else _NEAR.divide(gamma, Decimal(2))
-    raise LawError(
-        f"No law on ±{d} with variance {plain(variance)} was found to 80 digits. "
-        "Move the variance away from 0 and from D(D + 1)/3."
-    )
-
-
-def _float_gamma(d: int, variance: float) -> float:
-    low, high = 0.0, 750.0
-    for _ in range(200):
-        gamma = (low + high) / 2
-        masses = [exp(-gamma * z * z) for z in range(1, d + 1)]
-        reached = 2 * sum(z * z * p for z, p in enumerate(masses, 1)) / (1 + 2 * sum(masses))
-        low, high = (gamma, high) if reached > variance else (low, gamma)
-    return high
-
-
-def _dot(masses: Sequence[Decimal], weigh: Callable[[int], int]) -> Decimal:
-    total = Decimal(0)
-    for z, mass in enumerate(masses):
-        total = _NEAR.add(total, _NEAR.multiply(mass, Decimal(weigh(z) * (2 if z else 1))))
-    return total
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return _NEAR.divide(Decimal(value.numerator), Decimal(value.denominator))
-
-
-def _exp(power: Fraction) -> Decimal:
-    return _NEAR.exp(_decimal(power))
-
-
-def _decimal_powers(step: Decimal, exponents: Iterable[int]) -> list[Decimal]:
-    """step^k for the growing exponents given, to about 80 digits."""
-    out, value, at = [], Decimal(1), 0
-    for exponent in exponents:
-        value = _NEAR.multiply(value, _NEAR.power(step, Decimal(exponent - at)))
-        at = exponent
-        out.append(value)
-    return out
-
-
-def _powers(step: Decimal, exponents: Iterable[int]) -> list[int]:
-    return [_mass(value) for value in _decimal_powers(step, exponents)]
-
-
-def _mass(value: Decimal) -> int:
-    """A mass in [0, 1] as a whole number of 10^-100: whole numbers add and compare fast."""
-    return int(_NEAR.scaleb(value, DIGITS + 20))
 
 
 def _symmetric(

@@ -101,6 +101,20 @@ def odds(law: Law | PureLaplace) -> Odds:
     )
 
 
+def odds_in_words(law: Law | PureLaplace, prior: Exact = "0.1") -> tuple[str, str, str]:
+    """The three sentences to print beside a law: out of 100, and both guesses.
+
+    >>> odds_in_words(PureLaplace.of("1"))[2]
+    'A guess about which category you are in that was 10 % sure becomes at most 46 % sure.'
+    """
+    found = odds(law)
+    return (
+        found.out_of_100(),
+        found.guess_meter(prior),
+        found.guess_meter(prior, category=True),
+    )
+
+
 def odds_of(epsilon: Exact, delta: Exact = 0) -> Odds:
     """The odds that any (ε, δ) guarantee allows, whatever the law: a bound.
 
