@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.core.table import Rehearsal
-from discreet.errors import InputError
+from discreet.errors import Bug, InputError
 from discreet.report import (
     DECLARATIONS,
     Approval,
@@ -53,7 +53,7 @@ def facts(**named: Any) -> ReleaseFacts:
         ),
         "planned_errors": (PlannedError("Deaths by region and sex", "interior", 2.8, 6),),
         "laws": {"laplace": {z: Fraction(w, total) for z, w in weights.items()}},
-        "delta_curve": tuple((Fraction(e, 4), Fraction(1, 10 ** (e + 1))) for e in range(9)),
+        "delta_curve": tuple((Fraction(e, 4), Fraction(1, 10 ** (e + 4))) for e in range(9)),
         "attacks": (
             AttackRun("averaging", "ask the same cell again", "the same number", "–", False),
             AttackRun("reconstruction", "solve for records", f"{SECRET} records", "all"),
@@ -154,6 +154,15 @@ def test_text_from_the_data_set_cannot_become_markup() -> None:
     page = render_report(facts(title=evil, tables=(table,), laws={evil: {0: Fraction(1)}}))
     assert "<script" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_a_claim_below_the_exact_curve_is_never_printed() -> None:
+    """(0.5, 1e-6) beside a curve that needs more at 0.5 or later is our bug, not a report."""
+    with pytest.raises(Bug, match="below the exact curve"):
+        facts(delta_curve=((Fraction(1, 2), Fraction(2, 10**6)),))
+    with pytest.raises(Bug, match="below the exact curve"):
+        facts(delta_curve=((Fraction(1), Fraction(2, 10**6)),))
+    facts(delta_curve=((Fraction(1, 4), Fraction(2, 10**6)), (Fraction(1, 2), Fraction(1, 10**6))))
 
 
 def test_an_unknown_declaration_and_an_empty_release_are_refused() -> None:

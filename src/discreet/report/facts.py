@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from ..core.guarantee import Guarantee
 from ..core.table import ProtectedTable, Rehearsal
-from ..errors import InputError, did_you_mean
+from ..errors import Bug, InputError, did_you_mean
 
 
 class Edition(StrEnum):
@@ -134,6 +134,18 @@ class ReleaseFacts:
                     f"A release report knows no declaration {key!r}."
                     f"{did_you_mean(key, DECLARATIONS) or ' See report.facts.DECLARATIONS.'}"
                 )
+
+        self._check_claim()
+
+    def _check_claim(self) -> None:
+        """Refuse a claim that the release's own curve contradicts: δ never grows with ε."""
+        epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+        if epsilon is None or delta is None:
+            return
+        if any(at >= epsilon and needed > delta for at, needed in self.delta_curve):
+            raise Bug(
+                "The claimed guarantee lies below the exact curve of δ, so the report is not written."
+            )
 
     def for_edition(self, edition: Edition) -> ReleaseFacts:
         """The facts an edition may use: the public one has nothing that saw true data."""

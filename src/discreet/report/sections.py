@@ -95,7 +95,9 @@ def verdict(facts: ReleaseFacts) -> str:
     hidden = sum(int((~table.shown).sum()) for table in facts.tables)
     doubtful = sum(int((table.status == Status.UNRELIABLE).sum()) for table in facts.tables)
     many = "1 table" if len(facts.tables) == 1 else f"{len(facts.tables)} tables"
-    text = f"{many} with {cells:,} cells; {doubtful:,} are unreliable and {hidden:,} not shown. "
+    text = (
+        f"{many} with {cells:,} cells, of which {doubtful:,} unreliable and {hidden:,} not shown. "
+    )
     text += facts.guarantee.sentence()
     if any(table.provenance.synthetic for table in facts.tables):
         text += " Synthetic data: no real person is described."
@@ -135,7 +137,6 @@ def _front(facts: ReleaseFacts) -> Section:
         1,
         "What this is",
         (
-            _said("In short", verdict(facts)),
             _said("Tables", *(table.title for table in facts.tables)),
             _asked(facts, "decided_by"),
             _given("Release", facts.release),
