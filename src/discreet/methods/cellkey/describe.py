@@ -15,13 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.description import Description
 from ...core.domain import Count, Variable
 from .keys import Keys, StrongKeys
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -65,38 +62,40 @@ def cell_texts(description: Description, count: Count, totals: Sequence[bool]) -
     for name, positions in by_variable.items():
         variable = description.variable(name)
         allowed = _allowed(variable, count)
-        sides: list[list[Mask]] = []
-        for position in positions:
-            level = variable.level(count.axes[position].level)
-            of_finest = np.array(level.of_finest, dtype=np.int64)
-            side = [of_finest == i for i in range(len(level))]
-            if totals[position]:
-                side.append(np.ones(len(of_finest), dtype=bool))
+        sides = [_sides(variable, count.axes[at].level, totals[at]) for at in positions]
+        for position, side in zip(positions, sides, strict=True):
             lengths[position] = len(side)
-            sides.append(side)
         texts = []
-        for masks in itertools.product(*sides):
-            inside = allowed.copy()
-            for mask in masks:
-                inside &= mask
+        for sets in itertools.product(*sides):
+            inside = allowed.intersection(*sets)
             texts.append(_text(variable, inside))
-        parts.append(Part(tuple(positions), tuple(len(s) for s in sides), tuple(texts)))
+        parts.append(Part(tuple(positions), tuple(len(side) for side in sides), tuple(texts)))
     return CellTexts(tuple(lengths), tuple(parts))
 
 
-def _allowed(variable: Variable, count: Count) -> Mask:
-    allowed = np.ones(len(variable.finest), dtype=bool)
+def _sides(variable: Variable, level_name: str, total: bool) -> list[frozenset[int]]:
+    """For each category of a level, and for the total, the finest categories within it."""
+    level = variable.level(level_name)
+    sides: list[list[int]] = [[] for _ in range(len(level))]
+    for finest, category in enumerate(level.of_finest):
+        sides[category].append(finest)
+    if total:
+        sides.append(list(range(len(level.of_finest))))
+    return [frozenset(side) for side in sides]
+
+
+def _allowed(variable: Variable, count: Count) -> frozenset[int]:
+    allowed = frozenset(range(len(variable.finest)))
     for condition in count.where:
         if condition.variable == variable.name:
             level = variable.level(condition.level)
-            wanted = [level.index[code] for code in condition.codes]
-            allowed &= np.isin(np.array(level.of_finest), wanted)
+            wanted = {level.index[code] for code in condition.codes}
+            allowed &= {i for i, category in enumerate(level.of_finest) if category in wanted}
     return allowed
 
 
-def _text(variable: Variable, inside: Mask) -> bytes | None:
-    if inside.all():
+def _text(variable: Variable, inside: frozenset[int]) -> bytes | None:
+    if len(inside) == len(variable.finest):
         return None
     codes = variable.finest.codes
-    kept = [codes[i] for i in np.flatnonzero(inside)]
-    return json.dumps([variable.name, kept], ensure_ascii=False).encode()
+    return json.dumps([variable.name, [codes[i] for i in sorted(inside)]]).encode()

@@ -98,7 +98,8 @@ class Protector:
             return texts.numbers(self._keys).reshape(-1)
         if self._lookup.table.zeros_kept:  # an empty cell stays 0 whatever its key
             return np.zeros(1, dtype=np.uint64)
-        return np.where(counts == 0, texts.numbers(self._keys).reshape(-1), np.uint64(0))
+        names = np.array(texts.numbers(self._keys))
+        return np.multiply(names.reshape(-1), counts == 0)
 
     def _weighted(
         self,
@@ -132,7 +133,7 @@ def weighted_values(
     empty.
 
     >>> weighted_values(np.array([4, 0]), np.array([1, 2], np.int16), np.array([1000, 0]), 100, (4, 1000))
-    array([13, 5])
+    array([13,  5])
     """
     empty = counts == 0
     n = np.where(empty, max(whole[0], 1), counts)

@@ -105,7 +105,7 @@ def hired_today(table: PTable, count: int, sameness: str = "participants") -> Hi
 
     >>> from discreet.core.law_builders import max_entropy
     >>> round(float(hired_today(PTable.from_law(max_entropy(5, "2")), 0).success), 3)
-    0.825
+    0.824
     """
     without, with_one = table.row(count).pmf, table.row(count + 1).pmf
     hidden = sum((p * without.get(v + 1, Fraction(0)) for v, p in with_one.items()), Fraction(0))
