@@ -123,8 +123,8 @@ def people():
         for _ in range(60)
     ]
 
-    def make(rows=records, **facts) -> World:
-        return World([region, sex, ill], rows, **facts)
+    def make(rows=records, weights=(), **facts) -> World:
+        return World([region, sex, ill], rows, weights, **facts)
 
     return make
 

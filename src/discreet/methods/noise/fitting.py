@@ -123,7 +123,7 @@ class Fitting:
         if self._is_agreed(margin):
             values: Integers | Floats = self._agree(margin.group)[margin]
             alone = laws.variance(law) * summed
-            closed = self.planner.components(margin.group, self.scheme.measured)
+            closed = self.scheme.closed[margin.group]
             unit = self.planner.unit(margin)
             spread: float | Floats = (
                 np.asarray(alone, dtype=np.float64) if closed is None else target.variance * unit**2
@@ -185,7 +185,7 @@ class Fitting:
                 for margin, target in self.scheme.targets.items()
                 if margin.group == group and target.source != KNOWN
             ]
-            closed = self.planner.components(group, self.scheme.measured)
+            closed = self.scheme.closed[group]
             self._agreed[group] = (
                 self._closed(targets, *closed) if closed else self._solved(group, targets)
             )

@@ -23,9 +23,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
 
 from ...core.description import Description, Neighbours
+from ...core.domain import AxisRef
 from ...core.domain import margins as subsets_of
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ...errors import RecipeError, Refusal
@@ -84,6 +85,8 @@ class Scheme:
     touched: int
     """d: cells that one unit touches, records and neighbours counted."""
     score: float
+    closed: Mapping[object, tuple[Components, list[AxisRef]] | None] = field(repr=False)
+    """For each group, the closed form of least squares and its axes, where it has one."""
     exact: bool = True
     """Whether some pair of neighbours attains the loss; else it is a bound."""
 
@@ -172,12 +175,20 @@ class Planner:
 
     def wanted(self) -> tuple[Margin, ...]:
         """The interiors of the wanted tables, each once."""
+        return self._wanted
+
+    @cached_property
+    def _wanted(self) -> tuple[Margin, ...]:
         return tuple(
             dict.fromkeys(Margin(table.axes, table.where, table.weighted) for table in self.tables)
         )
 
     def all_targets(self) -> tuple[Margin, ...]:
         """Every margin that will be published: interiors, and totals where asked."""
+        return self._all_targets
+
+    @cached_property
+    def _all_targets(self) -> tuple[Margin, ...]:
         found: dict[Margin, None] = {}
         for table in self.tables:
             whole = Margin(table.axes, table.where, table.weighted)
@@ -300,16 +311,17 @@ class Planner:
         delta = regions.cost([part.delta for part in measured])
         loss = self._loss(budget, delta)
         touched = regions.cost([Fraction(self.description.records_per_unit)] * len(margins))
-        targets = {margin: self._target(margin, measured) for margin in self.all_targets()}
-        for margin in self.wanted():
-            targets.setdefault(margin, self._target(margin, measured))
+        closed = self._closed(measured)
+        targets = {margin: self._target(margin, measured, closed) for margin in self.all_targets()}
         score = 0.0
         for table in self.tables:
             margin = Margin(table.axes, table.where, table.weighted)
             if not self.is_known(margin):
                 variance = targets[margin].variance
                 score += variance * (self.unit(margin) / self.reach(margin)) ** 2
-        return Scheme(name, tuple(measured), targets, loss, int(touched), score, regions.exact)
+        return Scheme(
+            name, tuple(measured), targets, loss, int(touched), score, closed, regions.exact
+        )
 
     def _law(
         self, one_sided: Fraction, reach: int, allowed: Fraction | None
@@ -348,7 +360,12 @@ class Planner:
             )
         return ApproxLoss(budget, delta)
 
-    def _target(self, margin: Margin, measured: Sequence[Measured]) -> Target:
+    def _target(
+        self,
+        margin: Margin,
+        measured: Sequence[Measured],
+        closed: Mapping[object, tuple[Components, list[AxisRef]] | None],
+    ) -> Target:
         if self.is_known(margin):
             return Target(margin, KNOWN, Fraction(0), 0.0, 0.0)
         found: Target | None = None
@@ -363,33 +380,42 @@ class Planner:
                 found = Target(margin, i, summed, variance, continuous)
         if found is None:
             raise RecipeError(f"No measured table gives {margin}. Choose plan: best.")
-        if self.settings.consistency != "none":
-            closed = self.components(margin.group, measured)
-            if closed is not None:
-                components, axes = closed
-                positions = tuple(sorted(axes.index(ref) for ref in margin.axes))
-                better = components.variance(positions) / unit**2
-                found = Target(margin, found.source, found.summed, better, better)
+        agreement = closed.get(margin.group)
+        if agreement is not None:
+            components, axes = agreement
+            positions = tuple(sorted(axes.index(ref) for ref in margin.axes))
+            better = components.variance(positions) / unit**2
+            found = Target(margin, found.source, found.summed, better, better)
         return found
 
-    def components(
+    def _closed(
+        self, measured: Sequence[Measured]
+    ) -> dict[object, tuple[Components, list[AxisRef]] | None]:
+        """For each group whether least squares has its closed form; empty if not asked for."""
+        if self.settings.consistency == "none":
+            return {}
+        groups = dict.fromkeys(part.margin.group for part in measured)
+        return {group: self._components(group, measured) for group in groups}
+
+    def _components(
         self, group: object, measured: Sequence[Measured]
-    ) -> tuple[Components, list[Any]] | None:
-        """The closed form of least squares for a group, and its axes; None where it has none."""
+    ) -> tuple[Components, list[AxisRef]] | None:
         parts = [part for part in measured if part.margin.group == group]
         axes = list(dict.fromkeys(ref for part in parts for ref in part.margin.axes))
         if len({ref.variable for ref in axes}) != len(axes):
             return None
-        whole = Margin(tuple(axes), parts[0].margin.where, parts[0].margin.weighted)
+        wanted = [margin for margin in self.all_targets() if margin.group == group]
+        if any(ref not in axes for margin in wanted for ref in margin.axes):
+            return None
         if any(self.description.zero_mask(part.margin.count) is not None for part in parts):
             return None
-        lengths = domain_of(whole, self.description).shape
+        whole = Margin(tuple(axes), parts[0].margin.where, parts[0].margin.weighted)
         readings = tuple(
             (tuple(sorted(axes.index(ref) for ref in part.margin.axes)), laws.variance(part.law))
             for part in parts
         )
-        known = self.total_known and not whole.where and not whole.weighted
-        return Components(lengths, readings, known), axes
+        known = self.is_known(Margin((), whole.where, whole.weighted))
+        return Components(domain_of(whole, self.description).shape, readings, known), axes
 
     def joint_of(self, scheme: Scheme, group: object) -> Margin:
         """The table that all measured and wanted margins of a group are sums of."""
@@ -403,7 +429,7 @@ class Planner:
             return
         for group in {part.margin.group for part in scheme.measured}:
             cells = self.size(self.joint_of(scheme, group))
-            if self.components(group, scheme.measured) is None and cells > MOST_SOLVED:
+            if scheme.closed[group] is None and cells > MOST_SOLVED:
                 raise RecipeError(
                     f"Least squares over {cells:,} cells with mixed levels or structural zeros is "
                     f"too much, most is {MOST_SOLVED:,}. Set consistency: none, or ask for fewer "
