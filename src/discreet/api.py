@@ -11,17 +11,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import formats, release, workspace
 from . import recipe as recipes
+from .core.charge import Charge
 from .core.control import Control
+from .core.exact import exact, rounded_down
 from .core.guarantee import Guarantee
-from .core.table import ProtectedTable
+from .core.loss import loss_from_json
+from .core.table import ProtectedTable, Status
 from .errors import InputError
+from .formats import html, terminal
+from .workspace.files import replace_text
+from .workspace.yaml_reader import read_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,13 +104,41 @@ class DataSet:
             return Draft(self._data, recipes.from_mapping(recipe, *facts), user, project)
         if isinstance(recipe, str) and "=" in recipe and "\n" not in recipe:
             return Draft(self._data, recipes.from_query(recipe, *facts), user, project)
-        mapping = workspace.read_plain_yaml(Path(recipe))
+        mapping = read_file(Path(recipe)).plain()
         return Draft(self._data, recipes.from_mapping(mapping, *facts), user, project)
 
     def ledger_facts(self) -> dict[str, Any]:
         """What was allowed, spent and is left, with every entry, as plain values."""
         ledger = self._data.ledger()
-        return ledger.facts()
+        entries = []
+        for entry in ledger.entries():
+            charges = [Charge.from_json(charge) for charge in entry.body.get("charges") or []]
+            loss = ", ".join(str(charge.loss) for charge in charges)
+            budget = entry.body.get("budget")
+            if budget:
+                loss = f"cap: {loss_from_json(budget)}"
+            entries.append(
+                {
+                    "number": entry.seq,
+                    "time": entry.at,
+                    "kind": entry.kind,
+                    "who": entry.body.get("user") or entry.body.get("who") or "",
+                    "loss": loss,
+                    "question": entry.body.get("question", ""),
+                    "charges": [charge.to_json() for charge in charges],
+                    "hash": entry.hash,
+                }
+            )
+        return {
+            "dataset": self.name,
+            "cap": str(ledger.cap()),
+            "spent": str(ledger.spent()),
+            "left": str(ledger.left()),
+            "largest_epsilon": rounded_down(ledger.largest_affordable(), 6),
+            "by_version": {name: str(loss) for name, loss in ledger.loss_by_version().items()},
+            "entry_count": len(entries),
+            "entries": entries,
+        }
 
     def export_ledger(self, path: Path, form: str = "register") -> None:
         """Write the public loss register or dp-accounting events as JSON."""
@@ -117,7 +150,7 @@ class DataSet:
         else:
             raise InputError(f"--as must be register or dp-accounting, got {form!r}.")
         text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-        workspace.write_text(path, text)
+        replace_text(path, text)
 
     def close(self) -> None:
         """Let go of files."""
@@ -206,7 +239,19 @@ class Table:
 
     def to_pandas(self, table: int = 0) -> pd.DataFrame:
         """The table as a data frame: codes, labels, count, status and noise columns."""
-        return formats.to_pandas(self.tables[table])
+        import pandas as pd
+
+        flat = formats.flatten(self.tables[table], self.detail.recipe.layouts[table])
+        columns: dict[str, Any] = {}
+        for place, axis in enumerate(flat.axes):
+            at = flat.positions(place)
+            columns[axis.name] = pd.Categorical.from_codes(at, categories=pd.Index(axis.codes))
+            columns[axis.label_name] = [axis.labels[i] for i in at]
+        counts = pd.array(flat.values, dtype="Int64")
+        counts[~flat.shown] = pd.NA
+        columns[flat.measure] = counts
+        columns["status"] = [Status(code).letter for code in flat.status]
+        return pd.DataFrame(columns | flat.numbers)
 
     def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
         """Noise intervals of every cell; they speak of the noise, not of sampling."""
@@ -214,7 +259,7 @@ class Table:
         noise = self.tables[table].noise
         if noise is None:
             raise InputError("The noise law of this table is not known, so there is no interval.")
-        if noise.coverage != recipes.parse.exact(coverage, "coverage", above=0, below=1):
+        if noise.coverage != exact(coverage, "coverage", above=0, below=1):
             raise InputError(
                 f"Intervals of {float(noise.coverage):.0%} are stored with a table, got {coverage}."
             )
@@ -228,26 +273,22 @@ class Table:
         return target
 
     def __repr__(self) -> str:
-        with _text_console() as (console, text):
-            console.print(formats.render(self.protected, self.detail.recipe.layouts[0], width=100))
-        return text()
+        return terminal.to_text(self.protected, self.detail.recipe.layouts[0])
 
     def _repr_html_(self) -> str:
-        return formats.to_html(self.protected, self.detail.recipe.layouts[0])
+        return html.fragment(self.protected, self.detail.recipe.layouts[0])
 
 
 def verify_ledger(path: str | Path) -> dict[str, Any]:
     """Verify chain, sums and anchor of a data set's ledger; raises where they disagree."""
     from . import store
 
-    return store.verify(workspace.resolve(path))
-
-
-@contextmanager
-def _text_console() -> Iterator[Any]:
-    from io import StringIO
-
-    from rich.console import Console
-
-    out = StringIO()
-    yield Console(file=out, width=100, highlight=False), lambda: out.getvalue().rstrip()
+    found = store.verify(workspace.resolve(path))
+    return {
+        "dataset": found.dataset,
+        "entries": found.entries,
+        "answers": found.answers,
+        "spent": str(found.spent or "nothing"),
+        "head": found.head,
+        "anchored": found.anchored,
+    }

@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import __version__, rules
+from .core.charge import Charge
 from .core.control import Control
 from .core.description import Description
 from .core.domain import Axis, Domain, Level
 from .core.table import Noise, ProtectedTable
-from .errors import Refusal
+from .errors import Bug, Refusal
 from .methods import registry
 from .methods.base import Measurements, Method, Plan
 from .recipe import Layout, Recipe, TableSpec
@@ -69,7 +70,7 @@ def preview(data: DataSet, recipe: Recipe, *, user: str = "", project: str = "")
         return Preview(plan, verdict, answered=False, left=None, affordable=True)
     ledger = data.ledger()
     answered = ledger.find(plan.question_hash) is not None
-    affordable = answered or ledger.affords(plan.charge, user=user, project=project)
+    affordable = answered or ledger.affords(_charge(plan), user=user, project=project)
     return Preview(
         plan, verdict, answered, str(ledger.left(user=user, project=project)), affordable
     )
@@ -162,13 +163,14 @@ def _drawn(
     idempotency_key: str | None,
     control: Control,
 ) -> tuple[Measurements, bool, Mapping[str, Any]]:
+    charge = _charge(plan)
     stored = ledger.find(plan.question_hash)
     reused = stored is not None
     if stored is None:
-        ledger.require(plan.charge, user=user, project=project)
+        ledger.require(charge, user=user, project=project)
         measurements = _measure(data, method, plan, control)
         stored = ledger.commit(
-            plan.charge,
+            charge,
             measurements.to_bytes(),
             idempotency_key=idempotency_key or plan.question_hash,
             user=user,
@@ -177,6 +179,12 @@ def _drawn(
             policy_version=data.policy.version,
         )
     return Measurements.from_bytes(stored.measurements), reused, stored.receipt
+
+
+def _charge(plan: Plan) -> Charge:
+    if plan.charge is None:
+        raise Bug(f"The drawn method {plan.method} planned no charge.")
+    return plan.charge
 
 
 def _cut(table: ProtectedTable, spec: TableSpec, description: Description) -> ProtectedTable:

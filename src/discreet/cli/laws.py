@@ -15,6 +15,7 @@ from .tables import Json
 
 if TYPE_CHECKING:
     from ..core.audit import AnyLaw
+    from ..methods.cellkey.ptable import PTable
 
 Epsilon = Annotated[str, typer.Option(help="ε, as exact text: 0.5, 1e-1 or 1/2.")]
 Most = Annotated[str | None, typer.Option("--max-perturbation", "-m", help="Largest perturbation.")]
@@ -176,8 +177,8 @@ def design(
     """
     from ..core import design as guide
 
-    law = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
-    _tell(law, epsilon, cells, neighbours, picture, json)
+    found = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
+    _tell(found, epsilon, cells, neighbours, picture, json)
 
 
 @ptable_app.command("design")
@@ -207,19 +208,19 @@ def ptable_design(
 
     [bold]discreet ptable design -m 5 --variance 3 --blocked-below 2 --dialect sdctools -o p.csv[/bold]
     """
-    from ..methods import cellkey
+    from ..methods.cellkey.design import design as make
 
-    table = cellkey.design(
-        _whole(max_perturbation, "max_perturbation"),
+    most = _whole(max_perturbation, "max_perturbation")
+    assert most is not None
+    table = make(
+        most,
         variance,
         blocked_below=_whole(blocked_below, "blocked_below") or 0,
         p_stay=p_stay,
         exact_variance=exact_variance,
         monotone=not no_monotone,
     )
-    if output is not None:
-        cellkey.write_ptable(table, output, dialect, keys=keys)
-    _tell_ptable(table, output, json)
+    _tell_ptable(table, _save(table, output, dialect, keys), json)
 
 
 @ptable_app.command("audit")
@@ -232,9 +233,7 @@ def ptable_audit(
 
     [bold]discreet ptable audit p.csv[/bold]
     """
-    from ..methods import cellkey
-
-    _tell_ptable(cellkey.read_ptable(path), None, json, at_epsilon)
+    _tell_ptable(_open(path), None, json, at_epsilon)
 
 
 @ptable_app.command("convert")
@@ -249,11 +248,8 @@ def ptable_convert(
 
     [bold]discreet ptable convert p.csv ons.csv --dialect ons --keys 256[/bold]
     """
-    from ..methods import cellkey
-
-    table = cellkey.read_ptable(source)
-    cellkey.write_ptable(table, target, dialect, keys=keys)
-    _tell_ptable(table, target, json)
+    table = _open(source)
+    _tell_ptable(table, _save(table, target, dialect, keys), json)
 
 
 def _tell(
@@ -265,11 +261,16 @@ def _tell(
     json: bool,
 ) -> None:
     from ..core.audit import audit
-    from ..core.odds import odds_in_words
+    from ..core.law import CountLaw
+    from ..core.odds import odds
 
     found = audit(law, at_epsilon, cells=cells, neighbours=neighbours)
     facts = _facts(law) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
-    _print(facts, _pmf(law), str(found), odds_in_words(law), picture, json)
+    said: list[str] = []
+    if not isinstance(law, CountLaw):
+        chances = odds(law)
+        said = [chances.out_of_100(), chances.guess_meter("0.1")]
+    _print(facts, _pmf(law), str(found), said, picture, json)
 
 
 def _facts(law: Any) -> dict[str, Any]:
@@ -282,7 +283,7 @@ def _facts(law: Any) -> dict[str, Any]:
         "variance": float(law.variance),
         "pmf": {str(z): float(p) for z, p in _pmf(law).items()},
         "unreachable": list(law.unreachable),
-        "digest": law.digest if isinstance(law.digest, str) else law.digest(),
+        "digest": law.digest,
     }
 
 
@@ -306,7 +307,7 @@ def _print(
     from ..report import charts
 
     if picture is not None:
-        charts.write_law(pmf, picture, title=f"{facts['name']} law")
+        _draw(pmf, picture, f"{facts['name']} law")
     if json:
         show.as_json(facts | {"odds": list(odds)})
         return
@@ -342,28 +343,118 @@ def _print(
         out.print(f"[dim]Picture: {picture}[/dim]")
 
 
+def _draw(pmf: Mapping[int, Fraction], path: Path, title: str) -> None:
+    from ..report import charts
+    from ..workspace.files import replace_bytes
+
+    chart = charts.law_chart(pmf, title=title)
+    if path.suffix == ".svg":
+        replace_bytes(path, charts.to_svg(chart).encode())
+    elif path.suffix == ".png":
+        replace_bytes(path, charts.to_png(chart))
+    else:
+        raise LawError(f"A picture is a .svg or a .png, got {path.name}.")
+
+
+def _open(path: Path) -> PTable:
+    from ..methods.cellkey import dialects
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise LawError(f"{path} cannot be read as a p-table ({type(problem).__name__}).") from None
+    return dialects.read(text)
+
+
+def _save(table: PTable, path: Path | None, dialect: str, keys: int | None) -> Path | None:
+    from ..methods.cellkey import dialects
+    from ..workspace.files import replace_text
+
+    dialects.check_dialect(dialect)
+    if keys is None and table.keys > 2**16:
+        keys = 10**8 if dialect == "sdctools" else 256
+    if path is not None:
+        replace_text(path, dialects.write(table, dialect, keys=keys))
+    return path
+
+
 def _tell_ptable(
-    table: Any, written: Path | None, json: bool, at_epsilon: str | None = None
+    table: PTable, written: Path | None, json: bool, at_epsilon: str | None = None
 ) -> None:
-    report = table.report(at_epsilon)
+    found = table.audit(at_epsilon)
+    above = table.audit(at_epsilon, least_count=1)
+    lost = {str(keys): table.loss(keys) for keys in (256, 4096) if keys < table.keys}
     if json:
-        show.as_json(report | ({"file": str(written)} if written else {}))
+        show.as_json(
+            {
+                "name": table.name,
+                "parameters": dict(table.parameters),
+                "keys": table.keys,
+                "max_perturbation": table.max_perturbation,
+                "rows": [
+                    {
+                        "count": count,
+                        "mean": float(row.mean),
+                        "variance": float(row.variance),
+                        "pmf": {str(v): float(p) for v, p in row.pmf.items()},
+                    }
+                    for count, row in enumerate(table.rows)
+                ],
+                "bias": float(table.bias),
+                "unreachable": [list(pair) for pair in table.unreachable],
+                "audit": found.to_dict(),
+                "audit_without_zeros": above.to_dict(),
+                "quantisation": {
+                    keys: {
+                        "bias": float(loss.bias),
+                        "variance_error": float(loss.variance_error),
+                        "outcomes_lost": loss.outcomes_lost,
+                        "outcomes": loss.outcomes,
+                    }
+                    for keys, loss in lost.items()
+                },
+                "digest": table.digest,
+                **({"file": str(written)} if written else {}),
+            }
+        )
         return
     out = show.console()
+    shown = table.rows if len(table.rows) <= 20 else (*table.rows[:19], table.rows[-1])
     rows = [
         (
-            row["count"],
-            row["outcomes"],
-            f"{row['mean']:.2g}",
-            f"{row['variance']:.6f}",
-            f"{row['stays']:.4f}",
-            row["note"],
+            f"{count if count < 19 or len(table.rows) <= 20 else table.max_count}",
+            len(row.weights),
+            "0" if row.mean == 0 else f"{float(row.mean):.2g}",
+            f"{float(row.variance):.6f}",
+            f"{float(row.pmf.get(0, 0)):.4f}",
+            " ".join(f"{v:+d}" if v else "0" for v in list(row.weights)[:13]),
         )
-        for row in report["rows"]
+        for count, row in enumerate(shown)
     ]
-    columns = (">count", ">outcomes", ">mean", ">variance", ">stays", "")
-    out.print(show.grid("p-table", columns, rows))
-    out.print(show.pairs([(name, value) for name, value in report["said"].items()]))
+    columns = (">true count", ">outcomes", ">mean", ">variance", ">unchanged", "perturbations")
+    out.print(show.grid(f"p-table: {table.name}, {table.keys:,} keys", columns, rows))
+    out.print(
+        show.pairs(
+            [
+                ("last row", f"serves every count from {table.max_count} on"),
+                ("one cell, from 1 on", str(above)),
+                ("with empty cells", str(found)),
+                *(
+                    (
+                        f"cut to {keys} keys",
+                        f"bias {float(loss.bias):.2g}, variance off by "
+                        f"{float(loss.variance_error):.2%}, {loss.outcomes_lost} of "
+                        f"{loss.outcomes} outcomes lost",
+                    )
+                    for keys, loss in lost.items()
+                ),
+            ]
+        )
+    )
+    if table.unreachable:
+        out.print(
+            f"[yellow]unreachable (count, perturbation): {list(table.unreachable)[:8]}[/yellow]"
+        )
     if written is not None:
         out.print(f"[dim]Written to {written}[/dim]")
 

@@ -12,6 +12,7 @@ from ..errors import InputError
 from . import show
 
 if TYPE_CHECKING:
+    from ..methods.base import Plan
     from ..release import Preview, Release
 
 DataSetPath = Annotated[
@@ -177,22 +178,31 @@ def _deliver(
 
     table = made.tables[0]
     if output is not None:
-        formats.write(table, output, format or formats.by_extension(output), language=language)
+        layout = made.recipe.layouts[0]
+        formats.write(table, output, format or "", layout=layout, language=language)
         if json:
             show.as_json(_release_facts(made) | {"file": str(output)})
         else:
             show.console().print(f"{output}: {table.cells:,} cells. {table.guarantee.sentence()}")
     elif json:
-        show.as_json(_release_facts(made) | {"table": formats.to_json_stat(table, language)})
+        from ..formats import jsonstat
+
+        layout = made.recipe.layouts[0]
+        show.as_json(_release_facts(made) | {"table": jsonstat.dataset(table, layout, language)})
     elif format:
-        formats.write(table, sys.stdout.buffer, format, language=language)
+        layout = made.recipe.layouts[0]
+        formats.write(table, sys.stdout.buffer, format, layout=layout, language=language)
     else:
+        from ..formats import terminal
+
         out = show.console()
-        cost = None
+        cost = ""
         if made.plan.charge is not None:
             spent = "nothing (asked before)" if made.reused else str(made.plan.charge.loss)
             cost = f"{spent}; left: {made.left}"
-        out.print(formats.render(table, made.recipe.layouts[0], width=out.width, cost=cost))
+        limits = terminal.Limits(width=out.width)
+        layout = made.recipe.layouts[0]
+        out.print(terminal.render(table, layout, limits=limits, cost=cost, language=language))
 
 
 def _release_facts(made: Release) -> dict[str, Any]:
@@ -260,16 +270,34 @@ def _show_preview(seen: Preview, json: bool) -> None:
     ]
     columns = ("table", ">cells", ">noise sd", ">95 % within", "sd of margins")
     out.print(show.grid("What to expect", columns, rows))
-    if plan.alternatives:
-        first = list(plan.alternatives[0])
-        out.print(
-            show.grid(
-                "Plans compared",
-                first,
-                [[alternative.get(key, "") for key in first] for alternative in plan.alternatives],
-            )
-        )
+    if len(plan.alternatives) > 1:
+        out.print(_compared(plan))
     out.print(plan.guarantee.sentence())
     for words in (*plan.guarantee.odds, *plan.warnings):
         out.print(f"[dim]· {words}[/dim]")
     out.print("[dim]Nothing was read or spent.[/dim]")
+
+
+def _compared(plan: Plan) -> object:
+    """The plans compared, one a row; the one that will be used is marked."""
+
+    def sds(values: Any) -> str:
+        if not isinstance(values, dict):
+            return str(values or "")
+        return ", ".join(f"{name} {sd:.1f}" for name, sd in list(values.items())[:4]) + (
+            " …" if len(values) > 4 else ""
+        )
+
+    rows = [
+        (
+            f"{'▸ ' if other.get('chosen') else '  '}{other['name']}"
+            f"{' (best)' if other.get('recommended') else ''}",
+            other["d"],
+            other["loss"],
+            sds(other["sd"]),
+            sds(other["totals_sd"]),
+        )
+        for other in plan.alternatives
+    ]
+    columns = ("plan", ">cells a unit touches", "loss", "sd of cells", "sd of totals")
+    return show.grid("Plans compared", columns, rows)

@@ -33,11 +33,15 @@ def demo(
     with show.progress(quiet=json) as control:
         made = make_demo(into, control)
     if json:
-        show.as_json({"workspace": str(into), "datasets": [data.name for data in made]})
+        show.as_json({"workspace": str(into), "datasets": list(made.names)})
         return
     out = show.console()
     out.print(f"[bold]{into}[/bold] holds synthetic data, no real person:")
-    out.print(show.pairs((f"{into}/{data.name}", str(data.description.title)) for data in made))
+    rows = []
+    for name in made.names:
+        with made.dataset(name) as data:
+            rows.append((f"{into}/{name}", f"{data.description.title} ({data.policy.family})"))
+    out.print(show.pairs(rows))
     out.print("\nTry:", style="dim")
     out.print(f"  discreet table {into}/deaths --rows region --columns sex")
     out.print(
@@ -50,6 +54,7 @@ def init(
     into: Annotated[
         Path | None, typer.Option(help="The data set's folder. Default: the file's name.")
     ] = None,
+    budget: Annotated[str | None, typer.Option(help="ε allowed for ever (family dp).")] = None,
     family: Annotated[str, typer.Option(help="cell-key, dp or suppression.")] = "cell-key",
     json: Json = False,
 ) -> None:
@@ -62,8 +67,14 @@ def init(
     from .. import workspace
 
     with show.progress(quiet=json) as control:
-        made = workspace.init(data, into, control, family=family)
-    with made:
+        started = workspace.init(
+            data,
+            into or Path(Path(data.partition("?")[0]).stem),
+            control,
+            family=family,
+            budget=None if budget is None else {"epsilon": budget},
+        )
+    with started.dataset() as made:
         _tell_variables(made, json)
 
 
@@ -76,8 +87,14 @@ def load(path: DataSetPath, json: Json = False) -> None:
 
     folder = workspace.resolve(path)
     with show.progress(quiet=json) as control:
-        made = workspace.load(folder, control)
-    with made:
+        loaded = workspace.load(folder, control)
+    if not json:
+        out = show.console()
+        if loaded.unchanged:
+            out.print("The same data and description were loaded before; that version is served.")
+        if loaded.new_epoch:
+            out.print("Records could not be matched with earlier ones: a new key epoch began.")
+    with workspace.DataSet.open(folder) as made:
         _tell_variables(made, json)
 
 
@@ -128,7 +145,7 @@ def check(path: DataSetPath, json: Json = False) -> None:
                 "method": method,
                 "rules": said,
                 "findings": [
-                    {"severity": f.severity, "what": f.what, "where": f.where, "do": f.do}
+                    {"severity": f.severity, "what": f.what, "where": f.where, "todo": f.todo}
                     for f in findings
                 ],
             }
@@ -139,7 +156,7 @@ def check(path: DataSetPath, json: Json = False) -> None:
             show.pairs([("family", family), ("method", method), *(("rule", r) for r in said)])
         )
         if findings:
-            rows = [(f.severity, f.where, f.what, f.do) for f in findings]
+            rows = [(f.severity, f.where, f.what, f.todo) for f in findings]
             out.print(show.grid("Findings", ("", "where", "what", "what to do"), rows))
         else:
             out.print("Sound; nothing to mend.")

@@ -1,0 +1,67 @@
+"""A protected table as an HTML fragment: real headings, totals set apart, notes below it."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from ..core.table import ProtectedTable, Status
+from ..recipe import Layout
+from .flat import flatten, sides
+from .footnote import footnote
+from .terminal import shown_as
+
+MOST_CELLS = 20_000
+
+
+def fragment(
+    table: ProtectedTable, layout: Layout | None = None, language: str = "", *, notes: bool = True
+) -> str:
+    """The table as `<figure>`, with every label escaped; large ones show their first rows."""
+    flat = flatten(table, layout, language)
+    layers, rows, columns = sides(table, layout)
+    down = len(layers) + len(rows)
+    shape = flat.shape
+    across = int(np.prod(shape[down:], dtype=np.int64)) if columns else 1
+    height = len(flat) // across if across else 0
+    most = max(1, MOST_CELLS // max(across, 1))
+    heads = [axis.label for axis in flat.axes[:down]]
+    out = [f'<figure class="discreet"><table><caption>{escape(table.title)}</caption><thead>']
+    repeat = 1
+    for level, axis in enumerate(flat.axes[down:]):
+        inner = int(np.prod(shape[down + level + 1 :], dtype=np.int64))
+        out.append("<tr>")
+        last = level == len(flat.axes) - down - 1
+        for head in heads:
+            out.append(f"<th scope=col>{escape(head) if last else ''}</th>")
+        span = f" colspan={inner}" if inner > 1 else ""
+        scope = "colgroup" if inner > 1 else "col"
+        once = "".join(f"<th scope={scope}{span}>{escape(x)}</th>" for x in axis.labels)
+        out.append(once * repeat + "</tr>")
+        repeat *= len(axis)
+    if not columns:
+        out.append("<tr>" + "".join(f"<th scope=col>{escape(head)}</th>" for head in heads))
+        out.append(f"<th scope=col>{escape(flat.measure)}</th></tr>")
+    out.append("</thead><tbody>")
+    values, status = flat.values.tolist(), flat.status.tolist()
+    for row in range(min(height, most)):
+        at = row
+        labels: list[str] = []
+        for axis in reversed(flat.axes[:down]):
+            labels.append(axis.labels[at % len(axis)])
+            at //= len(axis)
+        cells = "".join(f"<th scope=row>{escape(label)}</th>" for label in reversed(labels))
+        for i in range(row * across, (row + 1) * across):
+            cells += f"<td>{escape(shown_as(values[i], Status(status[i])))}</td>"
+        out.append(f"<tr>{cells}</tr>")
+    out.append("</tbody></table>")
+    if height > most:
+        out.append(f"<p>{height - most:,} more rows: write the table to a file.</p>")
+    if notes:
+        said = [table.guarantee.sentence(), *footnote(table, language)]
+        out.append(
+            "<figcaption>" + "".join(f"<p>{escape(line)}</p>" for line in dict.fromkeys(said))
+        )
+        out.append("</figcaption>")
+    return "".join(out) + "</figure>"

@@ -1,0 +1,176 @@
+"""A release as a folder: tables, a manifest with checksums, and the report in two editions.
+
+out/
+  tables/<name>.csv, .xlsx, …      publish
+  report.html                      publish
+  manifest.json                    publish: question, guarantee, receipt, checksums
+  register.json                    publish: what has ever been spent on these people
+  report-internal.html             keep inside
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__, formats, rules
+from ..core.law_builders import laplace
+from ..errors import InputError
+from ..release import Release
+from ..workspace.files import make_folder, replace_text
+from .facts import Edition, LedgerSummary, PlannedError, ReleaseFacts
+from .release_report import render_report
+
+if TYPE_CHECKING:
+    from ..workspace import DataSet
+
+
+def write(
+    data: DataSet, made: Release, folder: Path, wanted: Sequence[str]
+) -> tuple[Path, list[str]]:
+    """Write the release into `folder`; return it and the files written, relative to it."""
+    kinds = [formats.by_name(name.strip()) for name in wanted if name.strip()]
+    if not kinds:
+        raise InputError(f"Name a format for the tables: {', '.join(formats.names())}.")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; a release needs a folder.")
+    make_folder(folder / "tables")
+    files: list[Path] = []
+    for number, table in enumerate(made.tables):
+        name = file_name(made, number)
+        for kind in kinds:
+            target = folder / "tables" / f"{name}{kind.extension}"
+            files += formats.write(table, target, kind.name, layout=made.recipe.layouts[number])
+    checksums = {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
+    facts = _facts(data, made, checksums)
+    pages = {
+        "report.html": render_report(facts, Edition.PUBLIC),
+        "report-internal.html": render_report(facts, Edition.INTERNAL),
+        "manifest.json": _json(_manifest(made, checksums)),
+    }
+    if made.plan.charge is not None:
+        pages["register.json"] = _json(data.ledger().export_register())
+    for name, text in pages.items():
+        replace_text(folder / name, text)
+    return folder, [*checksums, *pages]
+
+
+def file_name(made: Release, number: int) -> str:
+    """A file name for a table: its own, or its variables; the same name gets a number."""
+    names = []
+    for spec in made.recipe.question.tables:
+        words = spec.name or "-".join(ref.level for ref in spec.axes) or "total"
+        if not spec.name and spec.where:
+            words += "-" + "-".join(condition.variable for condition in spec.where)
+        names.append(re.sub(r"[^\w.-]+", "-", words).strip(".-")[:80] or "table")
+    name = names[number]
+    before = names[:number].count(name)
+    return f"{name}-{before + 1}" if before else name
+
+
+def _manifest(made: Release, checksums: dict[str, str]) -> dict[str, Any]:
+    provenance = made.tables[0].provenance
+    return {
+        "form": "discreet release 1",
+        "title": made.recipe.title,
+        "dataset": provenance.dataset,
+        "question": made.recipe.question.canonical(),
+        "question_hash": made.plan.question_hash,
+        "data_version": provenance.data_version,
+        "policy_version": provenance.policy_version,
+        "method": made.plan.method,
+        "software": f"discreet {__version__}",
+        "guarantee": made.plan.guarantee.to_json(),
+        "charge": None if made.plan.charge is None else made.plan.charge.to_json(),
+        "receipt": dict(made.receipt),
+        "synthetic": provenance.synthetic,
+        "sha256": checksums,
+    }
+
+
+def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFacts:
+    description, policy, plan = data.description, data.policy, made.plan
+    planned = []
+    for error in plan.errors:
+        name = " × ".join(ref.level for ref in error.table.axes) or "total"
+        planned.append(PlannedError(name, "cells", error.noise_sd, error.half_width))
+    ledger = None
+    when = ""
+    if plan.charge is not None:
+        book = data.ledger()
+        register = book.export_register()
+        when = str(register["charges"][-1].get("at", ""))[:10] if register["charges"] else ""
+        ledger = LedgerSummary(
+            budget=str(book.cap()),
+            spent=str(book.spent()),
+            left=str(book.left()),
+            charges=_charges(register),
+            chain_head=str(made.receipt.get("hash", "")),
+        )
+    declared = {
+        "records_per_unit": str(description.records_per_unit),
+        "randomness": "AES-256 in counter mode, keyed by the operating system, fresh for every draw",
+    }
+    zeros = [zero.reason or "declared" for zero in description.structural_zeros]
+    if zeros:
+        declared["structural_zeros"] = "; ".join(zeros)
+    return ReleaseFacts(
+        title=made.recipe.title or f"{description.title}: {len(made.tables)} tables",
+        tables=made.tables,
+        guarantee=plan.guarantee,
+        release=plan.question_hash[:12],
+        date=when,
+        declared=declared,
+        policy={
+            "family": str(policy.family),
+            "method": plan.method,
+            "policy version": policy.version,
+            "rules": "; ".join(rules.in_words(policy)),
+        },
+        ledger=ledger,
+        planned_errors=tuple(planned),
+        laws=_laws(made),
+        software={"discreet": __version__},
+        commands=(
+            f"discreet ledger verify {data.name}",
+            f"discreet release {data.name} RECIPES.yaml -o FOLDER   # costs nothing: asked before",
+        ),
+        checksums=checksums,
+    )
+
+
+def _charges(register: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    return tuple(
+        (
+            str(charge.get("at", ""))[:19],
+            str(charge.get("question", ""))[:12],
+            json.dumps(charge.get("loss", ""), ensure_ascii=False).strip('"'),
+        )
+        for charge in register["charges"]
+    )
+
+
+def _laws(made: Release) -> dict[str, Any]:
+    """The laws behind the tables, as pictures want them; at most six."""
+    found: dict[str, Any] = {}
+    for table in made.tables:
+        epsilon = table.law.get("epsilon")
+        if epsilon is None or len(found) == 6:
+            continue
+        name = f"{table.law.get('name', 'law')}, ε = {epsilon}"
+        if name not in found and table.law.get("name") in {"laplace", "discrete-laplace"}:
+            law = laplace(str(epsilon))
+            width = law.half_width("0.999")
+            found[name] = {z: law.probability(z) for z in range(-width, width + 1)}
+    return found
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

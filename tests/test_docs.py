@@ -1,0 +1,89 @@
+"""The examples in README and docs run, and every command is in the docs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [body for found, body in BLOCK.findall(page.read_text("utf-8")) if found == kind]
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    words = shlex.split(command, comments=True)
+    if words[0] == "discreet":
+        words = [sys.executable, "-m", "discreet", *words[1:]]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def with_examples(kind: str) -> list[Path]:
+    return [page for page in PAGES if page.exists() and blocks(page, kind)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", with_examples("console"), ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_commands_in_the_docs_run(page: Path, fresh_demo: Path):
+    """Each `$ discreet …` line of a page runs in order and ends well, or as the page says."""
+    for body in blocks(page, "console"):
+        for line in re.sub(r"\\\n\s*", "", body).splitlines():
+            if not line.startswith("$ "):
+                continue
+            command = line[2:]
+            if not command.startswith("discreet ") or command.startswith("discreet serve"):
+                continue
+            expected = re.search(r"#\s*exit (\d+)", command)
+            done = run(command, fresh_demo.parent)
+            assert done.returncode == (int(expected[1]) if expected else 0), (
+                f"{page.name}: {command}\n{done.stdout}\n{done.stderr}"
+            )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", with_examples("python"), ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_python_in_the_docs_runs(page: Path, fresh_demo: Path):
+    """The Python blocks of a page run one after the other in one session."""
+    script = "\n".join(blocks(page, "python"))
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=fresh_demo.parent, capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{page.name}\n{done.stderr}"
+
+
+def test_every_command_is_documented():
+    """A command that is not in docs/reference/cli.md fails the build."""
+    import typer
+
+    from discreet.cli import app
+
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
+    group = typer.main.get_command(app)
+    names = []
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        inner = getattr(command, "commands", None)
+        names += [f"{name} {part}" for part in inner] if inner else [name]
+    missing = [name for name in names if f"discreet {name}" not in page]
+    assert not missing
+
+
+def test_links_between_pages_exist():
+    """A relative link in the docs leads to a file that is there."""
+    broken = []
+    for page in [*PAGES, *ROOT.glob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.relative_to(ROOT)} → {target}")
+    assert not broken
