@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import sys
 import threading
 import time
+from fractions import Fraction
 from queue import SimpleQueue
 
 from discreet.core.charge import Charge
@@ -49,6 +51,33 @@ def race(folder: str, name: str, count: str) -> None:
             refused += 1
         longest = max(longest, time.monotonic() - start)
     print(json.dumps({"granted": granted, "refused": refused, "longest": longest}), flush=True)
+
+
+def mixed(folder: str, name: str, count: str) -> None:
+    ledger = Ledger.open(folder, dataset="people")
+    rng = random.Random(name)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    spent: dict[str, Fraction] = {}
+    for i in range(int(count)):
+        user, project = rng.choice(["ana", "ben", ""]), rng.choice(["health", "work", ""])
+        cost = Fraction(rng.randrange(1, 50), rng.randrange(50, 120))
+        charge = Charge.laplace(cost, cells=1, neighbours="add-remove", question=f"{name}-{i}")
+        try:
+            ledger.commit(
+                charge,
+                b"x",
+                idempotency_key=f"{name}-{i}",
+                user=user,
+                project=project,
+                data_version="1",
+                policy_version="1",
+            )
+        except BudgetExceeded:
+            continue
+        for scope in {"dataset", f"user:{user}", f"project:{project}"}:
+            spent[scope] = spent.get(scope, Fraction(0)) + cost
+    print(json.dumps({scope: str(amount) for scope, amount in spent.items()}), flush=True)
 
 
 def serve(folder: str) -> None:
@@ -89,4 +118,6 @@ def once(folder: str, size: str) -> None:
 
 
 if __name__ == "__main__":
-    {"race": race, "serve": serve, "order": order, "once": once}[sys.argv[1]](*sys.argv[2:])
+    {"race": race, "mixed": mixed, "serve": serve, "order": order, "once": once}[sys.argv[1]](
+        *sys.argv[2:]
+    )

@@ -17,7 +17,6 @@ from discreet.core.loss import PureLoss
 from discreet.errors import BudgetExceeded, KeyReused
 from discreet.store import Ledger, verify
 
-
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # what is shown here needs no disk
 
 

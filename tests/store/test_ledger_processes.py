@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,11 @@ def prepare(folder, budget):
         ledger.set_cap(PureLoss(budget), who="ana", reason="test")
 
 
-def raced(folder, processes, each, budget):
-    """Everyone starts at once; one unit of budget a question. Returns what each reports."""
-    prepare(folder, budget)
+def raced(folder, processes, each, how="race"):
+    """Everyone starts at once. Returns what each reports."""
     workers = [
         subprocess.Popen(
-            [*WORKER, "race", str(folder), str(i), str(each)],
+            [*WORKER, how, str(folder), str(i), str(each)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -50,7 +50,8 @@ def raced(folder, processes, each, budget):
 
 
 def check_race(folder, processes, each, budget, longest):
-    reports = raced(folder, processes, each, budget)
+    prepare(folder, budget)
+    reports = raced(folder, processes, each)
     assert sum(report["granted"] for report in reports) == budget
     assert sum(report["refused"] for report in reports) == processes * each - budget
     found = verify(folder)
@@ -69,6 +70,40 @@ def test_processes_never_overspend_and_nobody_starves(tmp_path):
 def test_sixteen_processes_ten_thousand_requests(tmp_path):
     """16 × 625 distinct questions, budget for 5,000: exactly 5,000, none waits over 3 s."""
     check_race(tmp_path, 16, 625, 5000, 3.0)
+
+
+def check_scopes(folder, processes, each):
+    caps = {
+        "dataset": Fraction(20),
+        "user:ana": Fraction(7),
+        "user:ben": Fraction(9),
+        "project:health": Fraction(8),
+        "project:work": Fraction(31, 3),
+    }
+    with Ledger.open(folder, dataset="people") as ledger:
+        ledger.set_cap(PureLoss(caps["dataset"]), who="ana", reason="test")
+        for scope in list(caps)[1:]:
+            ledger.set_subcap(scope, PureLoss(caps[scope]), who="ana", reason="test")
+    reports = raced(folder, processes, each, "mixed")
+    verify(folder)
+    with Ledger.open(folder, dataset="people") as ledger:
+        for user in ("ana", "ben"):
+            for project in ("health", "work"):
+                for standing in ledger.standing(user=user, project=project):
+                    said = sum(Fraction(report.get(standing.scope, 0)) for report in reports)
+                    assert said == standing.spent.epsilon <= caps[standing.scope]
+        assert ledger.left().epsilon < Fraction(1, 2)  # the race was for scarce budget
+
+
+@pytest.mark.slow
+def test_no_scope_is_overspent(tmp_path):
+    """4 processes, random costs, users and projects: each scope within its cap, sums exact."""
+    check_scopes(tmp_path, 4, 60)
+
+
+@pytest.mark.proof
+def test_no_scope_is_overspent_with_more_of_everything(tmp_path):
+    check_scopes(tmp_path, 16, 300)
 
 
 class Server:

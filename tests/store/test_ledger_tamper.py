@@ -354,3 +354,41 @@ def test_who_may_write_ledger_and_anchor_is_not_stopped(sound, tmp_path):
     replace_database(folder, sound / "earlier")
     shutil.copy(sound / "earlier" / "ledger.anchor", folder / "ledger.anchor")
     assert verify(folder).entries == verify(sound / "earlier").entries
+
+
+def check_torn_logs(tmp_path, tries, first_seed):
+    """A write-ahead log cut, or garbled from some place on: refused, or nothing is missing."""
+    live = tmp_path / "live"
+    refused = 0
+    with Ledger.open(live, dataset="people") as ledger:
+        ledger.set_cap(PureLoss(100), who="ana", reason="test")
+        add(ledger, 4, 12, random.Random(5))
+        for seed in range(first_seed, first_seed + tries):
+            rng = random.Random(seed)
+            folder = tmp_path / str(seed)
+            shutil.copytree(live, folder, ignore=shutil.ignore_patterns("*-shm"))
+            log = folder / "store.sqlite3-wal"
+            place = rng.randrange(log.stat().st_size)
+            if rng.random() < 0.5:
+                os.truncate(log, place)
+            else:
+                content = bytearray(log.read_bytes())
+                content[place : place + 64] = rng.randbytes(min(64, len(content) - place))
+                log.write_bytes(content)
+            try:
+                with Ledger.open(folder, dataset="people") as again:
+                    assert again.spent() == PureLoss(12)
+                    assert all(again.find(f"q{i}") is not None for i in range(4, 16))
+            except LedgerDamaged:
+                refused += 1
+            shutil.rmtree(folder)
+    return refused
+
+
+def test_a_torn_log_is_refused_or_whole(tmp_path):
+    assert check_torn_logs(tmp_path, 40, 0) >= 10
+
+
+@pytest.mark.proof
+def test_a_thousand_torn_logs(tmp_path):
+    assert check_torn_logs(tmp_path, 1000, 1000) >= 300

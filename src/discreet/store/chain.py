@@ -174,7 +174,7 @@ class Anchor:
 def replace_file(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
     """Write a file so that its name always shows all of the old or all of the new content."""
     new = path.with_name(path.name + ".new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
         view = memoryview(content)
         while view:

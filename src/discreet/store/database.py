@@ -77,6 +77,7 @@ def connect(path: Path, *, create: bool = False, synchronous: str = "FULL") -> s
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA recursive_triggers = ON")  # or REPLACE would slip past them
         connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("PRAGMA fullfsync = ON")  # where plain fsync stops at the drive's cache
         mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         if mode != "wal":
             raise StoreError(

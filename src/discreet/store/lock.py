@@ -35,7 +35,7 @@ class FairLock:
     def __init__(self, path: Path) -> None:
         self._descriptor: int | None = None
         if FAIR:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             _live.add(self)
 
     def acquire(self) -> None:
