@@ -120,9 +120,9 @@ def _narrowest(low: int, high: int) -> type[np.signedinteger]:
 class Bits:
     """Bytes of a source in caller-owned scratch, as 16-bit or 64-bit words."""
 
-    def __init__(self, source: RandomSource) -> None:
+    def __init__(self, source: RandomSource, most: int = BLOCK_BYTES // 2) -> None:
         self.source = source
-        self.buffer = np.empty(BLOCK_BYTES + SLACK_BYTES, dtype=np.uint8)
+        self.buffer = np.empty(min(2 * most, BLOCK_BYTES) + SLACK_BYTES, dtype=np.uint8)
 
     def uint16(self, count: int) -> NDArray[np.uint16]:
         """Fresh words, valid until the next call."""
@@ -134,6 +134,10 @@ class Bits:
         buffer = np.empty(8 * count + SLACK_BYTES, dtype=np.uint8)
         self.source.fill(buffer, 8 * count)
         return buffer[: 8 * count].view(np.uint64)
+
+    def forget(self) -> None:
+        """Overwrite the last block: noise must not be readable from memory left behind."""
+        self.buffer.fill(0)
 
     def more(self) -> int:
         """One fresh word, for exact comparisons."""
@@ -152,10 +156,13 @@ def draw(law: Law | PureLaplace, count: int, source: RandomSource | None = None)
     """
     if count < 0:
         raise LawError(f"The number of draws must be ≥ 0, got {count}.")
-    bits = Bits(system_source() if source is None else source)
-    if isinstance(law, PureLaplace):
-        return draw_blocks(_two_sided(law), count, bits, _one_sided(law))
-    return draw_blocks(_finite(law), count, bits, None)
+    bits = Bits(system_source() if source is None else source, count)
+    try:
+        if isinstance(law, PureLaplace):
+            return draw_blocks(_two_sided(law), count, bits, _one_sided(law))
+        return draw_blocks(_finite(law), count, bits, None)
+    finally:
+        bits.forget()
 
 
 def draw_blocks(draws: Draws, count: int, bits: Bits, tail: Draws | None) -> IntArray:
