@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from fractions import Fraction
 from pathlib import Path
 
@@ -165,9 +166,8 @@ def test_every_design_keeps_its_constraints_or_is_refused(d, js, share):
     variance = share * Fraction(d * (d + 1), 3)
     try:
         table = design(d, variance, js)
-    except LawError as told:
+    except LawError:
         assert js > d or variance <= least_variance(js) + Fraction(1, 10**3)
-        assert told.message.endswith(".")
         return
     assert table.bias == 0 or d <= 2
     for count, row in enumerate(table.rows[1:], 1):
@@ -175,7 +175,7 @@ def test_every_design_keeps_its_constraints_or_is_refused(d, js, share):
         assert row.variance <= variance + Fraction(1, 10**9)
         p = row.pmf
         side = [float(p[v]) for v in p if v <= 0]
-        assert all(a <= b + 1e-9 for a, b in zip(side, side[1:], strict=False))
+        assert all(a <= b + 1e-9 for a, b in itertools.pairwise(side))
         assert min(p.values()) > Fraction(1, 2 * 10**8)
 
 

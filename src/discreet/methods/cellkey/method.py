@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
@@ -60,6 +60,8 @@ class Ready:
     lookup: Lookup = field(repr=False)
     readings: Readings = field(repr=False)
     risk: Risk
+    guarantee: Guarantee
+    """Without unit and neighbours, which the description names."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,9 @@ class CellKeyMethod:
                 data_version=facts.data_version, policy_version=facts.policy_version
             ),
             counts=tuple(spec.count for spec in question.tables),
-            guarantee=guarantee(ready, description),
+            guarantee=replace(
+                ready.guarantee, unit=description.unit, neighbours=str(description.neighbours)
+            ),
             errors=tuple(errors),
             needs_keys=True,
             needs_weights=any(spec.weighted for spec in question.tables),
@@ -174,7 +178,10 @@ def _cached_ready(text: str) -> Ready:
 def _make_ready(parameters: Mapping[str, Any]) -> Ready:
     settings = read_settings(parameters)
     table = settings.table
-    return Ready(settings, Lookup(table), Readings(table), risk(table, settings.sameness))
+    numbers = risk(table, settings.sameness)
+    return Ready(
+        settings, Lookup(table), Readings(table), numbers, law_of_a_cell(settings, numbers)
+    )
 
 
 def _impossible(description: Description, spec: TableSpec) -> Mask | None:
@@ -210,9 +217,11 @@ def _expected(spec: TableSpec, description: Description, table: PTable) -> Expec
     )
 
 
-def guarantee(ready: Ready, description: Description) -> Guarantee:
-    """The law of one cell, asked once; exact, over every pair of neighbouring counts."""
-    settings = ready.settings
+def law_of_a_cell(settings: Settings, numbers: Risk) -> Guarantee:
+    """The law of one cell, asked once; exact, over every pair of neighbouring counts.
+
+    Add or remove one and replace one say the same of a single cell: its count moves by one.
+    """
     table = settings.table
     found = table.audit(settings.epsilon)
     caveats = []
@@ -232,15 +241,15 @@ def guarantee(ready: Ready, description: Description) -> Guarantee:
                 "Some published numbers are possible for one count and impossible for the next, so "
                 "no finite ε covers a cell."
             )
-    caveats += ready.risk.sentences()
+    caveats += numbers.sentences()
     caveats.append(
         "The same people give the same perturbation"
         + ("." if settings.sameness == "participants" else " under the same description.")
     )
     return Guarantee(
         kind=Kind.LAW,
-        unit=description.unit,
-        neighbours=str(description.neighbours),
+        unit="person",
+        neighbours="add or remove one",
         epsilon=epsilon if finite else None,
         delta=delta if finite else None,
         exact=True,

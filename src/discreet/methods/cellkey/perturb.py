@@ -98,8 +98,9 @@ class Protector:
             return texts.numbers(self._keys).reshape(-1)
         if self._lookup.table.zeros_kept:  # an empty cell stays 0 whatever its key
             return np.zeros(1, dtype=np.uint64)
-        names = np.array(texts.numbers(self._keys))
-        return np.multiply(names.reshape(-1), counts == 0)
+        names: Keys = np.array(texts.numbers(self._keys)).reshape(-1)
+        names *= counts == 0
+        return names
 
     def _weighted(
         self,

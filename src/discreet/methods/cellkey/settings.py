@@ -162,7 +162,7 @@ def _table(given: Mapping[str, Any], keys: int) -> tuple[PTable, Fraction | None
                 f"A law from epsilon and delta needs a power of two of keys, got {keys}. "
                 "Use strong or sadeghi keys."
             )
-        law = design_law(given["epsilon"], given["delta"], key_bits=law_bits)
+        law = design_law(given["epsilon"], given["delta"], key_bits=law_bits).law
         zeros = check_choice(str(given.get("zeros", "perturbed")), "zeros", ("perturbed", "kept"))
         negatives = str(given.get("negatives", "allowed"))
         table = PTable.from_law(law, zeros=zeros, negatives=negatives)
