@@ -1,0 +1,1 @@
+"""Benches: every figure is a ratio to a peer measured in the same run on the same records."""
