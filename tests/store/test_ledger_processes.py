@@ -225,11 +225,13 @@ def answers_before_sync(trace: str) -> tuple[int, int]:
     """(answers, answers written while the ledger, an anchor or a large file was not synced)."""
     unsynced: set[str] = set()
     pending: dict[str, str] = {}
-    answers = wrong = wal_writes = 0
+    answers = wrong = wal_writes = large = 0
     for line in trace.splitlines():
         resumed = RESUMED.match(line)
         if resumed and resumed[2] in ("fdatasync", "fsync"):
-            unsynced.discard(pending.pop(resumed[1], ""))
+            file = pending.pop(resumed[1], "")
+            unsynced.discard(file)
+            large += file.endswith("/measurements")
             continue
         call = CALL.match(line)
         if not call:
@@ -242,6 +244,8 @@ def answers_before_sync(trace: str) -> tuple[int, int]:
                 pending[process] = file
             elif rest.rstrip().endswith("= 0"):
                 unsynced.discard(file)
+                if file.endswith("/measurements"):
+                    large += 1
         elif '"answer\\n"' in rest:
             answers += 1
             wrong += bool(unsynced) or not wal_writes
@@ -250,9 +254,12 @@ def answers_before_sync(trace: str) -> tuple[int, int]:
             if file.endswith("-wal"):
                 wal_writes += 1
                 # Large measurements are durable before the transaction that names them begins.
-                wrong += any("/measurements/" in other for other in unsynced)
-            if file.endswith(("-wal", ".anchor.new")) or "/measurements/" in file:
+                wrong += any("/measurements" in other for other in unsynced)
+            if file.endswith(("-wal", ".anchor.new")):
                 unsynced.add(file)
+            if "/measurements/" in file:  # the name must last too
+                unsynced |= {file, file.rpartition("/")[0]}
+    assert large >= answers // 10
     return answers, wrong
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -171,19 +172,29 @@ class Anchor:
         replace_file(path, text.encode() + b"\n")
 
 
-def replace_file(path: Path, content: bytes, *, sync_folder: bool = False) -> None:
-    """Write a file so that its name always shows all of the old or all of the new content."""
-    new = path.with_name(path.name + ".new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+def replace_file(path: Path, content: bytes, *, shared: bool = False) -> None:
+    """Write a file so that its name always shows all of the old or all of the new content.
+
+    `shared` is for names that several writers may write at once: each has a draft of its own, and
+    the name is made durable too.
+    """
+    draft = path.with_name(
+        f"{path.name}.{secrets.token_hex(8)}.new" if shared else f"{path.name}.new"
+    )
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(new, path)
-    if sync_folder:
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    if shared:
         sync_directory(path.parent)
 
 

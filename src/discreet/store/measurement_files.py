@@ -36,7 +36,7 @@ class MeasurementFiles:
                 os.close(descriptor)
             sync_directory(self.folder)
         else:
-            replace_file(path, content, sync_folder=True)
+            replace_file(path, content, shared=True)
 
     def read(self, name: str) -> bytes | None:
         """The content, or None where the file is missing or not what its name says."""
