@@ -147,12 +147,26 @@ def test_what_is_wrong_has_a_line_and_a_sentence(
 
 
 def test_method_parameters_are_read_by_the_method_itself(tmp_path: Path) -> None:
-    pytest.importorskip("discreet.methods.registry")
     with pytest.raises(DescriptionError, match=r"line 5: .*max_perturbatoin"):
         described(
             tmp_path,
             PLAIN.replace("id: person", "methods:\n  cell-key: {max_perturbatoin: 5}"),
         )
+
+
+def test_a_ptable_file_is_part_of_the_policy(tmp_path: Path) -> None:
+    """Its name is relative to the folder; its content decides the policy's version."""
+    table = "pcv,ckey,pvalue\n" + "".join(
+        f"{n},{k},{0 if n == 0 else (-1, 0, 0, 1)[k % 4]}\n" for n in range(3) for k in range(256)
+    )
+    text = PLAIN.replace("id: person", "methods:\n  cell-key: {ptable: p.csv, keys: ons-256}")
+    with pytest.raises(DescriptionError, match=r"line 5: .*must name a file inside"):
+        described(tmp_path, text)
+    (tmp_path / "p.csv").write_text(table)
+    first = described(tmp_path, text).policy
+    assert first.methods["cell-key"]["ptable"] == table
+    (tmp_path / "p.csv").write_text(table.replace("2,3,1", "2,3,0").replace("2,0,-1", "2,0,0"))
+    assert described(tmp_path, text).policy.version != first.version
 
 
 @pytest.mark.parametrize(

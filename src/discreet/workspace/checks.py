@@ -221,7 +221,7 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
 
 def _unsafe(column: ColumnProfile) -> str:
     rare = sorted((n, code) for code, n in column.values if n < RARE)
-    if not column.complete or column.distinct * 5 > column.records:
+    if not column.complete or column.distinct > max(20, column.records // 5):
         return (
             f"{column.distinct:,} values for {column.records:,} records: nearly an identifier; "
             "a list of its values tells who is in the data."

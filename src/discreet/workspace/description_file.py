@@ -178,7 +178,7 @@ def read(folder: Path) -> DescribedData:
     zeros = _structural_zeros(top, description)
     if zeros:
         description = replace(description, structural_zeros=zeros)
-    policy = _policy(top)
+    policy = _policy(top, folder, files)
     _check_rules(top, policy, description)
     id_column = top.text("id") or None
     if unit_records > 1 and id_column is None:
@@ -277,7 +277,7 @@ def _number(block: Block, key: str, *, below: int | None = None) -> Fraction | N
     )
 
 
-def _policy(top: Block) -> Policy:
+def _policy(top: Block, folder: Path, files: list[Path]) -> Policy:
     family = Family(
         top.choice("family", tuple(str(known) for known in Family), str(Family.CELL_KEY))
     )
@@ -294,6 +294,8 @@ def _policy(top: Block) -> Policy:
             raise methods_block.error(
                 f"methods.{name} must be a mapping of parameters, got {parameters!r}.", name
             )
+        else:
+            _with_ptable(methods_block, name, parameters, folder, files)
     for name in dict.fromkeys([method, *methods]):
         _check_settings(top, methods_block, name, methods.get(name, {}))
     rules = top.block("rules")
@@ -306,6 +308,26 @@ def _policy(top: Block) -> Policy:
         budget=_budget(top, family),
         reliable=reliable.plain() if reliable else {},
     )
+
+
+def _with_ptable(
+    block: Block, name: str, parameters: dict[str, Any], folder: Path, files: list[Path]
+) -> None:
+    """Put a p-table's text in the place of its file's name: the policy's version is then of both."""
+    given = parameters.get("ptable")
+    if not isinstance(given, str) or "\n" in given:
+        return
+    path = folder / given
+    if Path(given).is_absolute() or ".." in Path(given).parts or not path.is_file():
+        raise block.error(
+            f"methods.{name}.ptable must name a file inside the data set's folder, got {given!r}.",
+            name,
+        )
+    try:
+        parameters["ptable"] = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise block.error(f"methods.{name}.ptable: {given} cannot be read as text.", name) from None
+    files.append(path)
 
 
 def _check_method(block: Block, key: str, method: str, family: Family) -> None:
@@ -354,17 +376,10 @@ def _check_rules(top: Block, policy: Policy, description: Description) -> None:
 
 @lru_cache(maxsize=64)
 def _read_settings(name: str, parameters: str) -> None:
-    registry = _registry()
-    if registry is not None and name in registry.names():
+    from ..methods import registry
+
+    if name in registry.names():
         registry.get(name).settings(json.loads(parameters))
-
-
-def _registry() -> Any:
-    try:
-        from ..methods import registry
-    except ImportError:
-        return None
-    return registry
 
 
 def _budget(top: Block, family: Family) -> Budget | None:

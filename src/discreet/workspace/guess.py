@@ -136,7 +136,8 @@ class _Guess:
             if column.unique:
                 return column.name
         for column in named:
-            if column.nulls == 0 and column.distinct * 3 > column.records:
+            several = column.distinct > FEW and column.distinct * 10 > column.records
+            if column.nulls == 0 and several and not is_geography(column.name):
                 return column.name
         enough = self.profile.records > FEW
         return unique[0].name if unique and enough else None

@@ -1,0 +1,129 @@
+"""`check` tells the custodian what is not sound and what makes declaring unsafe; `declare` does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import InputError
+from discreet.workspace import check, declare, load
+from discreet.workspace.description_file import read
+
+from .people import YAML, make_people
+
+
+def said(folder: Path, severity: str) -> str:
+    return "\n".join(str(finding) for finding in check(folder) if finding.severity == severity)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    folder = make_people(tmp_path / "people", 60)
+    load(folder)
+    return folder
+
+
+def test_a_sound_data_set_has_no_error(people: Path) -> None:
+    assert said(people, "error") == ""
+    assert said(people, "warning") == ""
+
+
+def test_a_typo_is_the_one_finding(people: Path) -> None:
+    (people / "discreet.yaml").write_text(YAML.replace("status", "statsu"))
+    (finding,) = check(people)
+    assert finding.severity == "error"
+    assert "Did you mean status?" in finding.what
+
+
+def test_found_variables_under_dp_are_refused_until_declared(people: Path) -> None:
+    (people / "discreet.yaml").write_text(YAML + 'family: dp\nbudget: {epsilon: "1"}\n')
+    told = said(people, "error")
+    assert "refuses questions about sex" in told
+    assert f"discreet declare {people} sex" in told
+    declare(people)
+    assert said(people, "error") == ""
+
+
+def test_rare_categories_and_near_identifiers_are_named(tmp_path: Path) -> None:
+    folder = make_people(tmp_path / "people", 12, YAML.replace("    status: declared\n", ""))
+    load(folder)
+    told = said(folder, "warning")
+    assert "area: 3 of 3 categories have fewer than 10 records" in told
+    assert "sex: 2 of 2 categories have fewer than 10 records" in told
+    wide = YAML.replace("{f: Female, m: Male}", str([f"p{n}" for n in range(60)]))
+    other = make_people(tmp_path / "other", 60, wide.replace("column: sex", "column: person"))
+    load(other)
+    assert "sex: 60 values for 60 records: nearly an identifier" in said(other, "warning")
+
+
+def test_damage_is_found(people: Path) -> None:
+    (people / "secret" / "master.key").chmod(0o644)
+    assert "chmod 600" in said(people, "warning")
+    version = people / "versions" / (people / "current").read_text().strip()
+    data = version / "data.duckdb"
+    content = bytearray(data.read_bytes())
+    content[len(content) // 2] ^= 1
+    data.write_bytes(content)
+    assert "its digest differs" in said(people, "error")
+    (people / "current").unlink()
+    assert "not loaded yet" in said(people, "error")
+    (people / "secret" / "salt").unlink()
+    assert "salt cannot be read" in said(people, "error")
+
+
+def test_changed_codings_and_wrong_totals_are_found(people: Path) -> None:
+    (people / "discreet.yaml").write_text(YAML.replace("f: Female, ", "") + "records: 3\n")
+    told = said(people, "error")
+    assert "changed after loading" in told
+    assert "3 records are declared" in told
+
+
+def test_labels_that_stand_for_two_categories_are_found(people: Path) -> None:
+    (people / "discreet.yaml").write_text(YAML.replace("Birch", "Alder"))
+    assert "'Alder' stands for 2 categories" in said(people, "warning")
+
+
+def test_a_damaged_ledger_is_found(people: Path) -> None:
+    (people / "store.sqlite3").write_bytes(b"not a database at all")
+    assert "store.sqlite3" in said(people, "error")
+
+
+DECLARING = """\
+# a comment that stays
+source: {file: x.csv}   # and this one
+variables:
+  a:
+    label: "status: found"   # here too
+    status: found  # said by init
+    column: a
+    categories: [x]
+  b: {column: b, categories: [x]}
+  c:
+    # nothing said: found
+    column: c
+    categories: [x]
+  d:
+    status: 'found'
+    column: d
+    categories: [x]
+"""
+
+
+def test_declaring_keeps_comments_and_order(tmp_path: Path) -> None:
+    (tmp_path / "discreet.yaml").write_text(DECLARING)
+    assert declare(tmp_path, ["b"]) == ["b"]
+    assert read(tmp_path).description.undeclared == ("a", "c", "d")
+    assert declare(tmp_path) == ["a", "c", "d"]
+    assert read(tmp_path).description.undeclared == ()
+    text = (tmp_path / "discreet.yaml").read_text()
+    for kept in ("# a comment that stays", "# and this one", "# here too", "# said by init"):
+        assert kept in text
+    assert '"status: found"' in text
+    assert declare(tmp_path) == []
+
+
+def test_declaring_what_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "discreet.yaml").write_text(DECLARING)
+    with pytest.raises(InputError, match="no variable 'e'"):
+        declare(tmp_path, ["e"])

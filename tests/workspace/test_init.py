@@ -1,0 +1,228 @@
+"""`init` finds what a custodian would have written, marks it found, and says why it left things out."""
+
+from __future__ import annotations
+
+import csv
+import random
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from discreet.demo import draft, write_csv
+from discreet.errors import DataError, DiscreetError, InputError
+from discreet.workspace import DataSet, init
+from discreet.workspace.description_file import read
+
+
+def put(path: Path, rows: Iterable[Iterable[object]], **options: str) -> Path:
+    with path.open("w", newline="", encoding=options.pop("encoding", "utf-8")) as stream:
+        csv.writer(stream, **options).writerows(rows)  # type: ignore[arg-type]
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", [False, True])
+def test_init_on_the_demo_deaths_finds_what_is_shipped(tmp_path: Path, labels: bool) -> None:
+    """Variables, levels, categories, parents, missing codes and, where written, labels."""
+    write_csv("deaths", tmp_path / "deaths.csv", labels=labels)
+    init(tmp_path / "deaths.csv", tmp_path / "found")
+    got, shipped = read(tmp_path / "found"), draft("deaths")
+    assert got.id_column == shipped.id
+    assert [v.name for v in got.description.variables] == [v.name for v in shipped.variables]
+    for variable, meant in zip(got.description.variables, shipped.variables, strict=True):
+        assert not variable.declared
+        assert variable.kind == meant.kind
+        assert [level.name for level in variable.levels] == [level.name for level in meant.levels]
+        missing = {c.code for c in variable.finest.categories if c.missing}
+        assert missing == set(meant.missing)
+        for level, wanted in zip(variable.levels, meant.levels, strict=True):
+            assert set(level.codes) == {c.code for c in wanted.categories}
+            if labels:
+                found = {c.code: str(c.label) for c in level.categories}
+                assert found == {c.code: c.label for c in wanted.categories}
+        for below, level, wanted in zip(
+            [None, *variable.levels], variable.levels, [None, *meant.levels], strict=False
+        ):
+            if below is not None and wanted is not None:
+                up = {
+                    variable.finest.codes[i]: level.codes[place]
+                    for i, place in enumerate(level.of_finest)
+                }
+                if below is variable.finest:
+                    assert up == {c.code: c.parent for c in wanted.categories}
+    with DataSet.open(tmp_path / "found") as opened:
+        assert opened.description.domain(()).size == 1
+
+
+def adult_like(path: Path) -> Path:
+    """Integer-coded columns with awkward names, like a well-known census extract."""
+    names = [
+        "age", "workclass", "fnlwgt", "education-num", "marital-status", "occupation",
+        "relationship", "race", "sex", "capital-gain", "hours-per-week", "native-country",
+        "income>50K",
+    ]  # fmt: skip
+    sizes = (74, 9, 100, 16, 7, 15, 6, 5, 2, 20, 98, 42, 2)
+    chance = random.Random(1)
+    rows = [[chance.randrange(size) for size in sizes] for _ in range(5_000)]
+    return put(path, [names, *rows])
+
+
+def test_an_integer_coded_file_is_usable_as_it_is(tmp_path: Path) -> None:
+    started = init(adult_like(tmp_path / "adult.csv"), tmp_path / "adult")
+    with started.dataset() as opened:
+        names = [variable.name for variable in opened.description.variables]
+    assert len(names) == 13
+    assert {"education_num", "income_50k", "hours_per_week"} <= set(names)
+    assert started.draft.id is None
+    assert started.draft.weight is None
+    age = opened.description.variable("age")
+    assert [level.name for level in age.levels] == ["age", "age_5", "age_10"]
+    assert age.level("age_10").codes[:2] == ("0-9", "10-19")
+    assert opened.description.variable("hours_per_week").kind == "classification"
+
+
+def people(n: int = 400) -> list[list[object]]:
+    chance = random.Random(2)
+    head = ["Person ID", "shop", "shop_name", "town", "state", "answer", "w", "born", "pay", "note"]
+    rows: list[list[object]] = [[*head]]
+    for number in range(n):
+        shop = chance.randrange(12)
+        rows.append(
+            [
+                f"x{number}",
+                f"s{shop}",
+                f"Shop {shop}",
+                f"t{shop // 2}",
+                f"z{shop // 6}",
+                chance.choice(["1", "2", "3", "-9", ""]),
+                f"{chance.randrange(100, 900) / 100:.2f}",
+                f"19{chance.randrange(30, 99)}-0{chance.randrange(1, 9)}-1{chance.randrange(9)}",
+                chance.randrange(20_000, 90_000),
+                f"free text {chance.random()}",
+            ]
+        )
+    rows[0][6] = "weight"
+    return rows
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_ids_weights_levels_labels_and_missing_codes_are_guessed(
+    tmp_path: Path, delimiter: str, encoding: str
+) -> None:
+    rows = people()
+    for row in rows[1:]:
+        row[2] = f"{row[2]}é"
+    path = put(tmp_path / "data.csv", rows, delimiter=delimiter, encoding=encoding)
+    made = init(path, tmp_path / "into").draft
+    assert made.id == "Person ID"
+    assert made.weight is not None
+    assert (made.weight.column, made.weight.decimals) == ("weight", 2)
+    area, answer = made.variables
+    assert [level.name for level in area.levels] == ["shop", "town", "state"]
+    assert (area.name, area.kind) == ("area", "geography")
+    assert {c.code: c.label for c in area.levels[0].categories}["s7"] == "Shop 7é"
+    assert answer.missing == ["-9", ""]
+    assert {name for name, _ in made.left_out} == {"born", "pay", "note"}
+    said = read(tmp_path / "into").folder / "discreet.yaml"
+    assert "nearly an identifier" in said.read_text() or "identifier" in said.read_text()
+
+
+def test_a_table_of_a_database_and_a_parquet_file(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = people()
+    names = [str(name).replace(" ", "_") for name in rows[0]]
+    connection = sqlite3.connect(tmp_path / "old.db")
+    connection.execute(f"CREATE TABLE staff ({', '.join(names)})")
+    connection.executemany(f"INSERT INTO staff VALUES ({', '.join('?' * 10)})", rows[1:])
+    connection.commit()
+    connection.close()
+    columns = list(zip(*rows[1:], strict=True))
+    table = pa.table({name: pa.array(values) for name, values in zip(names, columns, strict=True)})
+    pq.write_table(table, tmp_path / "data.parquet")
+    for name, source in (
+        ("a", f"sqlite:///{tmp_path / 'old.db'}?table=staff"),
+        ("b", tmp_path / "data.parquet"),
+    ):
+        made = init(source, tmp_path / name)
+        assert [v.name for v in made.draft.variables] == ["area", "answer"]
+        made.dataset().close()
+        assert read(tmp_path / name).source().path.exists()
+
+
+def test_several_records_of_a_unit_are_bounded(tmp_path: Path) -> None:
+    rows = [["patient_id", "ward"], *([f"p{n // 3}", "abcd"[n % 4]] for n in range(300))]
+    made = init(put(tmp_path / "visits.csv", rows), tmp_path / "visits")
+    assert (made.draft.id, made.draft.records_per_unit) == ("patient_id", 3)
+    assert made.dataset().description.records_per_unit == 3
+
+
+def test_missing_children_go_to_a_missing_parent(tmp_path: Path) -> None:
+    rows = [["id", "ward", "side"]]
+    rows += [[str(n), *[("a", "n"), ("b", "n"), ("c", "s"), ("", "")][n % 4]] for n in range(200)]
+    made = init(put(tmp_path / "x.csv", rows), tmp_path / "x")
+    (area,) = made.dataset().description.variables
+    assert area.finest.codes == ("a", "b", "c", "NA")
+    assert area.levels[1].codes == ("n", "s", "NA")
+    assert area.levels[1].of_finest == (0, 0, 1, 2)
+
+
+def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
+    path = put(tmp_path / "x.csv", people())
+    init(path, tmp_path / "x")
+    with pytest.raises(InputError, match="described already"):
+        init(path, tmp_path / "x")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="needs a folder"):
+        init(path, tmp_path / "file")
+
+
+def test_a_dp_data_set_begins_with_a_budget(tmp_path: Path) -> None:
+    made = init(put(tmp_path / "x.csv", people()), tmp_path / "x", family="dp")
+    assert made.dataset().policy.budget is not None
+    with pytest.raises(InputError, match="no family"):
+        init(put(tmp_path / "x.csv", people()), tmp_path / "y", family="pd")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n\n",
+        b"a,b\n",
+        b"a,a\n1,2\n",
+        b"a,,c\n1,2,3\n",
+        b"a,b\n1,2\n3\n4,5,6\n",
+        b"a,b\n1,\xff\xfe\x00\xd8\n",
+        b'a,b\n1,"2\n',
+        b"\x00\x01\x02\x03",
+        b"id\n" + b"".join(b"%d\n" % i for i in range(100)),
+    ],
+)
+def test_bad_files_get_one_sentence_and_leave_nothing(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(DiscreetError) as caught:
+        init(path, tmp_path / "into")
+    assert caught.value.exit_code == 2
+    assert "\n" not in caught.value.message
+    assert not (tmp_path / "into" / "discreet.yaml").exists()
+
+
+def test_no_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nothing\.csv"):
+        init(tmp_path / "nothing.csv", tmp_path / "into")
+
+
+@pytest.mark.slow
+def test_70_000_categories_are_left_out_with_the_reason(tmp_path: Path) -> None:
+    rows = [["town", "sex"], *([f"t{n % 70_000}", "fm"[n % 2]] for n in range(400_000))]
+    made = init(put(tmp_path / "x.csv", rows), tmp_path / "x")
+    assert [v.name for v in made.draft.variables] == ["sex"]
+    ((name, reason),) = made.draft.left_out
+    assert name == "town"
+    assert "too many for a variable" in reason
