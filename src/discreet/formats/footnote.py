@@ -66,7 +66,7 @@ def typical_error(table: ProtectedTable) -> str:
     share = _percent(table.noise.coverage, up=False)
     text = f"Typical error ±{typical:,}"
     if largest > typical:
-        text += f", at most ±{largest:,}"
+        text += f", largest ±{largest:,}"
     return f"{text} ({share} noise interval; not sampling error)."
 
 
@@ -84,7 +84,7 @@ def _noise(table: ProtectedTable, flat: Flat) -> list[str]:
     )
     return [
         f"Random noise was added to the numbers; its standard deviation is {spread}. "
-        f"The interval from lower to upper holds the number without noise in "
+        f"The interval from lower to upper holds the number without noise in at least "
         f"{_percent(table.noise.coverage, up=False)} of releases; it says nothing of sampling error."
     ]
 

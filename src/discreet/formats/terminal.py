@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..core.guarantee import Kind
 from ..core.table import ProtectedTable, Status
 from ..recipe import Layout
 from .flat import Flat, FlatAxis, flatten, sides
@@ -117,7 +118,9 @@ def _lines(
         for words in wrapped(legend, limits.width):
             yield [(words, "dim")]
     yield []
-    yield from _paragraph(table.guarantee.sentence(), limits.width, "green")
+    # Green says "protected by a promise that composes": no other kind may wear it.
+    mood = "green" if table.guarantee.kind is Kind.DP else "yellow"
+    yield from _paragraph(table.guarantee.sentence(), limits.width, mood)
     for odds in table.guarantee.odds:
         yield from _paragraph(odds, limits.width, "")
     yield from _paragraph(typical_error(table), limits.width, "")
