@@ -275,24 +275,24 @@ def test_agreement_across_levels_and_zeros_is_least_squares(people):
     specs.append(w.spec("region:half", totals=False))
     plan = w.plan(*specs, epsilon="1", plan="wanted", consistency="least squares")
     rng = np.random.default_rng(3)
-    arrays = {
-        part.name: rng.integers(0, 40, w.description.domain(part.margin.axes).shape)
-        for part in plan.detail.scheme.measured
-    }
-    zero = w.description.zero_mask(specs[0].count)
-    arrays["m000"][zero] = 0
-    tables = _fit(w, plan, arrays)
+    names = {part.margin.axes: part.name for part in plan.detail.scheme.measured}
+    sex_ill, region_sex, halves = (
+        rng.integers(0, 40, w.description.domain(spec.axes).shape) for spec in specs
+    )
+    sex_ill[w.description.zero_mask(specs[0].count)] = 0
+    given_values = zip(specs, (sex_ill, region_sex, halves), strict=True)
+    tables = _fit(w, plan, {names[spec.axes]: values for spec, values in given_values})
     # joint cells: region × sex × ill without (·, m, yes)
     cells = [(r, s, i) for r in range(3) for s in range(2) for i in range(2) if not s & i]
     half = (0, 0, 1)
     rows, right = [], []
-    for (s, i), value in np.ndenumerate(arrays["m000"]):
+    for (s, i), value in np.ndenumerate(sex_ill):
         rows.append([float((c[1], c[2]) == (s, i)) for c in cells])
         right.append(value)
-    for (r, s), value in np.ndenumerate(arrays["m001"]):
+    for (r, s), value in np.ndenumerate(region_sex):
         rows.append([float((c[0], c[1]) == (r, s)) for c in cells])
         right.append(value)
-    for (h,), value in np.ndenumerate(arrays["m002"]):
+    for (h,), value in np.ndenumerate(halves):
         rows.append([float(half[c[0]] == h) for c in cells])
         right.append(value)
     solution = np.linalg.lstsq(np.array(rows), np.array(right, float), rcond=None)[0]

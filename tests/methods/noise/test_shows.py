@@ -83,15 +83,12 @@ def test_rinott_three_way_unequal_shares(world):
     specs = [w.spec(*axes, totals=False, share=share) for axes, share in tables.items()]
     plan = w.plan(*specs, epsilon="0.9")
     assert plan.charge.loss == PureLoss("0.9")
-    measured = plan.detail.scheme.measured
-    assert [m.one_sided for m in measured] == [
-        Fraction(s) * Fraction(9, 10) for s in tables.values()
-    ]
-    assert [m.law.epsilon for m in measured[:3]] == [
-        Fraction(3, 10),
-        Fraction(3, 10),
-        Fraction(3, 50),
-    ]
+    spent = {
+        tuple(ref.variable for ref in part.margin.axes): (part.one_sided, part.law.epsilon)
+        for part in plan.detail.scheme.measured
+    }
+    wanted = {axes: Fraction(share) * Fraction(9, 10) for axes, share in tables.items()}
+    assert spent == {axes: (epsilon, epsilon) for axes, epsilon in wanted.items()}
     assert plan.detail.scheme.touched == 7
 
 

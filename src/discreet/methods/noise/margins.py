@@ -41,6 +41,10 @@ class Margin:
         """Margins of one group are sums of one joint table."""
         return self.where, self.weighted
 
+    def order(self) -> tuple[object, ...]:
+        """A key that sorts margins the same way everywhere: the largest first."""
+        return -len(self.axes), self.axes, self.where, self.weighted
+
     def keep(self, positions: Sequence[int]) -> Margin:
         """The margin over these axes only."""
         return Margin(tuple(self.axes[i] for i in positions), self.where, self.weighted)

@@ -131,7 +131,7 @@ class NoiseMethod:
     ) -> tuple[ProtectedTable, ...]:
         """The protected tables: sums, agreement where asked, noise of every cell."""
         design = _design(plan)
-        values = [measurements.arrays[part.name] for part in design.scheme.measured]
+        values = _measured_values(design.scheme.measured, measurements, facts.description)
         fitting = Fitting(design.planner, design.scheme, values)
         where = base.provenance(plan, facts)
         limit = float(base.reliable_limit(facts.policy))
@@ -186,9 +186,8 @@ def _check_tables(question: Question, description: Description) -> None:
             "with noise under a budget, knowing them is already knowing something about people.",
             rule="declared-domain",
             alternatives=(
-                "discreet check DIR lists what is to be declared.",
-                f"Look through the categories of {', '.join(found)} in discreet.yaml and set "
-                "declared: yes.",
+                "`discreet check DIR` lists what was found and not yet declared.",
+                f"If the lists are public knowledge: `discreet declare DIR {' '.join(found)}`.",
             ),
         )
 
@@ -224,6 +223,22 @@ def _counts(
             found[i] = len(chosen)
             chosen.append(unweighted[i])
     return tuple(margin.count for margin in chosen), tuple(found)
+
+
+def _measured_values(
+    measured: Sequence[Measured], measurements: Measurements, description: Description
+) -> list[true_values.Counts]:
+    """The arrays of the measured margins; refused where they are of another plan."""
+    stored = measurements.facts.get("margins")
+    if stored is not None and stored != _margin_facts(measured):
+        raise Bug("Stored measurements are of other margins or laws than the plan's.")
+    out = []
+    for part in measured:
+        values = measurements.arrays.get(part.name)
+        if values is None or values.shape != domain_of(part.margin, description).shape:
+            raise Bug(f"Stored measurements lack {part.margin}.")
+        out.append(values)
+    return out
 
 
 def _margin_facts(measured: Sequence[Measured]) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ from ...core.description import Description, Neighbours
 from ...core.domain import AxisRef
 from ...core.domain import margins as subsets_of
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
-from ...errors import RecipeError, Refusal
+from ...errors import LawError, RecipeError, Refusal
 from ...recipe import TableSpec
 from . import laws
 from .consistency import Components
@@ -252,7 +252,7 @@ class Planner:
         out = []
         for name, margins in self.candidates():
             key = frozenset(margins)
-            if key in seen or not margins:
+            if key in seen:
                 continue
             seen.add(key)
             if sum(self.size(margin) for margin in margins) > MOST_MEASURED:
@@ -292,7 +292,12 @@ class Planner:
         return best_shares(burdens, root=2 if self.settings.law == "gaussian" else 3)
 
     def scheme(self, name: str, margins: Sequence[Margin], budget: Fraction) -> Scheme:
-        """One alternative for a budget: laws, exact cost, and the variance of every target."""
+        """One alternative for a budget: laws, exact cost, and the variance of every target.
+
+        Margins are put in one order, whatever the order of the tables: stored measurements are
+        known by their place in it, and one question has one answer.
+        """
+        margins = sorted(margins, key=Margin.order)
         regions = Regions.of(margins, self.description, self.replace_one)
         shares = self.shares(name, margins)
         unit = regions.cost(shares)
@@ -503,7 +508,10 @@ class Planner:
     def _is_within(
         self, name: str, margins: Sequence[Margin], budget: Fraction, within: int, level: Fraction
     ) -> bool:
-        scheme = self.scheme(name, margins, budget)
+        try:
+            scheme = self.scheme(name, margins, budget)
+        except LawError:  # beyond what a law can do: too much noise for a small budget, or none
+            return budget >= 1
         return all(self.half_width(scheme, margin, level) <= within for margin in self.wanted())
 
     def half_width(self, scheme: Scheme, margin: Margin, level: Fraction = laws.COVERAGE) -> int:
