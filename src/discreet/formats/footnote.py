@@ -16,6 +16,8 @@ from ..core.exact import plain, rounded_down, rounded_up
 from ..core.table import ProtectedTable, Status
 from .flat import Flat, flatten
 
+_JSON_WHOLE = 1 << 53
+
 SYNTHETIC = "Synthetic data: no real person is described."
 
 
@@ -186,10 +188,12 @@ def about(table: ProtectedTable, language: str = "") -> dict[str, Any]:
 
 
 def jsonable(value: Any) -> Any:
-    """The same value in JSON's own types; exact numbers become text.
+    """The same value in JSON's own types; fractions and numbers past 2^53 become exact text.
 
     >>> jsonable({"epsilon": Fraction(1, 2), "axes": ("a", "b")})
     {'epsilon': '0.5', 'axes': ['a', 'b']}
+    >>> jsonable({"keys": 2**64, "weights": np.array([1, 2])})
+    {'keys': '18446744073709551616', 'weights': [1, 2]}
     """
     if isinstance(value, Mapping):
         return {str(key): jsonable(inner) for key, inner in value.items()}
@@ -197,8 +201,9 @@ def jsonable(value: Any) -> Any:
         return [jsonable(inner) for inner in (sorted(value) if isinstance(value, set) else value)]
     if isinstance(value, Fraction):
         return plain(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
+    if isinstance(value, np.generic | np.ndarray):
+        return jsonable(value.tolist())
+    if isinstance(value, int) and abs(value) > _JSON_WHOLE:
+        # Readers that take every number for a double would round it.
+        return str(value)
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
