@@ -1,6 +1,6 @@
 """The rows of a large Excel table, streamed into a workbook that XlsxWriter has laid out.
 
-XlsxWriter keeps every cell of a marked table in memory and takes seven microseconds for each.
+XlsxWriter keeps every cell of a marked table in memory and takes several microseconds for each.
 So it writes the workbook with one specimen row a table, and here that row is replaced, on the
 way into the final file, by the table's own rows in the same styles, block by block.
 """
