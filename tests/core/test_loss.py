@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.charge import Charge, as_dp_accounting_event, as_register, sum_of
@@ -53,6 +53,7 @@ def test_floats_are_refused():
         PureLoss(0.1)
 
 
+@settings(deadline=None)
 @given(st.lists(st.fractions(min_value=0, max_value=1), max_size=60))
 def test_long_sums_stay_short_and_never_round_down(costs):
     """However odd the denominators, a sum is at least the exact one and not 1e-38 above it."""
@@ -64,6 +65,7 @@ def test_long_sums_stay_short_and_never_round_down(costs):
     assert total.epsilon.denominator <= 10**60
 
 
+@settings(deadline=None)
 @given(positive)
 def test_pure_to_zcdp_is_half_the_square_or_more(epsilon):
     assert PureLoss(epsilon).as_zcdp().rho >= epsilon**2 / 2
@@ -108,6 +110,7 @@ def test_no_way_back():
         zero("puer")
 
 
+@settings(deadline=None)
 @given(positive)
 def test_largest_epsilon_fits_and_is_largest(amount):
     """For zCDP the largest ε is rounded down: it fits, and 1e-11 more does not."""
@@ -118,6 +121,7 @@ def test_largest_epsilon_fits_and_is_largest(amount):
     assert largest_epsilon(PureLoss(amount)) == amount
 
 
+@settings(deadline=None)
 @given(positive, positive)
 def test_stored_form_reads_back(a, b):
     for loss in (PureLoss(a), ApproxLoss(a, b), ZcdpLoss(b)):
@@ -147,6 +151,18 @@ def test_a_charge_below_its_own_parameters_is_refused():
             "discrete-laplace",
             {"epsilon": "0.5"},
             cells=3,
+            neighbours="add-remove",
+            question="q",
+            loss=PureLoss("0.5"),
+        )
+
+
+def test_a_known_mechanism_needs_its_parameters():
+    with pytest.raises(InputError, match="needs its own parameters"):
+        Charge(
+            "discrete-laplace",
+            {},
+            cells=1,
             neighbours="add-remove",
             question="q",
             loss=PureLoss("0.5"),

@@ -200,14 +200,18 @@ def recomputed(charge: Charge) -> Loss | None:
     A charge below this is refused when made and found when a ledger is verified.
     """
     given = dict(charge.parameters)
-    if charge.mechanism == "discrete-laplace" and isinstance(charge.loss, PureLoss):
-        return PureLoss(Fraction(given["epsilon"]) * charge.cells)
-    if charge.mechanism == "discrete-gaussian" and isinstance(charge.loss, ZcdpLoss):
-        return ZcdpLoss(charge.cells / (2 * Fraction(given["variance"])))
-    if charge.mechanism == "integer-law" and isinstance(charge.loss, ApproxLoss):
-        return ApproxLoss(
-            Fraction(given["epsilon"]) * charge.cells, Fraction(given["delta"]) * charge.cells
-        )
+    try:
+        if charge.mechanism == "discrete-laplace" and isinstance(charge.loss, PureLoss):
+            return PureLoss(Fraction(given["epsilon"]) * charge.cells)
+        if charge.mechanism == "discrete-gaussian" and isinstance(charge.loss, ZcdpLoss):
+            return ZcdpLoss(charge.cells / (2 * Fraction(given["variance"])))
+        if charge.mechanism == "integer-law" and isinstance(charge.loss, ApproxLoss):
+            epsilon, delta = Fraction(given["epsilon"]), Fraction(given["delta"])
+            return ApproxLoss(epsilon * charge.cells, delta * charge.cells)
+    except (KeyError, ValueError, ZeroDivisionError) as error:
+        raise InputError(
+            f"A charge for {charge.mechanism} needs its own parameters as exact text ({error})."
+        ) from None
     return None
 
 
