@@ -62,13 +62,14 @@ def cell_texts(description: Description, count: Count, totals: Sequence[bool]) -
     for name, positions in by_variable.items():
         variable = description.variable(name)
         allowed = _allowed(variable, count)
+        codes = variable.finest.codes
         sides = [_sides(variable, count.axes[at].level, totals[at]) for at in positions]
         for position, side in zip(positions, sides, strict=True):
             lengths[position] = len(side)
         texts = []
         for sets in itertools.product(*sides):
             inside = allowed.intersection(*sets)
-            texts.append(_text(variable, inside))
+            texts.append(_text(variable.name, codes, inside))
         parts.append(Part(tuple(positions), tuple(len(side) for side in sides), tuple(texts)))
     return CellTexts(tuple(lengths), tuple(parts))
 
@@ -94,8 +95,7 @@ def _allowed(variable: Variable, count: Count) -> frozenset[int]:
     return allowed
 
 
-def _text(variable: Variable, inside: frozenset[int]) -> bytes | None:
-    if len(inside) == len(variable.finest):
+def _text(name: str, codes: Sequence[str], inside: frozenset[int]) -> bytes | None:
+    if len(inside) == len(codes):
         return None
-    codes = variable.finest.codes
-    return json.dumps([variable.name, [codes[i] for i in sorted(inside)]]).encode()
+    return json.dumps([name, [codes[i] for i in sorted(inside)]]).encode()

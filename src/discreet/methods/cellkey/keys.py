@@ -66,6 +66,8 @@ class StrongKeys:
         `descriptions` is 0 where the description is no part of the key.
         """
         size = sums.size
+        if not size:
+            return np.zeros(0, dtype=np.uint64)
         blocks = np.empty((size, 2), dtype="<u8")
         blocks[:, 0] = sums
         blocks[:, 1] = counts.view(np.uint64)

@@ -84,7 +84,7 @@ class CellKeyMethod:
 
     def settings(self, parameters: Mapping[str, Any]) -> Settings:
         """Read and check the parameters a policy gives."""
-        return _ready(parameters).settings
+        return _settings(parameters)
 
     def plan(self, question: Question, facts: Facts) -> Plan:
         """What to count, the law of one cell, the risk and the error; reads no data."""
@@ -93,7 +93,7 @@ class CellKeyMethod:
             raise RecipeError(
                 f"A cell-key table takes no {name}: its law is set by the policy. Leave {name} out."
             )
-        ready = _ready(facts.policy.parameters(self.name))
+        ready = _ready(_settings(facts.policy.parameters(self.name)))
         description = facts.description
         texts, zeros, errors = [], [], []
         for spec in question.tables:
@@ -163,20 +163,20 @@ def _detail(plan: Plan) -> Detail:
     return plan.detail
 
 
-def _ready(parameters: Mapping[str, Any]) -> Ready:
+def _settings(parameters: Mapping[str, Any]) -> Settings:
+    """Designing takes milliseconds to seconds; the same policy is read for every question."""
     if any(isinstance(value, PTable) for value in parameters.values()):
-        return _make_ready(parameters)
-    return _cached_ready(json.dumps(dict(parameters), sort_keys=True, default=str))
+        return read_settings(parameters)
+    return _cached_settings(json.dumps(dict(parameters), sort_keys=True, default=str))
 
 
 @lru_cache(maxsize=64)
-def _cached_ready(text: str) -> Ready:
-    """Designing takes milliseconds to seconds; the same policy is read for every question."""
-    return _make_ready(json.loads(text))
+def _cached_settings(text: str) -> Settings:
+    return read_settings(json.loads(text))
 
 
-def _make_ready(parameters: Mapping[str, Any]) -> Ready:
-    settings = read_settings(parameters)
+@lru_cache(maxsize=16)
+def _ready(settings: Settings) -> Ready:
     table = settings.table
     numbers = risk(table, settings.sameness)
     return Ready(

@@ -146,12 +146,14 @@ def queries_to_recover(row: Row, parts: int = 2, chance: Fraction = RECOVERY) ->
     if row.mean != 0 and abs(row.mean) * parts >= Fraction(1, 2):
         return None
     wanted = float(chance)
-    high = 1
+    near = normal_estimate(row, parts)
+    low, high = near * 9 // 10, max(1, near)
+    if low and recovery(row, low, parts) >= wanted:
+        low = 0
     while recovery(row, high, parts) < wanted:
-        high *= 2
+        low, high = high, high + high // 10 + 1
         if high * parts * (max(row.weights) - min(row.weights)) > 50 * _MOST_QUERIES:
             return None
-    low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
         if recovery(row, middle, parts) < wanted:
@@ -159,8 +161,9 @@ def queries_to_recover(row: Row, parts: int = 2, chance: Fraction = RECOVERY) ->
         else:
             high = middle
     # Odd and even numbers of queries round differently: look for an earlier one nearby.
-    near = range(max(1, high - 12), high)
-    return next((q for q in near if recovery(row, q, parts) >= wanted), high)
+    return next(
+        (q for q in range(max(1, high - 6), high) if recovery(row, q, parts) >= wanted), high
+    )
 
 
 def normal_estimate(row: Row, parts: int = 2) -> int:
