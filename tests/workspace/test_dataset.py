@@ -100,3 +100,20 @@ def test_secret_files_are_the_owners_alone(tmp_path: Path) -> None:
     (tmp_path / "secret" / "salt").write_bytes(b"short")
     with pytest.raises(StoreError, match="must hold 32 bytes, got 5"):
         read_secrets(tmp_path)
+
+
+def test_a_data_set_keeps_the_family_it_served(workspace: Path) -> None:
+    """Before the first table the family may change; afterwards it is refused in one sentence."""
+    yaml = workspace / "alpha" / "discreet.yaml"
+    cell_key = yaml.read_text()
+    yaml.write_text(cell_key + 'family: dp\nbudget: {epsilon: "1"}\n')
+    with DataSet.open(workspace / "alpha") as opened:
+        opened.engine()
+    with DataSet.open(workspace / "alpha") as opened:
+        opened.engine()
+    yaml.write_text(cell_key)
+    with (
+        DataSet.open(workspace / "alpha") as opened,
+        pytest.raises(InputError, match="has served tables of family dp"),
+    ):
+        opened.engine()

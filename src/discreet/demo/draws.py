@@ -20,7 +20,7 @@ class Draws:
     """A stream of reproducible choices.
 
     >>> Draws(7).choose(np.zeros(5, dtype=np.int64), [[1, 1, 2]])
-    array([2, 0, 2, 2, 1])
+    array([2, 2, 2, 0, 1])
     """
 
     def __init__(self, seed: int) -> None:

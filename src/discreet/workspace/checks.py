@@ -15,7 +15,8 @@ from ..core.control import Control
 from ..core.description import Family
 from ..errors import DiscreetError
 from . import loading, secrets, versions
-from .description_file import FAMILY_OF_METHOD, FILE, DescribedData, read
+from .description_file import FILE, DescribedData, read
+from .policy_file import FAMILY_OF_METHOD
 
 if TYPE_CHECKING:
     from ..engines.coding import ColumnProfile

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ..core.description import Budget, Description, Policy
+from ..core.description import Budget, Description, Family, Policy
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..errors import InputError, did_you_mean
 from . import secrets, versions
 from .description_file import FILE, DescribedData, read
+from .files import replace_text
 from .loading import coding_digest
+
+SERVED = "served-family"
+"""Holds the family tables were made under, once there were any."""
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
@@ -35,6 +40,7 @@ class DataSet:
     _engine: Engine | None = field(default=None, repr=False)
     _ledger: Ledger | None = field(default=None, repr=False)
     _results: Results | None = field(default=None, repr=False)
+    _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
     def open(cls, path: str | Path) -> DataSet:
@@ -83,12 +89,18 @@ class DataSet:
         return secrets.read(self.folder, self.manifest.epoch)
 
     def engine(self) -> Engine:
-        """The engine that counts this version; opened once."""
-        if self._engine is None:
-            from ..engines.duckdb import open_engine
+        """The engine that counts this version; opened once.
 
-            self._engine = open_engine(self.version, self.description)
-        return self._engine
+        From the first time on the data set belongs to its family (rule 7): what one family
+        published is not counted in the guarantees of another.
+        """
+        with self._opening:
+            if self._engine is None:
+                from ..engines.duckdb import open_engine
+
+                _keep_family(self.folder, self.policy.family)
+                self._engine = open_engine(self.version, self.description)
+            return self._engine
 
     def ledger(self) -> Ledger:
         """The ledger of this data set's budget; opened, and verified, once.
@@ -157,6 +169,24 @@ def loss_of(budget: Budget) -> Loss:
     if budget.epsilon is None:
         raise InputError("A budget needs epsilon or rho.")
     return ApproxLoss(budget.epsilon, budget.delta) if budget.delta else PureLoss(budget.epsilon)
+
+
+def _keep_family(folder: Path, family: Family) -> None:
+    """Note the family tables are made under; refuse another one than was noted."""
+    path = folder / SERVED
+    try:
+        noted = path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        replace_text(path, f"{family}\n")
+        return
+    except (OSError, UnicodeDecodeError):
+        noted = "unreadable"
+    if noted != str(family):
+        raise InputError(
+            f"{folder} has served tables of family {noted}, and {FILE} now says {family}: what was "
+            "published is not counted in the new family's guarantees. Set the old family again; if "
+            f"nothing was ever published, remove {path}."
+        )
 
 
 def _agree(folder: Path, described: DescribedData, manifest: versions.Manifest) -> None:

@@ -6,19 +6,17 @@ of the wrong kind or a code that is not there gets one sentence with file, line 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..core.description import Budget, Description, Family, Policy, StructuralZero, Weight
+from ..core.description import Description, Policy, StructuralZero, Weight
 from ..core.domain import Condition, Text, Variable
-from ..core.exact import exact
 from ..errors import DescriptionError, InputError, did_you_mean
-from .variable_file import Columns, checked_name, read_variable, text_of
+from .category_file import text_of
+from .policy_file import check_rules, number, read_policy
+from .variable_file import Columns, checked_name, read_variable
 from .yaml_reader import Block, Items, Scalar, read_file
 
 if TYPE_CHECKING:
@@ -56,20 +54,6 @@ KEYS = [
 ]
 SOURCE_KEYS = ("file", "database", "table", "delimiter", "encoding", "quote", "escape", "header")
 WEIGHT_KEYS = ("column", "decimals", "bound")
-BUDGET_KEYS = ("epsilon", "delta", "rho")
-
-DEFAULT_METHODS = {
-    Family.CELL_KEY: "cell-key",
-    Family.DP: "noise",
-    Family.SUPPRESSION: "suppression",
-}
-FAMILY_OF_METHOD = {
-    "cell-key": Family.CELL_KEY,
-    "noise": Family.DP,
-    "marginals": Family.DP,
-    "topdown": Family.DP,
-    "suppression": Family.SUPPRESSION,
-}
 
 
 @dataclass(frozen=True)
@@ -178,8 +162,8 @@ def read(folder: Path) -> DescribedData:
     zeros = _structural_zeros(top, description)
     if zeros:
         description = replace(description, structural_zeros=zeros)
-    policy = _policy(top, folder, files)
-    _check_rules(top, policy, description)
+    policy = read_policy(top, folder, files)
+    check_rules(top, policy, description)
     id_column = top.text("id") or None
     if unit_records > 1 and id_column is None:
         raise top.error(
@@ -260,154 +244,8 @@ def _weight(top: Block) -> tuple[Weight | None, str | None]:
     decimals = block.whole("decimals", 0)
     if decimals is None or decimals > 9:
         raise block.error("weight.decimals must be a whole number from 0 to 9.", "decimals")
-    bound = _number(block, "bound")
+    bound = number(block, "bound")
     return Weight(column, 10**decimals, bound), column
-
-
-def _number(block: Block, key: str, *, below: int | None = None) -> Fraction | None:
-    text = block.text(key)
-    if not text:
-        return None
-    return exact(
-        text,
-        block.path(key),
-        above=0,
-        below=below,
-        error=lambda sentence: block.error(sentence, key),
-    )
-
-
-def _policy(top: Block, folder: Path, files: list[Path]) -> Policy:
-    family = Family(
-        top.choice("family", tuple(str(known) for known in Family), str(Family.CELL_KEY))
-    )
-    method = top.text("method", DEFAULT_METHODS[family])
-    methods_block = top.block("methods")
-    methods = methods_block.plain() if methods_block else {}
-    _check_method(top, "method", method, family)
-    for name, parameters in methods.items():
-        assert methods_block is not None
-        _check_method(methods_block, name, name, family)
-        if parameters is None:
-            methods[name] = {}
-        elif not isinstance(parameters, dict):
-            raise methods_block.error(
-                f"methods.{name} must be a mapping of parameters, got {parameters!r}.", name
-            )
-        else:
-            _with_ptable(methods_block, name, parameters, folder, files)
-    for name in dict.fromkeys([method, *methods]):
-        _check_settings(top, methods_block, name, methods.get(name, {}))
-    rules = top.block("rules")
-    reliable = top.block("reliable")
-    return Policy(
-        family=family,
-        method=method,
-        methods=methods,
-        rules=rules.plain() if rules else {},
-        budget=_budget(top, family),
-        reliable=reliable.plain() if reliable else {},
-    )
-
-
-def _with_ptable(
-    block: Block, name: str, parameters: dict[str, Any], folder: Path, files: list[Path]
-) -> None:
-    """Put a p-table's text in the place of its file's name: the policy's version is then of both."""
-    given = parameters.get("ptable")
-    if not isinstance(given, str) or "\n" in given:
-        return
-    path = folder / given
-    if Path(given).is_absolute() or ".." in Path(given).parts or not path.is_file():
-        raise block.error(
-            f"methods.{name}.ptable must name a file inside the data set's folder, got {given!r}.",
-            name,
-        )
-    try:
-        parameters["ptable"] = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise block.error(f"methods.{name}.ptable: {given} cannot be read as text.", name) from None
-    files.append(path)
-
-
-def _check_method(block: Block, key: str, method: str, family: Family) -> None:
-    if method not in FAMILY_OF_METHOD:
-        raise block.error(
-            f"there is no method {method!r}; there are {', '.join(FAMILY_OF_METHOD)}."
-            f"{did_you_mean(method, FAMILY_OF_METHOD)}",
-            key,
-        )
-    if FAMILY_OF_METHOD[method] is not family:
-        raise block.error(
-            f"method {method} belongs to family {FAMILY_OF_METHOD[method]}, this data set to "
-            f"{family}: one data set serves one family, because guarantees do not convert.",
-            key,
-        )
-
-
-def _check_settings(
-    top: Block, methods_block: Block | None, name: str, parameters: Mapping[str, Any]
-) -> None:
-    """Let the method itself read its parameters; its sentence gets our file and line."""
-    try:
-        _read_settings(name, json.dumps(parameters, sort_keys=True, ensure_ascii=False))
-    except DescriptionError:
-        raise
-    except InputError as problem:
-        where = methods_block if methods_block and name in methods_block.values else top
-        key = name if where is methods_block else "method"
-        raise where.error(problem.message, key) from None
-
-
-def _check_rules(top: Block, policy: Policy, description: Description) -> None:
-    """Let each rule read its own value; its sentence gets our file and line."""
-    from .. import rules
-
-    block = top.block("rules")
-    if block is None:
-        return
-    block.only(tuple(rules.RULES))
-    for name in block.values:
-        try:
-            rules.check_rules(replace(policy, rules={name: policy.rules[name]}), description)
-        except InputError as problem:
-            raise block.error(problem.message, name) from None
-
-
-@lru_cache(maxsize=64)
-def _read_settings(name: str, parameters: str) -> None:
-    from ..methods import registry
-
-    if name in registry.names():
-        registry.get(name).settings(json.loads(parameters))
-
-
-def _budget(top: Block, family: Family) -> Budget | None:
-    value = top.get("budget")
-    if value is None:
-        if family is Family.DP:
-            raise top.error(
-                'family dp needs a budget, the loss allowed for ever. Write `budget: {epsilon: "1"}`.',
-                "family",
-            )
-        return None
-    if family is not Family.DP:
-        raise top.error(
-            f"a budget is spent by family dp only; this data set is {family}. Remove it.", "budget"
-        )
-    block = top.block("budget")
-    assert block is not None
-    block.only(BUDGET_KEYS)
-    epsilon, rho = _number(block, "epsilon"), _number(block, "rho")
-    delta = _number(block, "delta", below=1)
-    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise top.error(
-            "budget must be {epsilon}, {epsilon, delta} or {rho}, got "
-            f"{{{', '.join(block.values)}}}.",
-            "budget",
-        )
-    kind = "zcdp" if rho is not None else "pure" if delta is None else "approximate"
-    return Budget(kind, epsilon, delta, rho)
 
 
 def _structural_zeros(top: Block, description: Description) -> tuple[StructuralZero, ...]:

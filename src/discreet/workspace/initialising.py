@@ -13,10 +13,11 @@ from ..core.description import Family
 from ..errors import DataError, InputError
 from . import loading
 from .dataset import DataSet
-from .description_file import DEFAULT_METHODS, FILE
+from .description_file import FILE
 from .draft import Draft
 from .files import make_folder
 from .guess import MOST_FOUND, guess
+from .policy_file import DEFAULT_METHODS
 from .vocabulary import pretty, safe_names
 from .writer import write
 

@@ -1,0 +1,207 @@
+"""Reading lists of categories: written in discreet.yaml, or in a CSV file of their own."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..core.domain import TOTAL, Text
+from ..errors import DescriptionError, did_you_mean
+from .yaml_reader import Block, Items, Scalar, Value
+
+CATEGORY_KEYS = ("label", "parent", "members", "population")
+MOST_CODE = 200
+MOST_CATEGORIES = 60_000
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass
+class Listed:
+    """The categories of one level as written: labels, and parents or members where given."""
+
+    labels: dict[str, Text]
+    parents: dict[str, str] = field(default_factory=dict)
+    members: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    populations: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    file: str = ""
+
+
+def text_of(block: Block, key: str) -> Text | None:
+    """A text, plain or by language."""
+    value = block.get(key)
+    if value is None:
+        return None
+    if isinstance(value, Scalar):
+        return Text.of(value.text)
+    if isinstance(value, Block) and value.values:
+        return Text.of({language: value.text(language) for language in value.values})
+    raise block.error(
+        f"{block.path(key)} must be a text, or texts by language such as {{en: …, fr: …}}.", key
+    )
+
+
+def read_categories(part: Block, folder: Path, files: list[Path]) -> Listed | None:
+    """The categories a level lists, in a mapping, a list or a file; None where it lists none."""
+    value: Value | None = part.get("categories")
+    if value is None:
+        return None
+    if isinstance(value, Scalar):
+        made = _category_file(part, value.text, folder, files)
+    elif isinstance(value, Items):
+        made = Listed({}, file=part.file)
+        for item in value.values:
+            if not isinstance(item, Scalar):
+                raise part.error("a list of categories holds codes only.", "categories")
+            _add(made, item.text, Text.of(item.text), item.line)
+    else:
+        made = _inline(value)
+    mapping = part.text("parents")
+    if mapping:
+        _parents_file(part, made, mapping, folder, files)
+    if not made.labels:
+        raise part.error("the list of categories is empty.", "categories")
+    return made
+
+
+def _inline(block: Block) -> Listed:
+    made = Listed({}, file=block.file)
+    for code, value in block.values.items():
+        line = block.lines[code]
+        if isinstance(value, Scalar):
+            _add(made, code, Text.of(code if value.empty else value.text), line)
+            continue
+        entry = block.block(code)
+        assert entry is not None
+        if not set(entry.values) & set(CATEGORY_KEYS):
+            label = text_of(block, code)  # a label by language
+        else:
+            entry.only(CATEGORY_KEYS)
+            label = text_of(entry, "label")
+        _add(made, code, label or Text.of(code), line)
+        if entry.text("parent"):
+            made.parents[code] = entry.text("parent")
+        if "members" in entry.values:
+            made.members[code] = entry.texts("members")
+        population = entry.whole("population")
+        if population is not None:
+            made.populations[code] = population
+    return made
+
+
+def _add(made: Listed, code: str, label: Text, line: int) -> None:
+    problem = ""
+    if not code or code != code.strip() or len(code) > MOST_CODE or _CONTROL.search(code):
+        problem = (
+            f"a category code must be 1 to {MOST_CODE} characters without blanks at its ends or "
+            f"control characters, got {code[:40]!r}."
+        )
+    elif code == TOTAL:
+        problem = f"the code {TOTAL} means a total; no category may use it."
+    elif code in made.labels:
+        problem = f"category {code!r} is listed twice (first on line {made.lines[code]})."
+    elif len(made.labels) >= MOST_CATEGORIES:
+        problem = (
+            f"more than {MOST_CATEGORIES:,} categories: that is an identifier, not a variable. "
+            "Leave it out, or give it coarser categories."
+        )
+    if problem:
+        raise DescriptionError(problem, file=made.file, line=line)
+    made.labels[code] = label
+    made.lines[code] = line
+
+
+def _rows(part: Block, key: str, name: str, folder: Path, files: list[Path]) -> list[list[str]]:
+    path = folder / name
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise part.error(f"{key} must name a file inside the data set's folder, got {name!r}.", key)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.reader(stream, strict=True))
+    except OSError as problem:
+        raise part.error(f"{name} cannot be read ({problem.strerror}).", key) from None
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise DescriptionError(
+            f"not a UTF-8 CSV file ({problem}). Write code,label,parent.", file=str(path)
+        ) from None
+    files.append(path)
+    return rows
+
+
+def _category_file(part: Block, name: str, folder: Path, files: list[Path]) -> Listed:
+    rows = _rows(part, "categories", name, folder, files)
+    made = Listed({}, file=str(folder / name))
+    header = [word.strip() for word in rows[0]] if rows else []
+    languages = [word.removeprefix("label:") for word in header if word.startswith("label:")]
+    allowed = {
+        "code",
+        "label",
+        "parent",
+        "population",
+        *(f"label:{language}" for language in languages),
+    }
+    if "code" not in header or not set(header) <= allowed or len(set(header)) != len(header):
+        raise DescriptionError(
+            "the first line must be code,label,parent (label and parent may be left out; "
+            "label:fr for a language, population for public counts), "
+            f"got {','.join(header)[:60]!r}.",
+            file=made.file,
+            line=1,
+        )
+    for line, row in enumerate(rows[1:], 2):
+        if not row:
+            continue
+        if len(row) != len(header):
+            raise DescriptionError(
+                f"{len(row)} fields where the first line has {len(header)}.",
+                file=made.file,
+                line=line,
+            )
+        cells = dict(zip(header, row, strict=True))
+        label: str | dict[str, str] = cells.get("label") or cells["code"]
+        if languages:
+            default = {"": cells["label"]} if cells.get("label") else {}
+            label = {**default, **{language: cells[f"label:{language}"] for language in languages}}
+        _add(made, cells["code"], Text.of(label), line)
+        if cells.get("parent"):
+            made.parents[cells["code"]] = cells["parent"]
+        if cells.get("population"):
+            if not cells["population"].isdecimal() or len(cells["population"]) > 15:
+                raise DescriptionError(
+                    f"population must be a whole number, got {cells['population'][:40]!r}.",
+                    file=made.file,
+                    line=line,
+                )
+            made.populations[cells["code"]] = int(cells["population"])
+    return made
+
+
+def _parents_file(part: Block, made: Listed, name: str, folder: Path, files: list[Path]) -> None:
+    """A mapping file: two columns, the code here and the code one level up; first line is a head."""
+    for line, row in enumerate(_rows(part, "parents", name, folder, files), 1):
+        if line == 1 or not row:
+            continue
+        file = str(folder / name)
+        if len(row) != 2:
+            raise DescriptionError(
+                f"a mapping file has two columns, code and parent; got {len(row)}.",
+                file=file,
+                line=line,
+            )
+        code, parent = row
+        if code not in made.labels:
+            raise DescriptionError(
+                f"{code!r} is not a category.{did_you_mean(code, made.labels)}",
+                file=file,
+                line=line,
+            )
+        if made.parents.setdefault(code, parent) != parent:
+            raise DescriptionError(
+                f"{code!r} has two parents, {made.parents[code]!r} and {parent!r}; "
+                "each child has one.",
+                file=file,
+                line=line,
+            )
