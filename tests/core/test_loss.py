@@ -226,9 +226,17 @@ def test_export_to_dp_accounting_costs_the_same():
     """dp-accounting charges our exported discrete Laplace events at most our sum of ε."""
     from dp_accounting.pld import PLDAccountant
 
-    event = as_dp_accounting_event([charge("0.5", 3), charge("0.25")])
+    plan = Charge(
+        "noise-plan", {}, cells=2, neighbours="add-remove", question="q", loss=PureLoss("0.125")
+    )
+    event = as_dp_accounting_event([charge("0.5", 3), charge("0.125"), plan])
     theirs = PLDAccountant(value_discretization_interval=1e-4)
     theirs.compose(event)
     assert theirs.get_epsilon(1e-12) == pytest.approx(1.75, abs=2e-3)
+    import dp_accounting
+
+    normal = Charge.gaussian("2", cells=1, neighbours="add-remove", question="q")
+    (only,) = as_dp_accounting_event([normal]).events
+    assert only == dp_accounting.ZCDpEvent(rho=0.25)
     law = Charge.law("0.2", "1e-6", cells=1, neighbours="add-remove", question="q")
     assert not PLDAccountant().supports(as_dp_accounting_event([law]))

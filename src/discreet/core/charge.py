@@ -249,10 +249,11 @@ def as_register(charges: Iterable[Charge]) -> list[dict[str, Any]]:
 def as_dp_accounting_event(charges: Iterable[Charge]) -> Any:
     """The charges as one dp-accounting `DpEvent` tree (needs the extra `accounting`).
 
-    Discrete Laplace noise becomes its own event with L1 sensitivity 1, once for each cell; every
-    zCDP loss a `ZCDpEvent`. Integer laws and composed plans have no event of their own there and
-    become `UnsupportedDpEvent`, which an accountant refuses rather than miscounts. Parameters are
-    floats on their side, rounded against the spender.
+    Discrete Laplace noise becomes its own event with L1 sensitivity 1, once for each cell. Any
+    other pure loss becomes one such event with the whole epsilon: no mechanism with that epsilon
+    is worse. Every zCDP loss is a `ZCDpEvent`. An (ε, δ) loss has no event there and becomes
+    `UnsupportedDpEvent`, which an accountant refuses rather than miscounts. Parameters are floats
+    on their side, rounded against the spender.
     """
     try:
         from dp_accounting import dp_event
@@ -267,6 +268,9 @@ def as_dp_accounting_event(charges: Iterable[Charge]) -> Any:
             each = _float_up(Fraction(given["epsilon"]))
             event = dp_event.DiscreteLaplaceDpEvent(noise_parameter=each, sensitivity=1)
             events.append(dp_event.SelfComposedDpEvent(event, charge.cells))
+        elif isinstance(charge.loss, PureLoss):
+            whole = _float_up(charge.loss.epsilon)
+            events.append(dp_event.DiscreteLaplaceDpEvent(noise_parameter=whole, sensitivity=1))
         elif isinstance(charge.loss, ZcdpLoss):
             events.append(dp_event.ZCDpEvent(rho=_float_up(charge.loss.rho)))
         else:
