@@ -13,7 +13,7 @@ from typing import Any
 
 from .description_file import FILE
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
-from .files import replace_text
+from .files import make_folder, replace_text
 
 INLINE = 30
 """Longer lists of categories go to a file of their own."""
@@ -94,7 +94,7 @@ class _Page:
 def write(draft: Draft, folder: Path) -> None:
     """Write discreet.yaml and its category files into `folder`, the YAML last and in one step."""
     for name, content in category_files(draft).items():
-        (folder / name).parent.mkdir(exist_ok=True)
+        make_folder((folder / name).parent)
         replace_text(folder / name, content)
     replace_text(folder / FILE, page(draft))
 
