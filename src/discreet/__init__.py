@@ -1,3 +1,77 @@
-"""discreet: publish the table, not the people."""
+"""discreet: publish the table, not the people.
+
+Turns confidential microdata into protected frequency tables, and says exactly how well each is
+protected and how far off its numbers may be.
+
+    open(path)                      a data set: draft tables, look at their cost, release them
+    laplace, normal, hellinger,     exact integer laws
+    max_entropy, exponential
+    audit(law)                      its exact (ε, δ), both directions
+    design(epsilon, delta)          a law from what is wanted
+    ptable(…)                       a maximum-entropy p-table
+    init, load, declare, check      a custodian's verbs
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "open": "api",
+    "audit": "core.audit",
+    "delta": "core.audit",
+    "design": "core.design",
+    "laplace": "core.law_builders",
+    "normal": "core.law_builders",
+    "discrete_normal": "core.law_builders",
+    "exponential": "core.law_builders",
+    "max_entropy": "core.law_builders",
+    "max_entropy_for": "core.law_builders",
+    "hellinger": "core.law_builders",
+    "odds": "core.odds",
+    "ptable": "methods.cellkey.design",
+    "init": "workspace",
+    "load": "workspace",
+    "declare": "workspace",
+    "check": "workspace",
+    "DiscreetError": "errors",
+    "InputError": "errors",
+    "Refusal": "errors",
+    "BudgetExceeded": "errors",
+}
+_OTHER_NAMES = {"ptable": "design"}
+
+__all__ = ["__version__", *_HOMES]
+
+if TYPE_CHECKING:
+    from .api import open as open
+    from .core.audit import audit, delta
+    from .core.design import design
+    from .core.law_builders import (
+        discrete_normal,
+        exponential,
+        hellinger,
+        laplace,
+        max_entropy,
+        max_entropy_for,
+        normal,
+    )
+    from .core.odds import odds
+    from .errors import BudgetExceeded, DiscreetError, InputError, Refusal
+    from .methods.cellkey.design import design as ptable
+    from .workspace import check, declare, init, load
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: `discreet --help` must answer at once."""
+    if name in _HOMES:
+        module = import_module(f"{__name__}.{_HOMES[name]}")
+        return getattr(module, _OTHER_NAMES.get(name, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -178,7 +178,7 @@ def design(
     from ..core import design as guide
 
     found = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
-    _tell(found, epsilon, cells, neighbours, picture, json)
+    _tell(found.law, epsilon, cells, neighbours, picture, json)
 
 
 @ptable_app.command("design")

@@ -52,6 +52,11 @@ class Guarantee:
         numbers = self._numbers()
         if self.kind is Kind.DP:
             text = f"Differentially private with {numbers} ({how}), for {self.scope}."
+        elif self.kind is Kind.LAW and self.epsilon is None:
+            text = (
+                "No differential privacy is claimed for this table, nor for one cell of it: no "
+                f"finite ε covers its perturbation ({how})."
+            )
         elif self.kind is Kind.LAW:
             text = (
                 f"No differential privacy is claimed for this table: one cell, asked once, is "

@@ -88,8 +88,8 @@ class Status(IntEnum):
 class Noise:
     """What is known of the noise: standard deviation and exact noise interval of every cell.
 
-    Arrays have the table's shape or broadcast to it. `coverage` is the share of releases in which
-    the interval holds the true value; it speaks of the noise only, not of sampling.
+    Arrays have the table's shape or broadcast to it. The interval holds the true value in at least
+    the share `coverage` of releases; it speaks of the noise only, not of sampling.
     """
 
     sd: npt.NDArray[np.float64] = field(repr=False)

@@ -22,7 +22,7 @@ from ..workspace import loading, versions
 from ..workspace.dataset import DataSet, Workspace
 from ..workspace.description_file import FILE, read
 from ..workspace.draft import Draft
-from ..workspace.files import make_folder, sync_folder, told
+from ..workspace.files import make_folder, replace_text, sync_folder, told
 from ..workspace.writer import write
 
 NAMES = ("deaths", "deaths-dp", "genes")
@@ -101,6 +101,10 @@ def make_demo(into: str | Path, control: Control | None = None) -> Workspace:
             control.cancelled,
         )
         _make(folder, name, part)
+    for recipe in sorted((Path(__file__).parent / "recipes").glob("*.yaml")):
+        if not (folder / "recipes" / recipe.name).exists():
+            make_folder(folder / "recipes")
+            replace_text(folder / "recipes" / recipe.name, recipe.read_text(encoding="utf-8"))
     return Workspace.open(folder)
 
 

@@ -188,7 +188,7 @@ def provenance(plan: Plan, facts: Facts) -> Provenance:
 
 def title_of(spec: TableSpec, description: Description) -> str:
     """A title from the table's own variables: 'Deaths by region and sex, women only'."""
-    axes = [str(description.axis(ref).level.label).lower() for ref in spec.axes]
+    axes = [_in_sentence(str(description.axis(ref).level.label)) for ref in spec.axes]
     by = (
         "" if not axes else " by " + (", ".join(axes[:-1]) + " and " if axes[1:] else "") + axes[-1]
     )
@@ -197,5 +197,11 @@ def title_of(spec: TableSpec, description: Description) -> str:
         level = description.variable(condition.variable).level(condition.level)
         labels = [str(level.categories[level.index[code]].label) for code in condition.codes]
         shown = ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
-        only.append(f"{str(level.label).lower()}: {shown}")
+        only.append(f"{_in_sentence(str(level.label))}: {shown}")
     return f"{description.title}{by}" + (f" ({'; '.join(only)})" if only else "")
+
+
+def _in_sentence(label: str) -> str:
+    """A label inside a sentence: its first letter small, unless its first word is an abbreviation."""
+    first = label.split(" ", 1)[0]
+    return label if first[1:].lower() != first[1:] else label[:1].lower() + label[1:]
