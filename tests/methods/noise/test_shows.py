@@ -31,7 +31,11 @@ def _alternatives(four_way, epsilon, total_known=True):
     settings = for_question({}, {"epsilon": epsilon}, len(wanted))
     planner = Planner.of(wanted, world.description, settings, total_known=total_known)
     schemes = planner.schemes(Fraction(epsilon))
-    return {scheme.name: scheme for scheme in schemes}, planner.choose(schemes)[1], wanted
+    return (
+        {scheme.name: scheme for scheme in schemes},
+        planner.choose(schemes, Fraction(epsilon))[1],
+        wanted,
+    )
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1"])

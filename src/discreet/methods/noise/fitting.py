@@ -6,6 +6,7 @@ Sees measured values and public facts, never a true count.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +57,7 @@ class Fitting:
         self.planner, self.scheme, self.values = planner, scheme, values
         self.settings, self.description = planner.settings, planner.description
         self._agreed: dict[object, dict[Margin, Floats]] = {}
+        self._readings = Counter(part.margin.group for part in scheme.measured)
         self._zeros = [self.description.zero_mask(p.margin.count) for p in scheme.measured]
 
     def table(self, spec: TableSpec, unreliable_above: float) -> Fitted:
@@ -105,7 +107,7 @@ class Fitting:
             values,
             status,
             Noise(sd, lower, upper, laws.COVERAGE),
-            self._law(whole),
+            self._law(spec),
             self._notes(spec),
         )
 
@@ -172,8 +174,7 @@ class Fitting:
         """Whether a margin is a least-squares estimate: several readings of one group."""
         if self.settings.consistency == "none":
             return False
-        readings = sum(part.margin.group == margin.group for part in self.scheme.measured)
-        return readings + self._total_known(margin) > 1
+        return self._readings[margin.group] + self._total_known(margin) > 1
 
     def _total_known(self, margin: Margin) -> bool:
         return self.planner.is_known(Margin((), margin.where, margin.weighted))
@@ -266,8 +267,9 @@ class Fitting:
 
     # -- words ------------------------------------------------------------------------------
 
-    def _law(self, whole: Margin) -> Mapping[str, Any]:
-        """The law of a cell of the interior, and of every measured margin of this group."""
+    def _law(self, spec: TableSpec) -> Mapping[str, Any]:
+        """The law of a cell of the interior, and of every measured margin the table comes from."""
+        whole = Margin(spec.axes, spec.where, spec.weighted)
         target = self.scheme.targets[whole]
         if target.source == KNOWN:
             return {"name": "none"}
@@ -279,19 +281,25 @@ class Fitting:
             "consistency": self.settings.consistency,
             "negatives": self.settings.negatives,
             "margins": {
-                str(part.margin): dict(laws.describe(part.law))
-                for part in self.scheme.measured
-                if part.margin.group == whole.group
+                str(self.scheme.measured[i].margin): dict(
+                    laws.describe(self.scheme.measured[i].law)
+                )
+                for i in sorted(self._sources(spec) - {KNOWN})
             },
+        }
+
+    def _sources(self, spec: TableSpec) -> set[int]:
+        """The measured margins a table and its totals come from, before any agreement."""
+        whole = Margin(spec.axes, spec.where, spec.weighted)
+        return {
+            self.scheme.targets[whole.keep(kept)].source
+            for kept in subsets_of(len(spec.axes), least=0 if spec.totals else len(spec.axes))
         }
 
     def _notes(self, spec: TableSpec) -> tuple[str, ...]:
         whole = Margin(spec.axes, spec.where, spec.weighted)
         notes = []
-        sources = {
-            self.scheme.targets[whole.keep(kept)].source
-            for kept in subsets_of(len(spec.axes), least=0 if spec.totals else len(spec.axes))
-        }
+        sources = self._sources(spec)
         if self._is_agreed(whole):
             notes.append(
                 "Values are least-squares estimates from all measured tables; their noise "

@@ -97,6 +97,27 @@ def how_from(
     return tuple(found)
 
 
+class Sources:
+    """Finds, among many margins, those another can be had from."""
+
+    def __init__(self, margins: Sequence[Margin], description: Description) -> None:
+        self._description = description
+        self._margins = margins
+        self._groups: dict[object, list[tuple[int, frozenset[str]]]] = {}
+        for i, margin in enumerate(margins):
+            names = frozenset(ref.variable for ref in margin.axes)
+            self._groups.setdefault(margin.group, []).append((i, names))
+
+    def of(self, target: Margin) -> list[int]:
+        """Places of the margins that `target` is a sum of, itself included."""
+        names = frozenset(ref.variable for ref in target.axes)
+        return [
+            i
+            for i, has in self._groups.get(target.group, ())
+            if names <= has and how_from(target, self._margins[i], self._description) is not None
+        ]
+
+
 def gather(
     values: Integers, how: tuple[tuple[int, Integers | None], ...], shape: tuple[int, ...]
 ) -> Integers:

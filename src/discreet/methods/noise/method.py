@@ -26,7 +26,7 @@ from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from . import laws, telling
 from .fitting import Fitting
-from .margins import Margin, domain_of, gather, how_from
+from .margins import Margin, Sources, domain_of, gather, how_from
 from .plans import Measured, Planner, Scheme
 from .settings import Settings, for_question, from_policy
 
@@ -74,7 +74,7 @@ class NoiseMethod:
             )
             planner = replace(planner, settings=settings)
         schemes = planner.schemes(budget)
-        chosen, recommended = planner.choose(schemes)
+        chosen, recommended = planner.choose(schemes, budget)
         planner.check_agreement(chosen)
         digest = question.hash(data_version=facts.data_version, policy_version=facts.policy_version)
         counts, from_count = _counts(chosen.measured, description)
@@ -212,16 +212,16 @@ def _counts(
     order = sorted(
         range(len(measured)), key=lambda i: (-measured[i].cells, -len(unweighted[i].axes), i)
     )
+    sources = Sources(unweighted, description)
     chosen: list[Margin] = []
+    place: dict[int, int] = {}
     found = [0] * len(measured)
     for i in order:
-        for j, source in enumerate(chosen):
-            if how_from(unweighted[i], source, description) is not None:
-                found[i] = j
-                break
-        else:
-            found[i] = len(chosen)
+        served = next((j for j in sources.of(unweighted[i]) if j in place), None)
+        if served is None:
+            served, place[i] = i, len(chosen)
             chosen.append(unweighted[i])
+        found[i] = place[served]
     return tuple(margin.count for margin in chosen), tuple(found)
 
 

@@ -19,11 +19,11 @@ from fractions import Fraction
 
 from ...core.domain import AxisRef
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
-from ...errors import LawError, RecipeError, Refusal
+from ...errors import InputError, LawError, RecipeError, Refusal
 from . import laws
 from .consistency import Components
 from .laws import NoiseLaw
-from .margins import Margin, Regions, domain_of, how_from, joint
+from .margins import Margin, Regions, Sources, domain_of, joint
 from .shares import given_shares
 from .wanted import MOST_MEASURED, Wanted
 
@@ -92,7 +92,8 @@ class Planner(Wanted):
                 f"({self.description.records:,}). Ask for at least one variable."
             )
         seen: set[frozenset[Margin]] = set()
-        out = []
+        out: list[Scheme] = []
+        failed: InputError | None = None
         for name, margins in self.candidates():
             key = frozenset(margins)
             if key in seen:
@@ -100,7 +101,12 @@ class Planner(Wanted):
             seen.add(key)
             if sum(self.size(margin) for margin in margins) > MOST_MEASURED:
                 continue
-            out.append(self.scheme(name, margins, budget))
+            try:
+                out.append(self.scheme(name, margins, budget))
+            except InputError as problem:  # no such law at this size: an alternative less
+                failed = failed or problem
+        if not out and failed is not None:
+            raise failed
         if not out:
             cells = sum(self.size(margin) for margin in self.wanted())
             raise Refusal(
@@ -136,7 +142,11 @@ class Planner(Wanted):
         loss = self._loss(budget, delta)
         touched = regions.cost([Fraction(self.description.records_per_unit)] * len(margins))
         closed = self._closed(measured)
-        targets = {margin: self._target(margin, measured, closed) for margin in self.all_targets()}
+        sources = Sources(margins, self.description)
+        targets = {
+            margin: self._target(margin, measured, sources.of(margin), closed)
+            for margin in self.all_targets()
+        }
         score = 0.0
         for table in self.tables:
             margin = Margin(table.axes, table.where, table.weighted)
@@ -188,16 +198,17 @@ class Planner(Wanted):
         self,
         margin: Margin,
         measured: Sequence[Measured],
+        sources: Sequence[int],
         closed: Mapping[object, tuple[Components, list[AxisRef]] | None],
     ) -> Target:
         if self.is_known(margin):
             return Target(margin, KNOWN, Fraction(0), 0.0, 0.0)
         found: Target | None = None
         unit = self.unit(margin)
-        for i, part in enumerate(measured):
-            if how_from(margin, part.margin, self.description) is None:
-                continue
-            summed = Fraction(part.cells, self.size(margin))
+        size = self.size(margin)
+        for i in sources:
+            part = measured[i]
+            summed = Fraction(part.cells, size)
             variance = float(summed) * laws.variance(part.law) / unit**2
             if found is None or variance < found.variance * (1 - 1e-12):
                 continuous = float(summed) * laws.continuous_variance(part.law) / unit**2
@@ -262,7 +273,7 @@ class Planner(Wanted):
 
     # -- the choice -------------------------------------------------------------------------
 
-    def choose(self, schemes: Sequence[Scheme]) -> tuple[Scheme, Scheme]:
+    def choose(self, schemes: Sequence[Scheme], budget: Fraction) -> tuple[Scheme, Scheme]:
         """The scheme asked for and the one recommended."""
         asked = self.settings.plan
         recommended = min(schemes, key=lambda scheme: scheme.score * (1 + 1e-12))
@@ -288,7 +299,7 @@ class Planner(Wanted):
         for scheme in schemes:
             if frozenset(part.margin for part in scheme.measured) == same:
                 return scheme, recommended
-        return recommended, recommended
+        return self.scheme(asked, names[asked], budget), recommended  # says why it cannot be had
 
     def budget(self) -> Fraction:
         """ε (or ρ) to spend: as asked, or the least in thousandths that gives the accuracy asked.
@@ -308,7 +319,7 @@ class Planner(Wanted):
         return _largest_rho(settings.epsilon, settings.delta)
 
     def _least_budget(self, within: int, level: Fraction) -> Fraction:
-        name = self.choose(self.schemes(Fraction(1)))[0].name
+        name = self.choose(self.schemes(Fraction(1)), Fraction(1))[0].name
         margins = dict(self.candidates())[name]
         low, high = 0, 100_000 if self.settings.law != "gaussian" else 1_000_000
         while high - low > 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.charge import Charge
 from ...core.description import Description, Neighbours
+from ...core.domain import margins as subsets_of
 from ...core.exact import plain, rounded_up
 from ...core.guarantee import Guarantee, Kind
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
@@ -93,10 +94,11 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
     domain = domain_of(whole, planner.description)
     totals = {}
     if spec.totals:
-        for margin, found in scheme.targets.items():
-            if margin != whole and margin.group == whole.group and _inside(margin, whole):
-                axes = planner.description.domain(margin.axes)
-                totals[",".join(axes.names)] = found.variance**0.5
+        for kept in subsets_of(len(whole.axes)):
+            if len(kept) < len(whole.axes):
+                margin = whole.keep(kept)
+                names = planner.description.domain(margin.axes).names
+                totals[",".join(names)] = scheme.targets[margin].variance ** 0.5
     cells = domain.size
     if spec.totals:
         cells = 1
@@ -112,11 +114,6 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
         share_unchanged=laws.unchanged(scheme.measured[target.source].law) if direct else None,
         note=_agreement_note(scheme, planner),
     )
-
-
-def _inside(margin: Margin, whole: Margin) -> bool:
-    left = iter(whole.axes)
-    return all(ref in left for ref in margin.axes)
 
 
 def _agreement_note(scheme: Scheme, planner: Planner) -> str:
@@ -136,10 +133,11 @@ def told(
         label = label if label not in sd else f"{label} ({number})"
         sd[label] = scheme.targets[margin].variance ** 0.5
         continuous[label] = scheme.targets[margin].continuous_variance ** 0.5
+    wanted = set(planner.wanted())
     totals = {
         str(margin): target.variance**0.5
         for margin, target in scheme.targets.items()
-        if margin not in planner.wanted()
+        if margin not in wanted
     }
     return {
         "name": scheme.name,

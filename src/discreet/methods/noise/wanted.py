@@ -21,7 +21,7 @@ from ...core.description import Description, Neighbours
 from ...core.domain import margins as subsets_of
 from ...errors import RecipeError, Refusal
 from ...recipe import TableSpec
-from .margins import Margin, domain_of, how_from, joint
+from .margins import Margin, Sources, domain_of, joint
 from .settings import Settings
 from .shares import best_shares, given_shares
 
@@ -164,17 +164,14 @@ class Wanted:
             yield "everything", tuple(m for m in (*measured, *extra) if not self.is_known(m))
 
     def _not_sums(self, wanted: Sequence[Margin]) -> tuple[Margin, ...]:
-        kept: list[Margin] = []
-        for i, margin in enumerate(wanted):
-            for j, other in enumerate(wanted):
-                if i == j or how_from(margin, other, self.description) is None:
-                    continue
-                both_ways = how_from(other, margin, self.description) is not None
-                if not both_ways or j < i:
-                    break
-            else:
-                kept.append(margin)
-        return tuple(kept)
+        found = Sources(wanted, self.description)
+        serving = [set(found.of(margin)) for margin in wanted]
+        # Of tables that are sums of each other (one table written twice) the first is kept.
+        return tuple(
+            margin
+            for i, margin in enumerate(wanted)
+            if all(i in serving[j] and j > i for j in serving[i] - {i})
+        )
 
     def shares(self, name: str, margins: Sequence[Margin]) -> tuple[Fraction, ...]:
         """The part of the budget each measured margin gets: given, equal, or by what it serves."""
@@ -189,13 +186,9 @@ class Wanted:
         if name == "everything":
             return (Fraction(1, len(margins)),) * len(margins)
         burdens = [Fraction(0)] * len(margins)
+        found, sizes = Sources(margins, self.description), [self.size(m) for m in margins]
         for wanted in self.wanted():
-            serving = [
-                (Fraction(self.size(source), self.size(wanted)), i)
-                for i, source in enumerate(margins)
-                if how_from(wanted, source, self.description) is not None
-            ]
-            if serving:
-                summed, i = min(serving)
-                burdens[i] += summed
+            if serving := found.of(wanted):
+                least = min(serving, key=lambda i: (sizes[i], i))
+                burdens[least] += Fraction(sizes[least], self.size(wanted))
         return best_shares(burdens, root=2 if self.settings.law == "gaussian" else 3)
