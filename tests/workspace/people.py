@@ -86,10 +86,22 @@ def load_here(folder: str, tell: str = "") -> None:
         sys.exit(problem.exit_code)
 
 
-def load_and_die_at_step(folder: str, step: int) -> None:
-    """Load, but end as if killed just before the `step`-th change that lasts (0, 1, …)."""
-    from discreet.workspace import load
+def load_and_die_at_step(folder: str, step: int, wrong: bool = False) -> None:
+    """Load, but end as if killed just before the `step`-th change that lasts (0, 1, …).
 
+    `wrong` names the new version in `current` before it is there: what the tests must catch.
+    """
+    from discreet.workspace import load, versions
+
+    if wrong:
+        publish = versions.publish
+
+        def too_early(where: Path, filled: Path, made: versions.Manifest) -> Path:
+            number = len(versions.every(where)) + 1
+            versions.point(where, Path(f"{number:04d}-{made.data_version[:8]}"))
+            return publish(where, filled, made)
+
+        versions.publish = too_early
     left = step
     for name in ("fsync", "rename", "replace", "chmod", "mkdir", "unlink"):
         original = getattr(os, name)

@@ -198,6 +198,22 @@ def test_killed_before_any_lasting_step_the_data_set_is_old_or_new(tmp_path: Pat
     assert not list((folder / "versions").glob(".loading*"))
 
 
+@pytest.mark.slow
+def test_a_loader_that_points_too_early_is_caught(tmp_path: Path) -> None:
+    """The twin: at some crash point the data set cannot be opened."""
+    folder = make_people(tmp_path / "people")
+    load(folder)
+    write_people(folder, 61)
+    for step in range(60):
+        code = finish(start(load_and_die_at_step, str(folder), step, True))
+        try:
+            state(folder)
+        except StoreError:
+            return
+        assert code != 0
+    pytest.fail("no crash point showed the fault")
+
+
 def kills(folder: Path, rounds: int) -> tuple[int, int]:
     """Kill loads at random moments; how many were under way, and how many new versions survived."""
     make_people(folder, 20_000)

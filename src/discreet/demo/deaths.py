@@ -264,7 +264,7 @@ def draft(name: str, source: dict[str, str]) -> Draft:
         source=source,
         variables=variables,
         synthetic=True,
-        population="Synthetic deaths; no real person",
+        population="Deaths registered in England and Wales",
         period="one year",
         licence="CC0-1.0",
         attribution="Synthetic; region counts as in the Office for National Statistics' mortality "

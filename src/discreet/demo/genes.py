@@ -82,7 +82,7 @@ def draft(name: str, source: dict[str, str]) -> Draft:
         source=source,
         variables=variables,
         synthetic=True,
-        population="Synthetic people; no real person",
+        population="Invented people",
         licence="CC0-1.0",
         attribution="Synthetic, after the example of Nabar and Mishra",
         notes=["Synthetic data: no real person is in it."],
