@@ -14,6 +14,7 @@ import pytest
 from discreet.core.description import Description, Weight
 from discreet.core.design import design as design_law
 from discreet.core.domain import Text, variable
+from discreet.core.true_values import reveal
 from discreet.methods.cellkey import (
     describe,
     keys,
@@ -256,17 +257,14 @@ def _clipped_result(self, table, texts, zeros, shape, scale=1):
     return np.minimum(honest_protect(self, table, texts, zeros, shape, scale), 8)
 
 
-def _missing_key_zero(self, sums, counts, texts):
-    found = honest_cell_keys(self, sums, counts, texts).copy()
-    found.reshape(texts.shape)[..., 2] = 0
-    return found
-
-
-honest_cell_keys = perturb.Protector.cell_keys
-
-
-def _described(self, counts, texts):
-    return texts.numbers(self._keys).reshape(-1)
+def _missing_key_zero(self, table, texts, zeros, shape, scale=1):
+    cells = reveal(table)
+    counts = perturb.cube(table.domain.shape, cells.addresses, cells.counts, shape.totals)
+    values = honest_protect(self, table, texts, zeros, shape, scale)
+    values[..., 2] = counts[..., 2] + self._lookup(
+        counts[..., 2].ravel(), np.zeros(counts[..., 2].size, np.uint64)
+    ).reshape(counts[..., 2].shape)
+    return values
 
 
 def _by_position(texts, strong):
@@ -301,7 +299,7 @@ FAULTS = {
     "key 0 for empty cells": (
         perturb.Protector,
         "_descriptions",
-        lambda self, counts, texts: np.zeros(1, np.uint64),
+        lambda self, texts: np.zeros(int(np.prod(texts.shape)), np.uint64),
         check_empty_cells,
     ),
     "descriptions by position": (describe.CellTexts, "numbers", _by_position, check_canonical),
@@ -355,14 +353,14 @@ FAULTS = {
     ),
     "missing category without keys": (
         perturb.Protector,
-        "cell_keys",
+        "protect",
         _missing_key_zero,
         check_missing,
     ),
     "description in every key": (
         perturb.Protector,
-        "_descriptions",
-        _described,
+        "_in_key",
+        lambda self, counts, names: names,
         check_participants,
     ),
     "weight without the mean": (perturb, "weighted_values", _plain_weighted, check_weighted),

@@ -38,12 +38,12 @@ BIG_N = 4_294_967_291
 class StrongKeys:
     """The last step of a strong cell key; holds the secret and never shows it."""
 
-    __slots__ = ("_cipher", "_name_key")
+    __slots__ = ("_encryptor", "_name_key")
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != 32:
             raise Bug(f"A cell key secret has 32 bytes, got {len(secret)}.")
-        self._cipher = Cipher(algorithms.AES(secret), modes.ECB())
+        self._encryptor = Cipher(algorithms.AES(secret), modes.ECB()).encryptor()
         self._name_key = hashlib.blake2b(b"description", key=secret, digest_size=32).digest()
 
     def __repr__(self) -> str:
@@ -73,11 +73,10 @@ class StrongKeys:
         blocks[:, 1] = counts.view(np.uint64)
         room = np.empty(16 * size + 16, dtype=np.uint8)
         first = room[: 16 * size].view("<u8").reshape(size, 2)
-        encryptor = self._cipher.encryptor()
-        encryptor.update_into(blocks.data.cast("B"), room.data)
+        self._encryptor.update_into(blocks.data.cast("B"), room.data)
         np.bitwise_xor(first[:, 0], descriptions, out=blocks[:, 0])
         np.bitwise_xor(first[:, 1], np.uint64(family), out=blocks[:, 1])
-        encryptor.update_into(blocks.data.cast("B"), room.data)
+        self._encryptor.update_into(blocks.data.cast("B"), room.data)
         return np.ascontiguousarray(first[:, 0]).astype(np.uint64, copy=False)
 
 

@@ -24,6 +24,8 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _FEW = 16
+_BLOCK = 8192
+_NOTHING = np.zeros(1, dtype=np.uint64)
 
 
 class Protector:
@@ -61,15 +63,27 @@ class Protector:
         counts = cube(shape, cells.addresses, cells.counts, spec.totals)
         summed = self._sums(cells)
         sums = cube(shape, cells.addresses, summed.view(np.int64), spec.totals).view(np.uint64)
-        keys = self.cell_keys(sums.ravel(), counts.ravel(), texts)
-        perturbations = self._lookup(counts.ravel(), keys).reshape(counts.shape)
+        noise = self.perturbations(counts.ravel(), sums.ravel(), texts).reshape(counts.shape)
         if spec.weighted:
-            values = self._weighted(cells, counts, perturbations, spec, shape, scale)
+            values = self._weighted(cells, counts, noise, spec, shape, scale)
         else:
-            values = np.add(counts, perturbations, out=counts)
+            values = np.add(counts, noise, out=counts)
         if zeros is not None:
             values[zeros] = 0
         return values
+
+    def perturbations(self, counts: Ints, sums: Keys, texts: CellTexts) -> npt.NDArray[np.int16]:
+        """The perturbation of every cell of flat arrays.
+
+        Block by block: what a block needs stays in the processor's cache.
+        """
+        names = self._descriptions(texts)
+        found = np.empty(counts.size, dtype=np.int16)
+        for start in range(0, counts.size, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            keys = self.cell_keys(counts[part], sums[part], names if names is None else names[part])
+            found[part] = self._lookup(counts[part], keys)
+        return found
 
     def _sums(self, cells: Cells) -> Keys:
         assert cells.key_low is not None
@@ -78,29 +92,34 @@ class Protector:
             return sum_of_halves(cells.key_low, cells.key_high)
         return cells.key_low.view(np.uint64)
 
-    def cell_keys(self, sums: Keys, counts: Ints, texts: CellTexts) -> Keys:
+    def _descriptions(self, texts: CellTexts) -> Keys | None:
+        """The description of every cell, or None where no key depends on it."""
+        if self._lookup.table.zeros_kept and not self._named:
+            return None  # an empty cell stays 0 whatever its key
+        return texts.numbers(self._keys).reshape(-1)
+
+    def cell_keys(self, counts: Ints, sums: Keys, names: Keys | None) -> Keys:
         """The cell key of every cell, below the keys of the p-table."""
         table = self._lookup.table
         if self._scheme is None:
-            keys = self._keys.cell_keys(sums, counts, self._descriptions(counts, texts))
+            keys = self._keys.cell_keys(sums, counts, self._in_key(counts, names))
             return top_bits(keys, table.key_bits or 64)
         keys = self._scheme.cell_keys(sums)
-        if not table.zeros_kept:
+        if names is not None:
             empty = np.flatnonzero(counts == 0)
-            names = texts.numbers(self._keys).ravel()[empty]
             nothing = np.zeros(empty.size, dtype=np.uint64)
-            full = self._keys.cell_keys(nothing, nothing.view(np.int64), names)
+            full = self._keys.cell_keys(nothing, nothing.view(np.int64), names[empty])
             keys[empty] = full % np.uint64(table.keys)
         return keys
 
-    def _descriptions(self, counts: Ints, texts: CellTexts) -> Keys:
+    def _in_key(self, counts: Ints, names: Keys | None) -> Keys:
+        """What of the descriptions is part of the key: all, those of empty cells, or nothing."""
+        if names is None:
+            return _NOTHING
         if self._named:
-            return texts.numbers(self._keys).reshape(-1)
-        if self._lookup.table.zeros_kept:  # an empty cell stays 0 whatever its key
-            return np.zeros(1, dtype=np.uint64)
-        names: Keys = np.array(texts.numbers(self._keys)).reshape(-1)
-        names *= counts == 0
-        return names
+            return names
+        only: Keys = np.multiply(names, counts == 0)
+        return only
 
     def _weighted(
         self,
