@@ -15,7 +15,8 @@ from .ptable import PTable, Row
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int16]
 
-_GUIDE_BITS = 12
+_GUIDE_BITS = range(12, 17)
+"""Leading bits a guide may have; together the guides of a small table stay within 128 KB."""
 _UNDECIDED = np.iinfo(np.int16).min
 
 
@@ -25,7 +26,8 @@ class Lookup:
     def __init__(self, table: PTable) -> None:
         self.table = table
         bits = (table.keys - 1).bit_length()
-        self._shift = max(0, bits - _GUIDE_BITS)
+        room = _GUIDE_BITS[-1] - (len(table.rows) - 1).bit_length()
+        self._shift = max(0, bits - max(_GUIDE_BITS[0], room))
         self._buckets = ((table.keys - 1) >> self._shift) + 1
         self._guide = np.concatenate([self._guide_of(row) for row in table.rows])
 

@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _FEW = 16
-_BLOCK = 8192
+_BLOCK = 16384
 _NOTHING = np.zeros(1, dtype=np.uint64)
 
 
