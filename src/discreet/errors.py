@@ -122,6 +122,6 @@ def did_you_mean(wrong: str, known: Iterable[str], *, most: int = 3) -> str:
     ' Did you mean region?'
     """
     words = list(dict.fromkeys(known))
-    folded = {word.casefold(): word for word in words}
+    folded = {word.casefold(): word for word in reversed(words)}
     near = difflib.get_close_matches(wrong.casefold(), folded, n=most, cutoff=0.6)
     return f" Did you mean {' or '.join(folded[n] for n in near)}?" if near else ""
