@@ -118,6 +118,8 @@ def plain(value: Fraction) -> str:
 
     >>> plain(Fraction(1, 10)), plain(Fraction(1, 3)), plain(Fraction(2))
     ('0.1', '1/3', '2')
+    >>> Fraction(plain(Fraction(3, 2**64))) == Fraction(3, 2**64)
+    True
     """
     denominator = value.denominator
     for prime in (2, 5):
@@ -126,6 +128,7 @@ def plain(value: Fraction) -> str:
     if denominator != 1:
         return f"{value.numerator}/{value.denominator}"
     digits = len(str(value.denominator)) * 4 + len(str(abs(value.numerator))) + 4
-    decimal = Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator))
+    context = Context(prec=digits)  # `Decimal.normalize` alone would round to 28 digits
+    decimal = context.divide(Decimal(value.numerator), Decimal(value.denominator))
     small = decimal != 0 and decimal.adjusted() < -6
-    return f"{decimal.normalize():e}".replace("e-", "e-") if small else f"{decimal.normalize():f}"
+    return f"{context.normalize(decimal):{'e' if small else 'f'}}"
