@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet.core import accuracy
 from discreet.core.brackets import exp_bracket
 from discreet.core.law_builders import laplace, normal
 from discreet.core.pure_laplace import PureLaplace
@@ -47,6 +48,14 @@ def _half_width_by_convolution(law, cells, reach):
 def test_half_width_of_sums_is_exact(law, cells):
     """The interval of a sum of 1, 2 or 3 draws equals that of an exact convolution."""
     assert laws.half_width(law, cells) == _half_width_by_convolution(law, cells, 25)
+
+
+@pytest.mark.parametrize("epsilon", ["0.2", "0.7", "2"])
+@pytest.mark.parametrize("cells", [4, 15, 40])
+def test_half_width_agrees_with_whole_number_convolution(epsilon, cells):
+    """Two ways to add draws, a transform here and big integers in core.accuracy, agree."""
+    law = PureLaplace.of(epsilon)
+    assert laws.half_width(law, cells) == accuracy.half_width(law, "0.95", cells=cells)
 
 
 def test_forty_cells_at_one_half():

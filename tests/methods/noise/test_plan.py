@@ -7,8 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from discreet.core.charge import Charge, recomputed
 from discreet.core.control import Control
 from discreet.core.description import Weight
+from discreet.core.design import epsilon_for_accuracy
 from discreet.core.domain import variable
 from discreet.core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from discreet.errors import Bug, InputError, LawError, RecipeError, Refusal
@@ -205,6 +207,7 @@ def test_accuracy_asked_for_gives_the_least_epsilon(people):
     plan = w.plan(w.spec("sex"), within="5", of="95%")
     epsilon = plan.charge.loss.epsilon
     assert round(float(epsilon), 2) == 0.54
+    assert epsilon == epsilon_for_accuracy(5, "0.95")
     assert plan.errors[0].half_width <= 5
     less = w.plan(w.spec("sex"), epsilon=str(epsilon - Fraction(1, 1000)))
     assert less.errors[0].half_width > 5
@@ -238,10 +241,42 @@ def test_guarantee_names_unit_neighbours_and_odds(people):
     plan = w.plan(w.spec("sex"), epsilon="1")
     said = plan.guarantee.sentence()
     assert "ε = 1 (neighbours: add or remove one household (up to 3 records))" in said
-    assert plan.guarantee.odds[0].endswith("50 % sure becomes at most 73.2 % sure.")
+    assert plan.guarantee.odds == (
+        "A guess about one household that was 10 % sure becomes at most 24 % sure.",
+    )
+    person = people().plan(people().spec("sex"), epsilon="1").guarantee
+    assert person.odds[0].endswith("after 26 of 100 possible releases; if you are, after 74.")
     rho = w.plan(w.spec("sex"), law="gaussian", rho="1/8")
     assert rho.guarantee.rho == Fraction(1, 8)
     assert any("keeps ε ≤" in text for text in rho.guarantee.caveats)
+
+
+@pytest.mark.parametrize(
+    ("asked", "mechanism"),
+    [
+        ({"epsilon": "1"}, "discrete-laplace"),
+        ({"epsilon": "1", "max_perturbation": "40"}, "integer-law"),
+        ({"law": "gaussian", "rho": "1/8"}, "discrete-gaussian"),
+    ],
+)
+@pytest.mark.parametrize("plan_name", ["interior", "everything"])
+def test_charges_say_their_mechanism(people, asked, mechanism, plan_name):
+    """One law on all cells is charged in words from which a ledger can compute the loss again."""
+    w = people()
+    plan = w.plan(w.spec("region", "sex"), plan=plan_name, **asked)
+    assert plan.charge.mechanism == mechanism
+    assert recomputed(plan.charge) == plan.charge.loss
+    assert plan.charge.cells == {"interior": 1, "everything": 4}[plan_name]
+
+
+def test_unlike_laws_are_charged_as_a_plan(people):
+    """Different laws in one question: the charge names every margin with its law."""
+    w = people()
+    plan = w.plan(w.spec("sex", share="1/4"), w.spec("ill", share="3/4"), epsilon="1")
+    assert plan.charge.mechanism == "noise-plan"
+    told = dict(plan.charge.parameters)
+    assert told["m000"] == "ill: name laplace, epsilon 0.75; unit moves a cell by up to 1"
+    assert Charge.from_json(plan.charge.to_json()) == plan.charge
 
 
 def test_plans_do_not_depend_on_the_data(people):

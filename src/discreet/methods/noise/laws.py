@@ -239,3 +239,8 @@ def describe(law: NoiseLaw) -> Mapping[str, str]:
         return {"name": "gaussian", **law.parameters}
     bits = {"key_bits": str(law.key_bits), "digest": law.digest}
     return {"name": law.name, **dict(law.parameters), **bits}
+
+
+def asked(described: Mapping[str, str]) -> dict[str, str]:
+    """What was asked of a described law, without what was computed for it."""
+    return {k: v for k, v in described.items() if k not in ("ratio", "digest", "key_bits")}

@@ -243,11 +243,7 @@ def _measured_values(
 
 def _asked(margins: Sequence[Mapping[str, Any]]) -> list[object]:
     """What was asked of each margin; computed parts of a law may gain digits one day."""
-    computed = ("ratio", "digest", "key_bits")
-    return [
-        (m["name"], m["margin"], {k: v for k, v in m["law"].items() if k not in computed})
-        for m in margins
-    ]
+    return [(m["name"], m["margin"], laws.asked(m["law"])) for m in margins]
 
 
 def _margin_facts(measured: Sequence[Measured]) -> list[dict[str, Any]]:

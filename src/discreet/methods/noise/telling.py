@@ -11,12 +11,15 @@ from ...core.description import Description, Neighbours
 from ...core.domain import margins as subsets_of
 from ...core.exact import plain, rounded_up
 from ...core.guarantee import Guarantee, Kind
-from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...core.law import Law
+from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
+from ...core.odds import odds_of, percent_up
+from ...core.pure_laplace import PureLaplace
 from ...recipe import TableSpec
 from ..base import ExpectedError
 from . import laws
+from .gaussian import DiscreteGaussian
 from .margins import Margin, domain_of
-from .odds import odds
 from .plans import KNOWN, Planner, Scheme
 
 _WORDS = {Neighbours.ADD_REMOVE: "add-remove", Neighbours.REPLACE_ONE: "replace-one"}
@@ -48,43 +51,51 @@ def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarante
             f"ρ = {plain(loss.rho)} keeps ε ≤ {rounded_up(said.epsilon, 5)} with δ = 0.000001.",
         )
         common["caveats"] += caveat
-        told = odds(said.epsilon, said.delta, description.unit)
+        told = _odds(said.epsilon, said.delta, description)
         return Guarantee(rho=loss.rho, exact=scheme.exact, odds=told, **common)
     delta = loss.delta if isinstance(loss, ApproxLoss) else Fraction(0)
-    told = odds(loss.epsilon, delta, description.unit)
+    told = _odds(loss.epsilon, delta, description)
     exact = isinstance(loss, PureLoss) and scheme.exact
     return Guarantee(epsilon=loss.epsilon, delta=delta, exact=exact, odds=told, **common)
 
 
+def _odds(epsilon: Fraction, delta: Fraction, description: Description) -> tuple[str, ...]:
+    """The promise as odds, rounded against the custodian; ε of the whole question, whatever the law.
+
+    Where a record is replaced, or the unit is not a person, nobody is asked whether *you* are in
+    the data: the guess is about the unit.
+    """
+    found = odds_of(epsilon, delta)
+    if description.unit == "person" and description.neighbours is Neighbours.ADD_REMOVE:
+        return found.out_of_100(), found.guess_meter("0.1")
+    text = (
+        f"A guess about one {description.unit} that was 10 % sure becomes at most "
+        f"{percent_up(found.becomes('0.1'))} % sure"
+    )
+    if found.failure:
+        text += f", except in a part of {rounded_up(found.failure, 2)} of releases"
+    return (f"{text}.",)
+
+
 def charge(scheme: Scheme, description: Description, digest: str) -> Charge:
     """The whole plan as one charge; one law for all cells is said in the ledger's own words."""
-    neighbours = _WORDS[description.neighbours]
-    first = scheme.measured[0]
-    alike = all(part.law == first.law for part in scheme.measured)
-    plain_cells = alike and first.reach == 1
-    loss: Loss = scheme.loss
-    if (
-        plain_cells
-        and isinstance(loss, PureLoss)
-        and loss.epsilon == first.one_sided * scheme.touched
-    ):
-        return Charge.laplace(
-            first.one_sided, cells=scheme.touched, neighbours=neighbours, question=digest
-        )
+    said: dict[str, Any] = {"neighbours": _WORDS[description.neighbours], "question": digest}
+    first, loss, cells = scheme.measured[0], scheme.loss, scheme.touched
+    if first.reach == 1 and all(part.law == first.law for part in scheme.measured):
+        law, each = first.law, first.one_sided
+        if isinstance(law, PureLaplace) and loss == PureLoss(each * cells):
+            return Charge.laplace(each, cells=cells, **said)
+        if isinstance(law, DiscreteGaussian) and loss == ZcdpLoss(cells / (2 * law.sigma2)):
+            return Charge.gaussian(law.sigma2, cells=cells, **said)
+        if isinstance(law, Law) and loss == ApproxLoss(each * cells, first.delta * cells):
+            about = {"law": law.name, "max_perturbation": str(law.max_perturbation)}
+            return Charge.law(each, first.delta, cells=cells, parameters=about, **said)
     parameters = {"plan": scheme.name, "records_per_unit": str(description.records_per_unit)}
     for part in scheme.measured:
-        law = laws.describe(part.law)
-        shown = {k: v for k, v in law.items() if k not in ("ratio", "digest", "key_bits")}
+        shown = laws.asked(laws.describe(part.law))
         words = ", ".join(f"{k} {v}" for k, v in shown.items())
         parameters[part.name] = f"{part.margin}: {words}; unit moves a cell by up to {part.reach}"
-    return Charge(
-        "noise-plan",
-        parameters,
-        cells=max(scheme.touched, 1),
-        neighbours=neighbours,
-        question=digest,
-        loss=loss,
-    )
+    return Charge("noise-plan", parameters, cells=max(cells, 1), loss=loss, **said)
 
 
 def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError:
@@ -213,7 +224,6 @@ def tighter(scheme: Scheme, neighbours: Neighbours, records_per_unit: int) -> Ap
     Only for truncated laws, one record a unit and one law for all margins; None elsewhere.
     """
     from ...core.composition import delta_of_cells
-    from ...core.law import Law
 
     law = scheme.measured[0].law
     same = all(part.law == law for part in scheme.measured)
