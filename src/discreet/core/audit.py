@@ -96,7 +96,8 @@ def audit(
 
     Without `epsilon`, the law is held against the one it was asked for; a law that was not built
     from one is measured where only its boundary mass is left. `cells` is how many cells one person
-    touches.
+    touches: a finite law is then still measured at its own ε (what one cell's figure hides), an
+    untruncated Laplace at the sum of its ε, where δ is 0.
 
     >>> from discreet.core.law_builders import laplace
     >>> found = audit(laplace(epsilon="0.5", max_perturbation=7))

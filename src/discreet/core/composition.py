@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import comb
+from math import ceil, comb, floor
 
 from ..errors import LawError
 from .audit import ADD_REMOVE, REPLACE, Pairs, check_cells, check_neighbours, pairs_of
@@ -29,6 +29,7 @@ from .law import Law
 from .pure_laplace import PureLaplace
 
 _EXACT_RATIOS, _EXACT_RATIOS_MOST = 2_000, 30_000
+_EXACT_CELLS = 24
 _GRID_POINTS = 16_384
 _CAP_BITS = 192
 _LIGHT = Fraction(1, 1 << 40)
@@ -118,10 +119,11 @@ def _compose(parts: Sequence[tuple[_Atoms, int]], epsilon: Fraction) -> Bracket:
     product = 1
     for size in sizes:
         product *= size
-    if product <= _EXACT_RATIOS:
+    touched = sum(d for _, d in parts)
+    if product <= _EXACT_RATIOS and touched <= _EXACT_CELLS:  # exact ratios grow with each cell
         return _by_ratio(parts, epsilon)
     found = _by_grid(parts, epsilon)
-    if not found.exact and product <= _EXACT_RATIOS_MOST:
+    if not found.exact and product <= _EXACT_RATIOS_MOST and touched <= _EXACT_CELLS:
         return _by_ratio(parts, epsilon)
     return found
 
@@ -226,18 +228,20 @@ def _by_grid(parts: Sequence[tuple[_Atoms, int]], epsilon: Fraction) -> Bracket:
         high += d * (lattice.high + 2 * _SLACK)
     lost_p, lost_q = whole_p - mass_p.total, whole_q - mass_q.total
     factor_low, factor_high = exp_bracket(epsilon)
-    below = above = Fraction(0)
     unit_p, unit_q = Fraction(1, 1 << mass_p.scale), Fraction(1, 1 << mass_q.scale)
-    for index, (a, b) in enumerate(zip(mass_p.coefficients, mass_q.coefficients, strict=True)):
+    # Groups from `open_from` may pass ε, those from `full_from` do so with every outcome.
+    size = len(mass_p.coefficients)
+    place = (epsilon - offset) / first.step - mass_p.start
+    open_from = min(max(floor(place - high / first.step) + 1, 0), size)
+    full_from = min(max(ceil(place - low / first.step), open_from), size)
+    full_p = sum(mass_p.coefficients[full_from:]) * unit_p
+    full_q = sum(mass_q.coefficients[full_from:]) * unit_q
+    below, above = full_p - factor_high * full_q, full_p - factor_low * full_q
+    for index in range(open_from, full_from):
+        p, q = mass_p.coefficients[index] * unit_p, mass_q.coefficients[index] * unit_q
         loss = offset + (mass_p.start + index) * first.step
-        if loss + high <= epsilon:
-            continue
-        p, q = a * unit_p, b * unit_q
         below += max(Fraction(0), p - factor_high * q)
-        if loss + low >= epsilon:
-            above += max(Fraction(0), p - factor_low * q)
-        else:
-            above += p * min(Fraction(1), loss + high - epsilon)
+        above += p * min(Fraction(1), loss + high - epsilon)
     # Strays and what truncation lost: counted in full above, not at all below.
     certain = 1 - _finite_share(parts)
     return Bracket(
