@@ -320,6 +320,32 @@ def test_two_thousand_flipped_bits(sound, tmp_path):
     assert check_bit_flips(sound, tmp_path, 2000, 1000) >= 200
 
 
+def read_all(ledger):
+    ledger.standing()
+    return [ledger.find(f"q{i}") for i in range(16)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE log SET body = CAST(x'7bff7d' AS TEXT) WHERE seq = 5",
+        "UPDATE log SET body = '{' WHERE seq = 19",
+        "UPDATE scopes SET spent = CAST(x'ff' AS TEXT)",
+        "UPDATE answers SET digest = CAST(x'ff' AS TEXT) WHERE seq = 5",
+    ],
+)
+def test_text_that_is_no_text_is_damage(sound, tmp_path, statement):
+    """Bytes that are not UTF-8, or not JSON: before and after opening, one sentence."""
+    folder = tmp_path / "garbled"
+    shutil.copytree(sound / "now", folder)
+    with Ledger.open(folder, dataset="people") as ledger:
+        without_triggers(folder, (statement,))
+        with pytest.raises(LedgerDamaged):
+            read_all(ledger)
+    with pytest.raises(LedgerDamaged):
+        Ledger.open(folder, dataset="people")
+
+
 def test_an_anchor_behind_the_log_is_a_crash_not_a_fraud(sound, tmp_path):
     """Killed between commit and anchor: the log is ahead, and the ledger opens."""
     folder = tmp_path / "crashed"

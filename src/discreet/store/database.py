@@ -146,14 +146,13 @@ def in_words(what: str) -> Iterator[None]:
     """Turn errors of SQLite and of the system into one sentence; nothing was answered."""
     try:
         yield
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise _damaged(what) from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", None)
         code = None if code is None else code & 0xFF
-        if code in _DAMAGE:
-            raise LedgerDamaged(
-                f"{what} is damaged: it is not a whole SQLite file any more. Nothing is "
-                "answered; restore it from a copy that verifies."
-            ) from error
+        if code in _DAMAGE or "decode" in str(error):
+            raise _damaged(what) from error
         reason = _WORDS.get(code or -1, "the database refused the work. Run the verification")
         raise StoreError(f"{what} could not be used: {reason}. Nothing was answered.") from error
     except OSError as error:
@@ -162,3 +161,10 @@ def in_words(what: str) -> Iterator[None]:
             f"{what} could not be used: {reason.lower()}. Nothing was answered. "
             "Check disk space and rights, then ask again."
         ) from error
+
+
+def _damaged(what: str) -> LedgerDamaged:
+    return LedgerDamaged(
+        f"{what} is damaged: it is not a whole SQLite file any more. Nothing is "
+        "answered; restore it from a copy that verifies."
+    )
