@@ -109,6 +109,22 @@ def test_options_said_are_taken(tmp_path: Path) -> None:
     assert [r[:2] for r in loaded(source, coding, tmp_path / "v")[1]] == [(0, 0), (1, 1)]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("blank.csv", "\n\nsex,a\nf,1\nm,2\n"),
+        ("old-mac.csv", "sex,a\rf,1\rm,2\r"),
+        ("no-end.csv", "sex,a\nf,1\nm,2"),
+        ("it's [odd]?*.csv", "sex,a\nf,1\nm,2\n"),
+        ("blanks.csv", "sex , a\n f , 1\nm,2\n"),
+    ],
+)
+def test_odd_files_are_read(name: str, text: str, tmp_path: Path) -> None:
+    """Empty first lines, line ends of any sort, names that look like patterns, blanks in names."""
+    _, rows = loaded(write(tmp_path / name, text), Coding((SEX,)), tmp_path / "v")
+    assert [row[0] for row in rows] == [0, 1]
+
+
 def same_everywhere(folder: Path) -> list[Source]:
     """The same three records as CSV, Parquet, DuckDB and SQLite."""
     made = pa.table({"id": [1, 2, 3], "sex": ["f", "m", None], "n": [1.0, 2.0, 1.0]})
@@ -251,6 +267,8 @@ def test_bad_places_are_one_sentence(tmp_path: Path) -> None:
     wrong = write(tmp_path / "l.csv", "sex\né\n", "latin-1").path
     said = Source("csv", wrong, None, {"encoding": "utf-8"})
     assert "is not in utf-8" in refused(said, coding, tmp_path / "v")
+    said = Source("csv", text, None, {"encoding": "utf-16"})
+    assert "is not in utf-16" in refused(said, coding, tmp_path / "v")
     (tmp_path / "b.csv").write_bytes(b"sex\nf\0\1\2\n")
     assert "not a text file" in refused(Source.guess(tmp_path / "b.csv"), coding, tmp_path / "v")
 

@@ -275,6 +275,8 @@ class Dialect:
     quote: str
     header: bool
     escape: str = ""
+    blank_lines: int = 0
+    """Empty lines before the first that holds something; found again at every reading."""
 
     def options(self) -> dict[str, str]:
         """As the options of a `Source`."""

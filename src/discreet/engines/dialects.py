@@ -54,7 +54,7 @@ def detect(path: Path, said: Mapping[str, str], control: Control) -> tuple[Diale
     rows = _rows(sample, delimiter, quote, escape, 1000)
     first = rows[0]
     header = _said_header(path, said["header"]) if "header" in said else not _looks_like_data(rows)
-    dialect = Dialect(delimiter, encoding, quote, header, escape)
+    dialect = Dialect(delimiter, encoding, quote, header, escape, _blank_lines(sample))
     if not header:
         return dialect, [f"column{i + 1}" for i in range(len(first))]
     return dialect, [name.strip() for name in first]
@@ -68,13 +68,13 @@ def as_utf8(path: Path, encoding: str, into: Path, control: Control) -> None:
         while block := source.read(_BLOCK_BYTES):
             try:
                 text = decoder.decode(block)
-            except UnicodeDecodeError:
+            except UnicodeError:
                 raise _wrong_encoding(path, encoding) from None
             target.write(text.encode("utf-8", "surrogatepass"))
             control.step(0.02 * source.tell() / total, f"decoding {path.name}")
         try:
             target.write(decoder.decode(b"", final=True).encode())
-        except UnicodeDecodeError:
+        except UnicodeError:
             raise _wrong_encoding(path, encoding) from None
 
 
@@ -119,7 +119,7 @@ def _encoding(path: Path, head: bytes, control: Control) -> str:
                 decoder.decode(block)
                 control.step(0.01 * file.tell() / total, f"looking at {path.name}")
         decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
+    except UnicodeError:
         return "latin-1" if _holds_any(path, b"\x81\x8d\x8f\x90\x9d") else "cp1252"
     return "utf-8"
 
@@ -136,7 +136,7 @@ def _holds_any(path: Path, rare: bytes) -> bool:
 def _decoded(path: Path, head: bytes, encoding: str) -> str:
     try:
         return codecs.getincrementaldecoder(encoding)().decode(head)
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise _wrong_encoding(path, encoding) from None
 
 
@@ -181,6 +181,12 @@ def _rows(sample: str, delimiter: str, quote: str, escape: str, most: int) -> li
     except csv.Error:
         pass
     return rows or [[sample.split("\n", 1)[0]]]
+
+
+def _blank_lines(sample: str) -> int:
+    """How many empty lines stand before the first that holds something."""
+    lines = sample.removeprefix("\ufeff").splitlines()
+    return next((i for i, line in enumerate(lines) if line.strip()), 0)
 
 
 def _score(sample: str, delimiter: str, quote: str, escape: str) -> tuple[float, int]:

@@ -160,6 +160,7 @@ def _open_csv(
         f"header={'true' if dialect.header else 'false'}, delim={text_literal(dialect.delimiter)}, "
         f"quote={text_literal(dialect.quote)}, "
         f"escape={text_literal(dialect.escape or dialect.quote)}, max_line_size=16777216, "
+        f"skip={dialect.blank_lines}, "
         f"columns={{{columns}}})"
     )
     _stage(runner, scratch)
