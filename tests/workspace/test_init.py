@@ -171,6 +171,29 @@ def test_missing_children_go_to_a_missing_parent(tmp_path: Path) -> None:
     assert area.levels[1].of_finest == (0, 0, 1, 2)
 
 
+def test_awkward_names_and_codes_survive(tmp_path: Path) -> None:
+    """Quotes, colons, hashes, formulas and letters of any script, in names and in codes."""
+    names = ['a "b"', "c: d", "#e", "=1+1", "żółć", "no", "it's long", "age_5", "age"]
+    codes = ["yes", "~", "=HYPERLINK(x)", "a: b", "- x", "#1", "'q'", '"q"', "{}", "null", "é"]
+    chance = random.Random(3)
+    rows = [[*(chance.choice(codes) for _ in range(8)), n % 60] for n in range(660)]
+    known = {"delimiter": ",", "quote": '"', "encoding": "utf-8", "header": "yes"}
+    made = init(put(tmp_path / "x.csv", [names, *rows]), tmp_path / "x", options=known)
+    with made.dataset() as opened:
+        assert len(opened.description.variables) == 9 - len(made.draft.left_out)
+        for variable in opened.description.variables[:-1]:
+            assert set(variable.finest.codes) >= set(codes) - {"null"}
+        assert len(opened.description.variables[-1].levels) == 1  # age_5 is a column of its own
+
+
+def test_a_parent_that_is_missing_in_the_data_makes_no_level(tmp_path: Path) -> None:
+    rows = [["id", "ward", "side"]]
+    rows += [[str(n), *[("a", "n"), ("b", "n"), ("c", "s"), ("d", "")][n % 4]] for n in range(200)]
+    made = init(put(tmp_path / "x.csv", rows), tmp_path / "x")
+    names = [variable.name for variable in made.dataset().description.variables]
+    assert names == ["ward", "side"]
+
+
 def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     path = put(tmp_path / "x.csv", people())
     init(path, tmp_path / "x")

@@ -199,6 +199,16 @@ def test_killed_before_any_lasting_step_the_data_set_is_old_or_new(tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_a_first_load_that_is_killed_can_be_made_again(tmp_path: Path) -> None:
+    """Secrets half made included: nothing has to be removed by hand."""
+    for step in (1, 4, 7, 10, 13, 16):
+        folder = make_people(tmp_path / f"people{step}")
+        assert finish(start(load_and_die_at_step, str(folder), step)) == -9
+        load(folder)
+        assert state(folder)[1] == 60
+
+
+@pytest.mark.slow
 def test_a_loader_that_points_too_early_is_caught(tmp_path: Path) -> None:
     """The twin: at some crash point the data set cannot be opened."""
     folder = make_people(tmp_path / "people")

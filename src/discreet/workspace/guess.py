@@ -217,7 +217,11 @@ class _Guess:
         """Columns as chains, finest first; each column in one chain."""
         above: dict[str, set[str]] = {name: set() for name in kept}
         for child, parent in self.profile.parents:
-            if child in above and parent in above and self._size(child) > self._size(parent) > 1:
+            if child not in above or parent not in above:
+                continue
+            # a child whose parent is missing in the data cannot be checked against the column
+            every = all(self.profile.parent_maps[child, parent].values())
+            if every and self._size(child) > self._size(parent) > 1:
                 above[child].add(parent)
         taken: set[str] = set()
         chains = {}
@@ -261,6 +265,12 @@ class _Guess:
             levels.append(self._level(column, up, missing))
         if missing and len(chain) > 1:
             self._missing_above(levels, missing[0])
+        of_code = {code: label for label, code in self.label_columns.items()}
+        for column in chain:
+            if column in of_code:
+                comments.append(
+                    f"Labels of {self.names[column]} are from column {of_code[column]}."
+                )
         variable = VariableDraft(
             name,
             levels,
@@ -352,6 +362,7 @@ class _Guess:
             not re.search(r"(^|[^a-z])age([^a-z]|$)", level.column or "", re.IGNORECASE)
             or len(whole) <= FEW
             or set(rest) - set(variable.missing)
+            or {f"{variable.name}_5", f"{variable.name}_10"} & set(self.names.values())
         ):
             return
         below = level
