@@ -444,6 +444,17 @@ def test_settings_take_yaml_text():
     assert settings.table.rows[1].pmf.keys() == {-1, 2, 3, 4, 5}
 
 
+def test_a_p_table_file_that_changes_is_another_policy(tmp_path):
+    """The p-table is part of the question's hash, and an edited file is read again."""
+    path = tmp_path / "p.csv"
+    path.write_text(write(design(3, "1", keys=256), "ons"))
+    world = make(parameters={"ptable": str(path), "keys": "ons-256"})
+    first = world.plan(spec("town"))
+    assert world.plan(spec("town")).question_hash == first.question_hash
+    path.write_text(write(design(3, "0.9", keys=256), "ons"))
+    assert world.plan(spec("town")).question_hash != first.question_hash
+
+
 def test_zeros_can_be_kept_in_any_table():
     """zeros: kept overrides a table that would perturb them."""
     settings = CellKeyMethod().settings({**LAW, "zeros": "kept"})

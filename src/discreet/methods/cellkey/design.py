@@ -122,8 +122,9 @@ def _check_feasible(d: int, v: Fraction, js: int) -> None:
         row = max(range(1, js + 1), key=lambda i: (i * (js + 1 - i), -i))
         whole = _least_with_floor(outcomes(row, d, js))
         nearest = least_variance(js) if whole is None else whole
+        blocked = "result 1 is" if js == 1 else f"results 1 to {js} are"
         raise LawError(
-            f"variance must exceed {least_variance(js)} where results 1 to {js} are blocked, "
+            f"variance must exceed {least_variance(js)} where {blocked} blocked, "
             f"got {plain(v)}: row {row} cannot stay where it is. "
             f"The nearest variance that can be had is {_next_up(nearest)}."
         )

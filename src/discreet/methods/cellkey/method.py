@@ -43,7 +43,7 @@ from .perturb import Protector
 from .ptable import PTable
 from .reading import Readings, half_width
 from .risk import Risk, real_three, risk
-from .settings import Settings, read_settings
+from .settings import Settings, file_mark, read_settings
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -107,7 +107,8 @@ class CellKeyMethod:
             method=self.name,
             question=question,
             question_hash=question.hash(
-                data_version=facts.data_version, policy_version=facts.policy_version
+                data_version=facts.data_version,
+                policy_version=f"{facts.policy_version} {ready.settings.table.digest}",
             ),
             counts=tuple(spec.count for spec in question.tables),
             guarantee=replace(
@@ -167,11 +168,13 @@ def _settings(parameters: Mapping[str, Any]) -> Settings:
     """Designing takes milliseconds to seconds; the same policy is read for every question."""
     if any(isinstance(value, PTable) for value in parameters.values()):
         return read_settings(parameters)
-    return _cached_settings(json.dumps(dict(parameters), sort_keys=True, default=str))
+    text = json.dumps(dict(parameters), sort_keys=True, default=str)
+    return _cached_settings(text, file_mark(parameters.get("ptable")))
 
 
 @lru_cache(maxsize=64)
-def _cached_settings(text: str) -> Settings:
+def _cached_settings(text: str, mark: tuple[int, int] | None) -> Settings:
+    """`mark` tells a p-table file from the one that was read before under its name."""
     return read_settings(json.loads(text))
 
 

@@ -209,6 +209,17 @@ def _text(source: str) -> str:
         ) from None
 
 
+def file_mark(source: object) -> tuple[int, int] | None:
+    """What changes when a p-table file does: time and size; None where there is no file."""
+    if not isinstance(source, str) or "\n" in source:
+        return None
+    try:
+        found = Path(source).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
 def _whole(given: Mapping[str, Any], name: str, least: int) -> int | None:
     if name not in given:
         return None
