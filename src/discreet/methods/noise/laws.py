@@ -202,20 +202,27 @@ def _sum_reach(law: NoiseLaw, cells: int) -> int:
 
 
 def _transform(law: NoiseLaw, points: int, coarse: int) -> npt.NDArray[np.float64]:
-    """The characteristic function on the grid; coarse > 1 takes a law so many times narrower."""
+    """The characteristic function on the grid.
+
+    With coarse > 1 that of a law on multiples of `coarse`, in such units: for the untruncated
+    Laplace one of the same variance, else each value moved to the nearest multiple, ties outwards.
+    """
     angles = 2 * np.pi * np.arange(points // 2 + 1) / points
     if isinstance(law, PureLaplace):
-        ratio = float(law.ratio) ** coarse
+        ratio, v = float(law.ratio), variance(law) / coarse**2
+        if coarse > 1:  # 2r / (1 − r)² = v
+            ratio = (v + 1 - math.sqrt(2 * v + 1)) / v
         return np.asarray((1 - ratio) ** 2 / (1 - 2 * ratio * np.cos(angles) + ratio * ratio))
     masses = _side(law, 1e-18)
     if coarse > 1:
-        sums = np.add.reduceat(masses, np.arange(0, len(masses), coarse))
-        masses = sums / (2 * sums.sum() - sums[0])
+        near = (np.arange(len(masses)) + coarse // 2) // coarse
+        binned = np.asarray(np.bincount(near, weights=masses), dtype=np.float64)
+        binned[0] = 2 * binned[0] - masses[0]
+        masses = binned
     row = np.zeros(points)
-    for z, mass in enumerate(masses):
-        row[z % points] += mass
-        if z:
-            row[-z % points] += mass
+    places = np.arange(len(masses))
+    np.add.at(row, places % points, masses)
+    np.add.at(row, -places[1:] % points, masses[1:])
     return np.fft.rfft(row).real
 
 

@@ -25,6 +25,7 @@ from ...recipe import Question
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from . import laws, telling
+from .deriving import derived
 from .fitting import Fitting
 from .margins import Margin, Sources, domain_of, gather, how_from
 from .plans import Measured, Planner, Scheme
@@ -156,6 +157,28 @@ class NoiseMethod:
             )
         control.step(1.0, "fitting tables")
         return tuple(tables)
+
+    def derive(self, plan: Plan, question: Question, facts: Facts) -> Plan | None:
+        """A plan that fits `question` from what `plan` measured, at no cost; None if it cannot.
+
+        Tables come straight from the measured margins, without the agreement between them.
+        """
+        _check_tables(question, facts.description)
+        design = _design(plan)
+        settings = replace(design.settings, consistency="none")
+        planner = replace(design.planner, settings=settings)
+        found = derived(design.scheme, question, facts.description, planner)
+        if found is None:
+            return None
+        planner, scheme = found
+        return replace(
+            plan,
+            question=question,
+            errors=tuple(telling.expected(table, scheme, planner) for table in question.tables),
+            alternatives=(),
+            warnings=(),
+            detail=Design(settings, scheme, planner, design.from_count),
+        )
 
 
 def _design(plan: Plan) -> Design:

@@ -144,7 +144,7 @@ class Planner(Wanted):
         closed = self._closed(measured)
         sources = Sources(margins, self.description)
         targets = {
-            margin: self._target(margin, measured, sources.of(margin), closed)
+            margin: self.target(margin, measured, sources.of(margin), closed)
             for margin in self.all_targets()
         }
         score = 0.0
@@ -194,13 +194,14 @@ class Planner(Wanted):
             )
         return ApproxLoss(budget, delta)
 
-    def _target(
+    def target(
         self,
         margin: Margin,
         measured: Sequence[Measured],
         sources: Sequence[int],
         closed: Mapping[object, tuple[Components, list[AxisRef]] | None],
     ) -> Target:
+        """Where a wanted margin comes from: the source that leaves it the least noise."""
         if self.is_known(margin):
             return Target(margin, KNOWN, Fraction(0), 0.0, 0.0)
         found: Target | None = None
