@@ -5,11 +5,12 @@ single table differ only in the length of the recipe. Nothing but this flow is i
 
     preview   recipe → plan → check                                 public facts only, reads no data
     release   … → count → measure → commit → fit → judge            what may be published
+    derive    recipe → an earlier release's measurements → fit      costs nothing, reads no data
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,13 @@ from .core.table import Noise, ProtectedTable
 from .errors import Bug, Refusal
 from .methods import registry
 from .methods.base import Measurements, Method, Plan
-from .recipe import Layout, Recipe, TableSpec
+from .recipe import Layout, Question, Recipe, TableSpec
 
 if TYPE_CHECKING:
-    from .store import Ledger
+    from .store import Ledger, StoredAnswer
     from .workspace import DataSet
 
-__all__ = ["Preview", "Release", "preview", "release"]
+__all__ = ["Preview", "Release", "derive", "preview", "release"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Preview:
     left: str | None
     """What is left of the budget, in words; None where nothing is charged."""
     affordable: bool
+    follows_from: str | None = None
+    """The question hash of an earlier release this follows from at no cost, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,10 @@ def preview(data: DataSet, recipe: Recipe, *, user: str = "", project: str = "")
     ledger = data.ledger()
     answered = ledger.find(plan.question_hash) is not None
     affordable = answered or ledger.affords(_charge(plan), user=user, project=project)
-    return Preview(
-        plan, verdict, answered, str(ledger.left(user=user, project=project)), affordable
-    )
+    left = str(ledger.left(user=user, project=project))
+    earlier = None if answered else next(_earlier(data, ledger, method, recipe.question), None)
+    follows = None if earlier is None else earlier[0].question_hash
+    return Preview(plan, verdict, answered, left, affordable, follows)
 
 
 def release(
@@ -103,19 +107,68 @@ def release(
     control.step(0.9, "fitting")
     tables = method.fit(plan, measurements, data.facts, control)
     control.step(1.0, "done")
-    return Release(
-        recipe,
-        plan,
-        tuple(
-            _arranged(_cut(table, spec, data.description), layout, recipe)
-            for table, spec, layout in zip(
-                tables, recipe.question.tables, recipe.layouts, strict=True
-            )
-        ),
-        reused,
-        left,
-        receipt,
+    made = _finished(data, recipe, plan, tables, left, receipt)
+    return replace(made, reused=reused)
+
+
+def _finished(
+    data: DataSet,
+    recipe: Recipe,
+    plan: Plan,
+    tables: Sequence[ProtectedTable],
+    left: str | None,
+    receipt: Mapping[str, Any],
+) -> Release:
+    """The fitted tables as the recipe wants them: filtered categories cut, axes in order."""
+    asked = zip(tables, recipe.question.tables, recipe.layouts, strict=True)
+    arranged = tuple(
+        _arranged(_cut(table, spec, data.description), layout, recipe)
+        for table, spec, layout in asked
     )
+    return Release(recipe, plan, arranged, True, left, receipt)
+
+
+def derive(data: DataSet, recipe: Recipe, *, control: Control | None = None) -> Release:
+    """Answer a recipe from earlier releases: nothing is read, drawn or charged.
+
+    Of several releases it follows from, the one with the least noise answers.
+    """
+    control = control or Control()
+    method = _method(data, recipe)
+    rules.judge(recipe.question, data.description, data.policy).enforce()
+    ledger = data.ledger() if method.drawn else None
+    found = [] if ledger is None else list(_earlier(data, ledger, method, recipe.question))
+    if ledger is None or not found:
+        raise Refusal(
+            "This table does not follow from anything released so far.",
+            rule="nothing-released",
+            alternatives=("ask for it with an epsilon, at a cost",),
+        )
+    plan, stored = min(found, key=lambda each: sum(e.noise_sd for e in each[0].errors))
+    tables = method.fit(plan, Measurements.from_bytes(stored.measurements), data.facts, control)
+    return _finished(data, recipe, plan, tables, str(ledger.left()), stored.receipt)
+
+
+def _earlier(
+    data: DataSet, ledger: Ledger, method: Method, question: Question
+) -> Iterator[tuple[Plan, StoredAnswer]]:
+    """Plans that fit a question from what was released on this data and policy version."""
+    planned = getattr(method, "derive", None)
+    if planned is None:
+        return
+    for entry in ledger.entries():
+        body = entry.body
+        current = (data.data_version, data.policy.version)
+        if entry.kind != "charge" or (body["data_version"], body["policy_version"]) != current:
+            continue
+        stored = ledger.find(body["question"])
+        form = stored and Measurements.from_bytes(stored.measurements).facts.get("question")
+        if stored is None or not form or form["method"] != method.name:
+            continue
+        made = method.plan(Question.from_canonical(form), data.facts)
+        follows = planned(made, question, data.facts)
+        if follows is not None:
+            yield follows, stored
 
 
 def _method(data: DataSet, recipe: Recipe) -> Method:
@@ -169,9 +222,10 @@ def _drawn(
     if stored is None:
         ledger.require(charge, user=user, project=project)
         measurements = _measure(data, method, plan, control)
+        facts = {**measurements.facts, "question": plan.question.canonical()}
         stored = ledger.commit(
             charge,
-            measurements.to_bytes(),
+            replace(measurements, facts=facts).to_bytes(),
             idempotency_key=idempotency_key or plan.question_hash,
             user=user,
             project=project,

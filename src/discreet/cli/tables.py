@@ -64,6 +64,9 @@ def table(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
     ] = False,
+    free: Annotated[
+        bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Make one protected table.
@@ -103,7 +106,7 @@ def table(
             _show_preview(draft.preview(), json)
             return
         with show.progress(quiet=json) as control:
-            made = draft.release(control=control)
+            made = draft.release(free=free, control=control)
         _deliver(made.detail, output, format, language, json)
 
 
@@ -231,6 +234,7 @@ def _show_preview(seen: Preview, json: bool) -> None:
                 "cost": None if plan.charge is None else str(plan.charge.loss),
                 "answered_before": seen.answered,
                 "affordable": seen.affordable,
+                "follows_from": seen.follows_from,
                 "left": seen.left,
                 "guarantee": plan.guarantee.to_json(),
                 "errors": [
@@ -272,6 +276,11 @@ def _show_preview(seen: Preview, json: bool) -> None:
     out.print(show.grid("What to expect", columns, rows))
     if len(plan.alternatives) > 1:
         out.print(_compared(plan))
+    if seen.follows_from is not None:
+        out.print(
+            f"This table follows from release {seen.follows_from[:12]}: with [bold]--free[/bold] "
+            "it costs nothing, with the noise of that release."
+        )
     out.print(plan.guarantee.sentence())
     for words in (*plan.guarantee.odds, *plan.warnings):
         out.print(f"[dim]· {words}[/dim]")

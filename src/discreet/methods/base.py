@@ -158,6 +158,14 @@ class Method(Protocol):
         ...
 
 
+class Derives(Protocol):
+    """A method whose released measurements answer further questions, at no cost."""
+
+    def derive(self, plan: Plan, question: Question, facts: Facts) -> Plan | None:
+        """A plan that fits `question` from what `plan` measured; None where it does not follow."""
+        ...
+
+
 def reliable_limit(policy: Policy) -> Fraction:
     """Above which noise sd ÷ released count a cell is marked unreliable (policy; default 1/4)."""
     value = policy.reliable.get("noise_sd_over_count", "1/4")

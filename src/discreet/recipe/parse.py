@@ -12,6 +12,7 @@ from ..core.exact import exact, plain
 from ..errors import RecipeError, did_you_mean
 from .names import canonical_conditions, find_axis, find_codes
 from .question import Layout, Question, Recipe, TableSpec
+from .workloads import tables_of_workload
 
 PARAMETERS = (
     "epsilon",
@@ -25,12 +26,19 @@ PARAMETERS = (
     "consistency",
     "within",
     "of",
+    "mode",
+    "objective",
+    "one_way_share",
+    "records_about",
 )
 """What an asker may set for a method; each method says which it takes."""
 
 _EXACT = {"epsilon", "delta", "rho"}
 _TABLE_KEYS = ("rows", "columns", "layers", "where", "totals", "weighted", "share", "name")
-_RECIPE_KEYS = ("dataset", "title", "method", "language", "format", "tables", *PARAMETERS)
+_RECIPE_KEYS = (
+    *("dataset", "title", "method", "language", "format", "tables", "workload"),
+    *PARAMETERS,
+)
 _OTHER_STATISTICS = {
     "mean",
     "median",
@@ -86,6 +94,13 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
     raw = (
         recipe.get("tables") if not single else [{k: recipe[k] for k in _TABLE_KEYS if k in recipe}]
     )
+    if (line := recipe.get("workload")) is not None:
+        if raw:
+            raise RecipeError("A recipe has either tables or a workload; this one has both.")
+        raw = [
+            {"rows": [f"{ref.variable}:{ref.level}" for ref in axes]}
+            for axes in tables_of_workload(str(line), description)
+        ]
     if not isinstance(raw, Sequence) or isinstance(raw, str) or not raw:
         raise RecipeError("A recipe needs at least one table. Give rows or columns.")
     if len(raw) > 1000:

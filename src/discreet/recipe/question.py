@@ -67,6 +67,24 @@ class Question:
             "tables": tables,
         }
 
+    @classmethod
+    def from_canonical(cls, form: Mapping[str, Any]) -> Question:
+        """Read back what `canonical` wrote; tables are in canonical order then."""
+        tables = tuple(
+            TableSpec(
+                axes=tuple(AxisRef(*axis) for axis in table["axes"]),
+                where=tuple(
+                    Condition(variable, level, tuple(codes))
+                    for variable, level, codes in table.get("where", ())
+                ),
+                totals=bool(table["totals"]),
+                weighted=bool(table.get("weighted", False)),
+                share=Fraction(table["share"]) if "share" in table else None,
+            )
+            for table in form["tables"]
+        )
+        return cls(form["dataset"], tables, form["method"], dict(form["parameters"]))
+
     def hash(self, *, data_version: str = "", policy_version: str = "") -> str:
         """SHA-256 of the canonical form with data and policy version, in hex."""
         form = {**self.canonical(), "data": data_version, "policy": policy_version}
