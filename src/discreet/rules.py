@@ -19,7 +19,7 @@ judged and passes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,12 +42,27 @@ class Breach:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """A change of one table that makes it pass: in words, and the table itself."""
+
+    words: str
+    table: int
+    """Which table of the question, from 0."""
+    spec: TableSpec = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What the rules say of a question: allowed, or which rules it breaks and what would work."""
 
     cells: int
     breaches: tuple[Breach, ...] = ()
-    alternatives: tuple[str, ...] = ()
+    offers: tuple[Offer, ...] = ()
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """What would work, in words."""
+        return tuple(offer.words for offer in self.offers)
 
     @property
     def allowed(self) -> bool:
@@ -214,13 +229,16 @@ def judge(question: Question, description: Description, policy: Policy) -> Verdi
     rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
     cells = sum(cells_of(spec, description) for spec in question.tables)
     breaches: list[Breach] = []
-    offered: list[str] = []
-    for number, spec in enumerate(question.tables, start=1):
+    offered: list[Offer] = []
+    for number, spec in enumerate(question.tables):
         broken = _breaches(spec, description, rules)
-        which = f"Table {number}: " if len(question.tables) > 1 else ""
+        which = f"Table {number + 1}: " if len(question.tables) > 1 else ""
         breaches += [replace(b, sentence=which + b.sentence) for b in broken]
         if broken:
-            offered += [which + words for words in _alternatives(spec, description, rules)]
+            offered += [
+                Offer(which + words, number, changed)
+                for words, changed in _alternatives(spec, description, rules)
+            ]
     return Verdict(cells, tuple(breaches), tuple(offered))
 
 
@@ -237,13 +255,13 @@ def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any
 
 def _alternatives(
     spec: TableSpec, description: Description, rules: Mapping[str, Any]
-) -> Iterator[str]:
-    """Changes of one or two steps that make a table pass, each judged, in words."""
+) -> Iterator[tuple[str, TableSpec]]:
+    """Changes of one or two steps that make a table pass, each judged."""
     passing = 0
     steps = list(_steps(spec, description))
     for words, changed in steps:
         if not _breaches(changed, description, rules):
-            yield words
+            yield words, changed
             passing += 1
             if passing == 5:
                 return
@@ -252,7 +270,7 @@ def _alternatives(
     for words, changed in steps:
         for further, twice in _steps(changed, description):
             if not _breaches(twice, description, rules):
-                yield f"{words} and {further}"
+                yield f"{words} and {further}", twice
                 return
 
 
