@@ -14,6 +14,7 @@ from discreet.core.design import design as design_law
 from discreet.core.domain import Text, variable
 from discreet.core.law_builders import max_entropy
 from discreet.methods.cellkey.design import design
+from discreet.methods.cellkey.dialects import ten_five
 from discreet.methods.cellkey.ptable import PTable, Row
 from discreet.methods.cellkey.risk import (
     SAMENESS,
@@ -80,7 +81,8 @@ def test_queries_to_recover():
     assert queries == 63
     assert recovery(row, queries) >= 0.95 > recovery(row, queries - 2)
     assert abs(normal_estimate(row) - queries) <= 2
-    assert queries_to_recover(Row.of([(1, 1)])) is None
+    assert queries_to_recover(Row.of([(1, 1)])) == 1  # a known shift hides nothing
+    assert queries_to_recover(Row.of([(z + 1, 1) for z in range(-2, 3)])) == 63
     assert queries_to_recover(Row((0,), (256,))) == 1
 
 
@@ -92,6 +94,17 @@ def test_the_second_mode_trades_one_risk_for_another():
     assert first.matching.posterior > second.matching.posterior == Fraction(1, 2)
     assert first.splitting.queries > second.splitting.queries
     assert len(first.sentences()) == len(second.sentences()) == 3
+
+
+def test_rounding_by_rule_is_no_shelter():
+    """The 10-5 rule is deterministic, but splits meet all its rows: as uniform noise on −2 … 2."""
+    found = risk(ten_five())
+    assert found.splitting.queries == 63
+    assert found.hired_today.success == 1
+    world, _ = firms({"ptable": ten_five()}, 10)
+    plan = world.plan(spec("firm"))
+    assert plan.guarantee.odds[1].startswith("Of 100 large cells, about 80 ")
+    assert plan.errors[0].totals_sd[""] == pytest.approx(sqrt(2))
 
 
 def test_a_real_three():

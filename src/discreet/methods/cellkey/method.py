@@ -199,7 +199,7 @@ def _impossible(description: Description, spec: TableSpec) -> Mask | None:
 def _expected(spec: TableSpec, description: Description, table: PTable) -> ExpectedError:
     """Cell keys treat margins as cells, so every margin has the error of a large cell."""
     domain = description.domain(spec.axes)
-    last = table.rows[-1]
+    last = table.large
     sd = sqrt(float(max(row.variance for row in table.rows)))
     kept = (margins(len(spec.axes)) if spec.totals else iter(())) if spec.axes else iter(())
     size = 1
@@ -263,7 +263,7 @@ def law_of_a_cell(settings: Settings, numbers: Risk) -> Guarantee:
 
 
 def _moved(table: PTable) -> str:
-    stay = table.rows[-1].pmf.get(0, Fraction(0))
+    stay = table.large.pmf.get(0, Fraction(0))
     return f"Of 100 large cells, about {round(100 * (1 - stay))} are published as another number."
 
 
@@ -375,8 +375,8 @@ def _law_facts(ready: Ready) -> dict[str, Any]:
         "sameness": settings.sameness,
         "zeros": "kept" if table.zeros_kept else "perturbed",
         "max_perturbation": table.max_perturbation,
-        "variance": plain(table.rows[-1].variance) if table.keys <= 4096 else None,
-        "variance_rounded": rounded_up(table.rows[-1].variance, 8),
+        "variance": plain(table.large.variance) if table.keys <= 4096 else None,
+        "variance_rounded": rounded_up(table.large.variance, 8),
         "risk": {
             "hired_today": rounded_up(numbers.hired_today.success, 6),
             "hired_today_false_alarm": rounded_up(numbers.hired_today.false_alarm, 6),

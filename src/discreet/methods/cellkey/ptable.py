@@ -206,6 +206,20 @@ class PTable:
         """The row that serves a count."""
         return self.rows[self.row_of(count)]
 
+    @cached_property
+    def large(self) -> Row:
+        """The law of a large count: the last row, or the mixture of the rows that take turns.
+
+        >>> table = PTable(256, (Row((0,), (256,)), Row((1,), (256,)), Row((-1,), (256,))), cycle=2)
+        >>> table.large.pmf
+        {-1: Fraction(1, 2), 1: Fraction(1, 2)}
+        """
+        served = self.rows[-self.cycle :]
+        if len(served) == 1:
+            return served[0]
+        values = sorted({v for row in served for v in row.weights})
+        return Row.of([(v, sum(row.weights.get(v, 0) for row in served)) for v in values])
+
     @property
     def zeros_kept(self) -> bool:
         """Whether empty cells are left at 0."""

@@ -95,9 +95,8 @@ def risk(table: PTable, sameness: str = "participants") -> Risk:
     served = range(first, table.max_count + 1)
     hired = max((hired_today(table, n, sameness) for n in served), key=lambda h: h.success)
     matches = max((matching(table, n, sameness) for n in served), key=lambda m: m.posterior)
-    noisiest = max((table.rows[n] for n in served), key=lambda row: row.variance)
     parts = 2 if sameness == SAMENESS[0] else 1
-    return Risk(sameness, hired, matches, Splitting(queries_to_recover(noisiest, parts), parts))
+    return Risk(sameness, hired, matches, Splitting(queries_to_recover(table.large, parts), parts))
 
 
 def hired_today(table: PTable, count: int, sameness: str = "participants") -> HiredToday:
@@ -129,22 +128,22 @@ def matching(table: PTable, count: int, sameness: str = "participants") -> Match
 def recovery(row: Row, queries: int, parts: int = 2) -> float:
     """Chance that the rounded mean of so many split queries is the true count.
 
-    The perturbations of all parts are independent: strong keys make them so. The sum of
-    queries·parts of them must stay within half a query of 0 (biased rows are not centred for the
-    reader). By convolution.
+    The perturbations of all parts are independent: strong keys make them so. The law is public, so
+    the reader takes its mean off; the rest of the sum must stay within half a query of 0. By
+    convolution.
     """
-    total = _power(row, queries * parts)
-    middle = -min(row.weights) * queries * parts
-    half = (queries - 1) // 2  # |sum| < queries / 2, so that rounding the mean gives the count
-    return float(total[max(0, middle - half) : middle + half + 1].sum())
+    times = queries * parts
+    total = _power(row, times)
+    first = min(row.weights) * times
+    centre, half = row.mean * times, Fraction(queries, 2)
+    low, high = floor(centre - half) + 1, ceil(centre + half) - 1
+    return float(total[max(0, low - first) : max(0, high - first + 1)].sum())
 
 
 def queries_to_recover(row: Row, parts: int = 2, chance: Fraction = RECOVERY) -> int | None:
     """The fewest queries whose averaged sums give the count away with this chance, or None."""
     if parts < 1:
         raise LawError(f"parts must be a whole number ≥ 1, got {parts}.")
-    if row.mean != 0 and abs(row.mean) * parts >= Fraction(1, 2):
-        return None
     wanted = float(chance)
     near = normal_estimate(row, parts)
     low, high = near * 9 // 10, max(1, near)
