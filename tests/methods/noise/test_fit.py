@@ -20,6 +20,7 @@ from discreet.errors import Cancelled
 from discreet.methods.base import Measurements
 from discreet.methods.noise import laws
 from discreet.methods.noise.consistency import Components, subsets, whole_numbers
+from discreet.recipe import Question
 
 
 def _fit(world, plan, arrays):
@@ -130,6 +131,24 @@ def test_fit_and_measure_can_be_cancelled(people):
         w.method.measure(plan, w.tables(plan), None, stop)
     with pytest.raises(Cancelled):
         w.method.fit(plan, Measurements({"m000": np.zeros(2, np.int64)}), w.facts, stop)
+
+
+def test_a_question_that_follows_is_fitted_from_the_same_measurements(people):
+    """A coarser table is the sum of what was released; what does not follow is not answered."""
+    w = people()
+    plan = w.plan(w.spec("region", "sex", "ill"), epsilon="1")
+    measured = w.method.measure(plan, w.tables(plan), None, Control())
+    (whole,) = w.method.fit(plan, measured, w.facts, Control())
+    later = Question("tiny", (w.spec("region:half", "sex"),), "noise", {})
+    derived = w.method.derive(plan, later, w.facts)
+    (table,) = w.method.fit(derived, measured, w.facts, Control())
+    by_region = whole.values[:-1, :-1, -1]
+    halves = np.stack([by_region[0] + by_region[1], by_region[2]])
+    assert (table.values == add_totals(halves)).all()
+    law = plan.detail.scheme.measured[0].law
+    assert table.noise.sd[0, 0] == pytest.approx(math.sqrt(4 * float(law.variance)))
+    filtered = Question("tiny", (w.spec("sex", where={"ill": ["yes"]}),), "noise", {})
+    assert w.method.derive(plan, filtered, w.facts) is None
 
 
 # -- zeros, weights, negatives ------------------------------------------------------------------
