@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,34 @@ def fresh_demo(demo: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "demo"
     shutil.copytree(demo, copy)
     return copy
+
+
+CANARIES = ("424242", "424,242", "canary-person-77", "9182736455463728")
+"""A planted true count, a record id and a classical key: no log may ever hold them."""
+
+
+class _Watch(logging.Handler):
+    """Keeps every log record of the run, at debug level, as text."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = logging.Formatter("%(message)s").format(record)
+        if any(canary in text for canary in CANARIES):
+            self.texts.append(f"{record.name}: {text}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_canary_in_any_log() -> Iterator[None]:
+    """Over the whole run, at debug level, no planted value reaches a log."""
+    watch = _Watch()
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(watch)
+    root.setLevel(logging.DEBUG)
+    yield
+    root.removeHandler(watch)
+    root.setLevel(before)
+    assert not watch.texts, watch.texts[:3]

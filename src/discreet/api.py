@@ -209,7 +209,7 @@ class Draft:
         return Table(self._data, made)
 
     def __repr__(self) -> str:
-        return f"<draft {self.query}; costs {self.cost}>"
+        return f"<draft of {self._data.name}: {self.query}>"
 
 
 class Table:
