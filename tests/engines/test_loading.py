@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import signal
 import sqlite3
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -31,6 +33,7 @@ from discreet.engines.coding import (
 )
 from discreet.engines.keys import record_key
 from discreet.engines.loading import FILE, load
+from discreet.engines.profiling import profile
 from discreet.errors import Cancelled, DataError, DiscreetError, InputError, StoreError
 
 SECRET = "canary-424242"
@@ -208,6 +211,39 @@ def test_other_and_missing_go_where_declared(tmp_path: Path) -> None:
     assert [row[0] for row in rows] == [0, 1, 2, 2, 3, 3, 3]
     assert (report.other, report.missing, report.dropped) == ({"sex": 2}, {"sex": 3}, 0)
     assert "7" not in repr(report).split("seconds")[0]
+
+
+def test_columns_of_any_type_are_read_by_their_text(tmp_path: Path) -> None:
+    """Decimals, floats with NaN, yes/no, dates, moments (in UTC) and enumerations."""
+    moment = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC)
+    columns = {
+        "decimal": (pa.array([Decimal("1.00"), Decimal("2.50"), None]), ("1", "2.50", "?")),
+        "float": (pa.array([1.0, 2.5, float("nan")]), ("1", "2.5", "?")),
+        "flag": (pa.array([True, False, None]), ("true", "false", "?")),
+        "day": (pa.array([datetime.date(2020, 1, 31), None, None]), ("2020-01-31", "?")),
+        "moment": (pa.array([moment, None, None]), ("2020-01-01 12:00:00+00", "?")),
+        "word": (pa.array(["x", "y", None]).dictionary_encode(), ("x", "y", "?")),
+        "huge": (pa.array([2**64 - 1, 1, None], pa.uint64()), (str(2**64 - 1), "1", "?")),
+    }
+    pq.write_table(
+        pa.table({name: values for name, (values, _) in columns.items()}), tmp_path / "a.parquet"
+    )
+    coding = Coding(
+        tuple(
+            VariableCoding(name, name, codes, missing_index=len(codes) - 1)
+            for name, (_, codes) in columns.items()
+        )
+    )
+    report, rows = loaded(Source.guess(tmp_path / "a.parquet"), coding, tmp_path / "v")
+    assert sorted(row[:7] for row in rows) == [
+        (0, 0, 0, 0, 0, 0, 0),
+        (1, 1, 1, 1, 1, 1, 1),
+        (2, 2, 2, 1, 1, 2, 2),
+    ]
+    assert report.missing["float"] == 1
+    found = profile(Source.guess(tmp_path / "a.parquet"))
+    assert {c.name: c.nulls for c in found.columns}["float"] == 1
+    assert found.column("huge").type == "integer"
 
 
 def test_the_file_is_private_and_alone(tmp_path: Path) -> None:

@@ -13,8 +13,19 @@ import re
 _BLANKS = " \t\n\r\x0b\x0c\xa0"
 _WHOLE = re.compile(r"([-+]?[0-9]+)\.0+")
 
-REFUSED_TYPES = ("BLOB", "STRUCT", "MAP", "UNION", "BIT", "VARIANT", "GEOMETRY", "[")
-"""Column types (or parts of their names) that hold no single value."""
+_NO_SINGLE_VALUE = ("BLOB", "STRUCT", "MAP", "UNION", "BIT", "VARIANT", "GEOMETRY")
+
+
+def single_valued(column_type: str) -> bool:
+    """Whether a column of this DuckDB type holds one text, number, date or yes/no.
+
+    >>> single_valued("ENUM('[', 'MAP')"), single_valued("VARCHAR[]"), single_valued("MAP(INT, INT)")
+    (True, False, False)
+    """
+    kind = column_type.upper()
+    if kind.endswith("]"):
+        return False
+    return kind.startswith("ENUM") or not kind.startswith(_NO_SINGLE_VALUE)
 
 
 def canonical(text: str) -> str:
@@ -34,7 +45,8 @@ def canonical_sql(expression: str, column_type: str) -> str:
     if kind in _WHOLE_TYPES:
         return f"CAST({expression} AS VARCHAR)"
     if kind in ("FLOAT", "DOUBLE"):
-        expression = f"CASE WHEN isnan({expression}) THEN NULL ELSE {expression} END"
+        # By its text: isnan() is folded away where a Parquet file's statistics leave NaN out.
+        expression = f"nullif(CAST({expression} AS VARCHAR), 'nan')"
     blanks = "' ' || chr(9) || chr(10) || chr(13) || chr(11) || chr(12) || chr(160)"
     trimmed = f"trim(CAST({expression} AS VARCHAR), {blanks})"
     # Few values hold '.0', so the pattern is tried on those only.

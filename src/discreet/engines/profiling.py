@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..core.control import Control
-from ..errors import DataError
-from .canonical import REFUSED_TYPES, canonical_sql
+from ..errors import Cancelled, DataError
+from .canonical import canonical_sql, single_valued
 from .coding import ColumnProfile, Profile, Source
 from .running import Runner
 from .sources import RELATION, Opened, opened, scratch_connection
@@ -44,6 +44,8 @@ def profile(
     try:
         with opened(runner, source, folder) as relation:
             return _profile(runner, relation, most_values)
+    except KeyboardInterrupt:
+        raise Cancelled("Stopped while profiling; nothing was lost.") from None
     finally:
         connection.close()
         shutil.rmtree(folder, ignore_errors=True)
@@ -68,7 +70,7 @@ def _profile(runner: Runner, relation: Opened, most_values: int) -> Profile:
 def _column(
     runner: Runner, i: int, name: str, kind: str, records: int, most_values: int
 ) -> ColumnProfile:
-    if any(part in kind.upper() for part in REFUSED_TYPES):
+    if not single_valued(kind):
         return ColumnProfile(name, kind.lower(), records, 0, 0, exact=False)
     doing = f"looking at {name}"
     text = canonical_sql(f"s.c{i}", kind)
@@ -77,7 +79,7 @@ def _column(
         f"FROM {RELATION} s GROUP BY v",
         doing=doing,
     )
-    whole, number = "'[-+]?[0-9]{1,18}'", "'[-+]?([0-9]+(\\.[0-9]+)?|\\.[0-9]+)([eE][-+]?[0-9]+)?'"
+    whole, number = "'[-+]?[0-9]+'", "'[-+]?([0-9]+(\\.[0-9]+)?|\\.[0-9]+)([eE][-+]?[0-9]+)?'"
     date = "'[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+.*)?'"
     ((distinct, nulls, wholes, numbers, dates, padded, low, high, first, last, decimals),) = (
         runner.run(

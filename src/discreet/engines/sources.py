@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ..errors import DataError, did_you_mean
 from . import dialects
-from .canonical import REFUSED_TYPES, canonical_sql
+from .canonical import canonical_sql, single_valued
 from .coding import Dialect, Source
 from .running import Connection, Runner, identifier, text_literal
 
@@ -53,8 +53,7 @@ class Opened:
     def raw(self, column: str) -> str:
         """SQL for a column as it is; one that holds no single value is refused."""
         position = self.position(column)
-        kind = self.types[position].upper()
-        if any(part in kind for part in REFUSED_TYPES):
+        if not single_valued(self.types[position]):
             raise DataError(
                 f"Column {column!r} of {self.source.name} holds {self.types[position].lower()} "
                 "values; only texts, numbers, dates and yes/no can be coded. Leave it out."
@@ -345,4 +344,6 @@ def scratch_connection(
     connection.execute("SET enable_progress_bar = true")
     connection.execute("SET enable_progress_bar_print = false")
     connection.execute("SET progress_bar_time = 0")
+    # A moment's text must not depend on where the machine stands.
+    connection.execute("SET TimeZone = 'UTC'")
     return connection
