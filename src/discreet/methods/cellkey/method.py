@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from math import sqrt
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -200,7 +200,7 @@ def _expected(spec: TableSpec, description: Description, table: PTable) -> Expec
     """Cell keys treat margins as cells, so every margin has the error of a large cell."""
     domain = description.domain(spec.axes)
     last = table.large
-    sd = sqrt(float(max(row.variance for row in table.rows)))
+    sd = max(row.error for row in table.rows)
     kept = (margins(len(spec.axes)) if spec.totals else iter(())) if spec.axes else iter(())
     size = 1
     for length in domain.with_totals_shape if spec.totals else domain.shape:
@@ -211,7 +211,7 @@ def _expected(spec: TableSpec, description: Description, table: PTable) -> Expec
         noise_sd=sd,
         half_width=half_width(table),
         totals_sd={
-            ",".join(domain.names[i] for i in positions): sqrt(float(last.variance))
+            ",".join(domain.names[i] for i in positions): last.error
             for positions in kept
             if len(positions) < len(spec.axes)
         },
@@ -295,7 +295,6 @@ def _protected(
     status = np.full(values.shape, Status.OK, dtype=np.uint8)
     noise = _noise(spec, values, ready, description)
     if noise is not None:
-        # sd / value > limit, in whole numbers on the safe side: sd is rounded by floats only.
         limit = float(reliable_limit(facts.policy))
         status[noise.sd > limit * np.abs(values)] = Status.UNRELIABLE
     if settings.display_floor is not None:
@@ -310,7 +309,8 @@ def _protected(
     hidden = (status == Status.LOW) | (status == Status.BELOW_THRESHOLD)
     shown = np.where(hidden, 0, values)
     if noise is not None and hidden.any():
-        _hide(noise, hidden, settings)
+        bound = description.weight.bound if spec.weighted and description.weight else None
+        _hide(noise, hidden, settings, bound or Fraction(1))
     extra = {}
     if settings.additive and spec.totals and spec.axes:
         # From what is shown: a hidden cell must not come back through the view.
@@ -347,19 +347,19 @@ def _noise(spec: TableSpec, values: Ints, ready: Ready, description: Description
         return None  # the mean weight of a cell is not published, and nothing else bounds it
     table = ready.settings.table
     reach = int(-(-half_width(table) * weight.bound // 1)) + 1
-    sd = sqrt(float(max(row.variance for row in table.rows))) * float(weight.bound)
+    sd = max(row.error for row in table.rows) * float(weight.bound)
     lower = values - reach
     if not table.allows_negatives:
         np.maximum(lower, 0, out=lower)
     return Noise(np.full(values.shape, sd), lower, values + reach, ready.readings.coverage)
 
 
-def _hide(noise: Noise, hidden: Mask, settings: Settings) -> None:
+def _hide(noise: Noise, hidden: Mask, settings: Settings, weight: Fraction) -> None:
     """A hidden number's interval would give it away: show what its status already says."""
     ends = [n for n in (settings.display_floor, settings.threshold) if n is not None]
     noise.lower[hidden] = 0
-    noise.upper[hidden] = max(ends) - 1 + settings.table.max_perturbation
-    noise.sd[hidden] = sqrt(float(max(row.variance for row in settings.table.rows)))
+    noise.upper[hidden] = max(ends) - 1 + ceil(settings.table.max_perturbation * weight)
+    noise.sd[hidden] = max(row.error for row in settings.table.rows) * float(weight)
 
 
 def _law_facts(ready: Ready) -> dict[str, Any]:

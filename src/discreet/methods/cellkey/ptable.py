@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from math import sqrt
 
 from ...core.audit import Audit, audit
 from ...core.brackets import ceiling_to, exp_bracket, ln_bracket
@@ -90,6 +91,11 @@ class Row:
     def variance(self) -> Fraction:
         """The exact variance."""
         return Fraction(sum(v * v * w for v, w in self.weights.items()), self.keys) - self.mean**2
+
+    @cached_property
+    def error(self) -> float:
+        """Root mean square of the perturbation: the sd of an unbiased row, and no less for others."""
+        return sqrt(float(self.variance + self.mean**2))
 
     @property
     def rising(self) -> bool:

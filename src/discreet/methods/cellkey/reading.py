@@ -8,7 +8,6 @@ the interval then holds it in at least 95 % of releases: exact, from the laws, a
 from __future__ import annotations
 
 from fractions import Fraction
-from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +55,7 @@ class Readings:
         sd = np.zeros(size)
         for count in range(self._last + reach + 1):
             row = table.row(count)
-            spread = sqrt(float(row.variance))
+            spread = row.error
             for v in row.weights:
                 at = count + v - self._first
                 if at < size:
@@ -85,7 +84,10 @@ class Readings:
         return values + self._lower[place], values + self._upper[place]
 
     def sd(self, values: Ints) -> Floats:
-        """The largest noise sd among the counts that may be published as each number."""
+        """The largest noise sd among the counts that may be published as each number.
+
+        For a biased row its root mean square error, so that a rule without chance has an error too.
+        """
         return self._sd[self._place(values)]
 
 
