@@ -1,0 +1,196 @@
+"""From estimates to one synthetic table: the modern fit and the classic one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.control import Control
+from .classic import Features, solve_program
+from .combine import Residual, Residuals, centre, rebuild
+from .fit import Limits, fit_sparse
+from .margins import Margin, Reals, Rows, Shape, Whole
+from .measured import Measured
+from .model import FourierModel, Targets, fit_weights, model_of
+from .synthesis import SyntheticTable, whole_table
+
+if TYPE_CHECKING:
+    from .method import Design
+
+BOX_DELTA = 0.05
+"""With probability 1 − this, no noise is larger than its box (barak, proof of Theorem 7)."""
+_STARTS = 400
+
+
+def simplex(values: Reals, total: float) -> Reals:
+    """The nearest list of numbers ≥ 0 with this sum.
+
+    >>> simplex(np.array([3.0, -1.0, 2.0]), 4.0).tolist()
+    [2.5, 0.0, 1.5]
+    """
+    if total <= 0:
+        return np.zeros_like(values)
+    ordered = np.sort(values)[::-1]
+    level = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
+    last = np.flatnonzero(ordered > level)[-1]
+    return np.asarray(np.maximum(values - level[last], 0.0), dtype=np.float64)
+
+
+def one_way_margins(
+    shape: Shape, residuals: Mapping[Margin, Residual], total: float
+) -> list[Reals]:
+    """Every one-way margin, ≥ 0 and with the total; even where nothing is known of an axis."""
+    out = []
+    for axis, n in enumerate(shape):
+        known = residuals.get((axis,))
+        if known is None or known.precision <= 0:
+            out.append(np.full(n, total / n))
+        else:
+            out.append(simplex(rebuild(shape, residuals, (axis,)), total))
+    return out
+
+
+def filled(
+    shape: Shape, residuals: Mapping[Margin, Residual], one_way: Sequence[Reals], total: float
+) -> Residuals:
+    """Residuals that were not measured, filled as if their variables were independent."""
+    weight = max((r.precision for m, r in residuals.items() if len(m) > 1), default=0.0)
+    weight = weight or max((r.precision for m, r in residuals.items() if len(m) == 1), default=1.0)
+    out: Residuals = {}
+    for margin, residual in residuals.items():
+        if residual.precision > 0 or len(margin) < 2:
+            out[margin] = residual
+            continue
+        product: Reals = np.array(total if total > 0 else 0.0)
+        for axis in margin:
+            product = np.multiply.outer(product, one_way[axis] / max(total, 1e-9))
+        out[margin] = Residual(centre(product), weight)
+    return out
+
+
+def fit_modern(
+    design: Design, tables: Sequence[Whole], residuals: Residuals, control: Control
+) -> SyntheticTable:
+    """Non-negative least squares, the box checked, then whole numbers with the total kept."""
+    shape = design.shape
+    total = design.total
+    if total is None:
+        total = max(0, round(float(residuals[()].table)))
+    if total == 0:
+        return SyntheticTable(
+            shape, np.zeros((0, len(shape)), dtype=np.int64), np.zeros(0, dtype=np.int64)
+        )
+    one_way = one_way_margins(shape, residuals, float(total))
+    complete = filled(shape, residuals, one_way, float(total))
+    weights = fit_weights(complete, one_way=4.0 if design.budget.one_way else 1.0)
+    targets = Targets(shape, weights, design.workload.forbidden)
+    model = model_of(targets)
+    start = _start(shape, one_way, targets)
+    fitted = fit_sparse(model, start, limits_for(model.rank, model.exact_pricing), control)
+    rows, mass = fitted.rows, fitted.weights
+    if len(rows) == 0:
+        rows, mass = start[:1], np.ones(1)
+    if not design.budget.dropped and model.exact_pricing:
+        rows, mass = _within_box(design, tables, rows, mass, control)
+    return whole_table(shape, rows, mass, total)
+
+
+def limits_for(rank: int, exact: bool) -> Limits:
+    """How hard to try: batches grow with the rank; local search stops on small gains."""
+    batch = min(400, max(40, rank // 2))
+    if exact:
+        return Limits(batch=batch, tolerance=0.01, steps=300, most_cells=6000)
+    return Limits(batch=batch, tolerance=0.001, steps=60, most_cells=5000)
+
+
+def _start(shape: Shape, one_way: Sequence[Reals], targets: Targets) -> Rows:
+    """Cells to begin with: drawn by independence from the one-way margins, a fixed seed."""
+    random = np.random.default_rng(20070611)
+    sides = []
+    for side in one_way:
+        share = side + side.sum() * 0.02 / len(side) + 1e-9
+        sides.append(random.choice(len(side), _STARTS, p=share / share.sum()))
+    rows = np.unique(np.stack(sides, axis=1), axis=0).astype(np.int64)
+    allowed = rows[targets.allowed(rows) > 0]
+    if len(allowed):
+        return allowed[:: max(1, len(allowed) // 200)]
+    grid = np.stack([random.integers(0, n, 200_000) for n in shape], axis=1)
+    allowed = grid[targets.allowed(grid) > 0]
+    return np.unique(allowed[:50], axis=0) if len(allowed) else rows[:1]
+
+
+def box(measured: Sequence[Measured], count: int) -> list[float]:
+    """How far noise goes in each table, at most, with probability 1 − BOX_DELTA for all at once."""
+    return [math.log(count / BOX_DELTA) / float(m.rate) for m in measured]
+
+
+def _within_box(
+    design: Design, tables: Sequence[Whole], rows: Rows, mass: Reals, control: Control
+) -> tuple[Rows, Reals]:
+    """The fit if every measured number is within its box, else the program that is nearest to it.
+
+    The true table lies in the box with probability 1 − BOX_DELTA, so then a table does; Theorem
+    7's argument holds for whichever is returned.
+    """
+    measured = design.budget.measured
+    features = Features(design.shape, measured, design.workload.forbidden)
+    target = np.concatenate([table.ravel() for table in tables]).astype(np.float64)
+    reach = np.repeat(box(measured, features.count), np.diff(features.starts))
+    said = np.zeros(features.count)
+    for at in range(0, len(rows), 2000):
+        said += features.columns(rows[at : at + 2000]) @ mass[at : at + 2000]
+    if float((np.abs(said - target) / reach).max(initial=0.0)) <= 1:
+        return rows, mass
+    program = solve_program(features, target, "largest", scales=reach, start=rows, control=control)
+    return (program.rows, program.weights) if program.value <= 1 else (rows, mass)
+
+
+def fit_classic(
+    design: Design, tables: Sequence[Whole], residuals: Residuals, control: Control
+) -> SyntheticTable:
+    """barak §3.3: the linear program, then every weight to its nearest integer."""
+    coding = design.coding
+    assert coding is not None
+    forbidden = coding.forbidden(design.workload.forbidden)
+    target = np.concatenate([table.ravel() for table in tables]).astype(np.float64)
+    features = Features(coding.shape, design.budget.measured, forbidden)
+    if design.settings.in_margins and design.settings.fourier:
+        # §4.1, errors in reported margins: the noisy margins that the noisy coefficients mean
+        rate = design.budget.measured[0].rate
+        features = Features(
+            coding.shape, [Measured(m, (), rate) for m in design.margins], forbidden
+        )
+        target = np.concatenate(
+            [rebuild(coding.shape, residuals, m).ravel() for m in design.margins]
+        )
+    start = _warm(features, target, control)
+    program = solve_program(
+        features, target, design.settings.objective, start=start, control=control
+    )
+    counts = np.rint(program.weights).astype(np.int64)
+    held = np.flatnonzero(counts)
+    return SyntheticTable(coding.axes, coding.decode(program.rows[held]), counts[held])
+
+
+def _warm(features: Features, target: Reals, control: Control) -> Rows | None:
+    """Cells for the program to begin with: a few steps of least squares, for orders up to 2."""
+    if not features.parities or features.banned is not None:
+        return None
+    if max(len(m.margin) for m in features.measured) > 2:
+        return None
+    residuals = {
+        m.margin: Residual(np.full((1,) * len(m.margin), value / 2 ** len(m.margin)), weight)
+        for m, value, weight in zip(
+            features.measured,
+            target,
+            (2.0 ** len(m.margin) * float(m.rate) ** 2 / 2 for m in features.measured),
+            strict=True,
+        )
+    }
+    model = FourierModel(Targets(features.shape, residuals))
+    first, _ = features.best(target, features.count)
+    limits = Limits(batch=max(40, features.count // 2), tolerance=0.02, steps=6)
+    return fit_sparse(model, first, limits, control).rows

@@ -1,0 +1,277 @@
+"""The marginals method: margins that are private, consistent, non-negative and whole (barak).
+
+plan chooses what to measure from public facts; measure adds exact Laplace noise to whole numbers;
+fit combines the measurements, finds one synthetic table of whole counts near them, and reads every
+asked table off it. Two modes: *modern* (default) and *classic*, the paper as written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ...core import true_values
+from ...core.charge import Neighbours
+from ...core.control import Control
+from ...core.description import Description, Family
+from ...core.description import Neighbours as Alike
+from ...core.domain import MOST_CELLS, Count
+from ...core.table import ProtectedTable, TrueTable
+from ...errors import Bug, InputError, RecipeError
+from ...recipe import Question
+from .. import base
+from ..base import Facts, Measurements, Plan, Secrets
+from . import publishing, telling
+from .bits import BitCoding
+from .budget import Budget, plan_budget
+from .classic import Features
+from .combine import Residuals, combine, mean_variance, precisions
+from .fitting import fit_classic, fit_modern
+from .margins import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_rows
+from .measured import Measured, cost, draw_all, read_all
+from .settings import Settings, for_question, from_policy
+from .synthesis import SyntheticTable
+from .workload import Workload, read_workload
+
+_KEPT = 4
+
+
+@dataclass(frozen=True)
+class Design:
+    """This method's own part of a plan."""
+
+    settings: Settings
+    workload: Workload
+    budget: Budget
+    coding: BitCoding | None
+    """Classic mode works on bits."""
+    total: int | None
+    """The number of records, where it is declared."""
+    covers: tuple[Margin, ...]
+    """The axes of each count."""
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the space that is measured."""
+        return self.workload.shape if self.coding is None else self.coding.shape
+
+    def space(self, margin: Margin) -> Margin:
+        """A margin of the workload in the measured space."""
+        return margin if self.coding is None else self.coding.margin(margin)
+
+    @property
+    def margins(self) -> tuple[Margin, ...]:
+        """The workload in the measured space."""
+        return tuple(self.space(margin) for margin in self.workload.margins)
+
+
+class MarginalsMethod:
+    """One synthetic table of whole counts, near noisy measurements, from which all tables follow."""
+
+    name = "marginals"
+    family = Family.DP
+    drawn = True
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[str, tuple[SyntheticTable, Residuals]] = OrderedDict()
+
+    def settings(self, parameters: Mapping[str, Any]) -> Settings:
+        """Read and check what a policy writes for this method."""
+        return from_policy(parameters)
+
+    # -- plan -------------------------------------------------------------------------------
+
+    def plan(self, question: Question, facts: Facts) -> Plan:
+        """What to measure, what it costs, what error to expect; reads no data."""
+        description = facts.description
+        settings = for_question(facts.policy.parameters(self.name), question.parameters)
+        workload = read_workload(question.tables, description)
+        design, others = _design_of(settings, workload, description)
+        digest = question.hash(data_version=facts.data_version, policy_version=facts.policy_version)
+        return Plan(
+            method=self.name,
+            question=question,
+            question_hash=digest,
+            counts=tuple(
+                Count(tuple(workload.refs[axis] for axis in cover)) for cover in design.covers
+            ),
+            guarantee=telling.guarantee(settings, description, len(question.tables)),
+            errors=telling.expected(design),
+            charge=telling.charge(design, description, digest),
+            warnings=telling.warnings(design, description),
+            alternatives=telling.alternatives(design, others),
+            detail=design,
+        )
+
+    # -- measure ----------------------------------------------------------------------------
+
+    def measure(
+        self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets | None, control: Control
+    ) -> Measurements:
+        """Whole numbers plus one exact draw each. Needs no secrets."""
+        design = design_of(plan)
+        sources = [_revealed(table) for table in tables]
+        measured = design.budget.measured
+
+        def margin(wanted: Margin) -> Whole:
+            for cover, (rows, counts) in zip(design.covers, sources, strict=True):
+                whole, shape = _in_space(design, cover, rows)
+                if set(wanted) <= set(whole):
+                    return whole_margin_of_rows(shape[1], shape[0], wanted, counts)
+            raise Bug("A measured margin was not counted.")
+
+        control.step(0.0, "adding noise")
+        arrays = draw_all(measured, margin)
+        control.step(1.0, "adding noise")
+        return Measurements(arrays, {"measured": _said(measured)})
+
+    # -- fit --------------------------------------------------------------------------------
+
+    def fit(
+        self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
+    ) -> tuple[ProtectedTable, ...]:
+        """The asked tables, all read off one synthetic table."""
+        design = design_of(plan)
+        table, residuals = self._fitted(plan, measurements, control)
+        return publishing.publish(
+            design, plan, table, residuals, base.provenance(plan, facts), facts
+        )
+
+    def synthesise(
+        self, plan: Plan, measurements: Measurements, control: Control | None = None
+    ) -> SyntheticTable:
+        """The synthetic table itself, over `design_of(plan).workload.domain`."""
+        return self._fitted(plan, measurements, control or Control())[0]
+
+    def _fitted(
+        self, plan: Plan, measurements: Measurements, control: Control
+    ) -> tuple[SyntheticTable, Residuals]:
+        design = design_of(plan)
+        if measurements.facts.get("measured") != _said(design.budget.measured):
+            raise Bug("Stored measurements are of other tables or rates than the plan's.")
+        key = plan.question_hash + hashlib.sha256(measurements.to_bytes()).hexdigest()
+        if key in self._made:
+            return self._made[key]
+        tables = read_all(design.budget.measured, measurements.arrays, design.shape)
+        residuals = combine(
+            design.shape, design.budget.measured, tables, design.margins, total=design.total
+        )
+        fitting = fit_classic if design.coding is not None else fit_modern
+        made = fitting(design, tables, residuals, control), residuals
+        self._made[key] = made
+        while len(self._made) > _KEPT:
+            self._made.popitem(last=False)
+        return made
+
+
+def design_of(plan: Plan) -> Design:
+    """This method's own part of one of its plans."""
+    if not isinstance(plan.detail, Design):
+        raise Bug("A plan of another method was given to the marginals method.")
+    return plan.detail
+
+
+def _design_of(
+    settings: Settings, workload: Workload, description: Description
+) -> tuple[Design, list[Budget]]:
+    if settings.epsilon is None:
+        raise Bug("A question without ε was planned.")
+    each = settings.epsilon / description.records_per_unit
+    neighbours = words_of(description)
+    if settings.mode == "classic":
+        coding = BitCoding(workload.shape)
+        budget = _classic_budget(settings, workload, coding, each)
+        covers = _covers(workload.shape, workload.margins)
+        return Design(settings, workload, budget, coding, None, covers), []
+    budget, others = plan_budget(
+        workload.shape,
+        workload.margins,
+        each,
+        neighbours,
+        records=description.records or settings.records_about,
+        one_way=settings.one_way_share,
+    )
+    if cost(budget.measured, len(workload.shape), neighbours) > each:
+        raise Bug("A plan costs more than its ε.")
+    needed = tuple(m.margin for m in budget.measured)
+    covers = _covers(workload.shape, needed)
+    return Design(settings, workload, budget, None, description.records, covers), others
+
+
+def _classic_budget(
+    settings: Settings, workload: Workload, coding: BitCoding, epsilon: Fraction
+) -> Budget:
+    """Theorem 6 as written: every coefficient of the downward closure gets ε / 2|B| (§4.2: every
+    margin ε / 2|A|). The total gets noise too, whether it is public or not."""
+    for table in workload.tables:
+        if table.passes or workload.mixed:
+            raise RecipeError(
+                "Mode classic takes whole tables at one level of each variable: no filters. "
+                "Use mode modern."
+            )
+    margins = [coding.margin(margin) for margin in workload.margins]
+    if settings.fourier:
+        every = closure(margins)
+        rate = epsilon / (2 * len(every))
+        measured = tuple(Measured(m, m, rate) for m in every)
+    else:
+        rate = epsilon / (2 * len(margins))
+        measured = tuple(Measured(m, (), rate) for m in margins)
+    Features(coding.shape, measured)  # refuses what is too large, before anything is spent
+    if rate < Fraction(1, 10**6):
+        raise InputError(
+            f"Classic mode would share ε among {len(measured):,} coefficients, less than 0.000001 "
+            "each. Ask for fewer margins, or use mode modern."
+        )
+    if cost(measured, len(coding.shape), "replace-one") > epsilon:
+        raise Bug("Classic mode costs more than its ε.")
+    known = precisions(coding.shape, measured, closure(margins), total=False)
+    variances = [mean_variance(coding.shape, known, m) for m in margins]
+    rms = (sum(variances) / len(variances)) ** 0.5
+    return Budget("classic", measured, (), known, rms, False)
+
+
+def _covers(shape: Shape, margins: Sequence[Margin]) -> tuple[Margin, ...]:
+    """As few counts as will do: all axes at once if their product can be addressed."""
+    axes = tuple(sorted({axis for margin in margins for axis in margin}))
+    if size(shape, axes) <= MOST_CELLS:
+        return (axes,)
+    covers: list[set[int]] = []
+    for margin in sorted(set(margins), key=lambda m: (-size(shape, m), m)):
+        for cover in covers:
+            if size(shape, cover | set(margin)) <= MOST_CELLS:
+                cover |= set(margin)
+                break
+        else:
+            covers.append(set(margin))
+    return tuple(tuple(sorted(cover)) for cover in covers)
+
+
+def _revealed(table: TrueTable) -> tuple[Rows, Whole]:
+    cells = true_values.reveal(table)
+    return table.domain.coordinates(cells.addresses), cells.counts
+
+
+def _in_space(design: Design, cover: Margin, rows: Rows) -> tuple[Margin, tuple[Shape, Rows]]:
+    """A count's rows with the columns of the measured space (zeros where it has no such axis)."""
+    full = np.zeros((len(rows), len(design.workload.shape)), dtype=np.int64)
+    full[:, list(cover)] = rows
+    if design.coding is None:
+        return cover, (design.shape, full)
+    return design.coding.margin(cover), (design.shape, design.coding.encode(full))
+
+
+def words_of(description: Description) -> Neighbours:
+    """The description's neighbours in the charge's words."""
+    return "add-remove" if description.neighbours is Alike.ADD_REMOVE else "replace-one"
+
+
+def _said(measured: Sequence[Measured]) -> list[list[str]]:
+    """What was measured and at which rate, as stored beside the numbers."""
+    return [[m.name, str(m.rate)] for m in measured]

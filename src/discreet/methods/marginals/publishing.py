@@ -1,0 +1,139 @@
+"""Protected tables read off the synthetic table: values, noise, statuses, unbiased estimates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.domain import margins as subsets_of
+from ...core.table import Noise, ProtectedTable, Provenance, Status
+from ...core.true_values import add_totals
+from .. import base
+from ..base import Facts, Plan
+from .combine import Residuals, rebuild
+from .margins import Reals, Whole
+from .synthesis import SyntheticTable
+from .telling import WIDTH, variances
+from .workload import Wanted
+
+if TYPE_CHECKING:
+    from .method import Design
+
+_MOST = 2.0**62
+
+
+def publish(
+    design: Design,
+    plan: Plan,
+    table: SyntheticTable,
+    residuals: Residuals,
+    provenance: Provenance,
+    facts: Facts,
+) -> tuple[ProtectedTable, ...]:
+    """One protected table for each asked one, in order."""
+    return tuple(
+        _table(design, plan, wanted, table, residuals, provenance, facts)
+        for wanted in design.workload.tables
+    )
+
+
+def _table(
+    design: Design,
+    plan: Plan,
+    wanted: Wanted,
+    table: SyntheticTable,
+    residuals: Residuals,
+    provenance: Provenance,
+    facts: Facts,
+) -> ProtectedTable:
+    spec, workload = wanted.spec, design.workload
+    inside = np.asarray(workload.publish(wanted, table.margin(wanted.margin)), dtype=np.int64)
+    values = add_totals(inside) if spec.totals else inside
+    unbiased = _unbiased(design, wanted, residuals)
+    sd = np.sqrt(variances(design, wanted, totals=spec.totals))
+    known = bool(np.isfinite(sd).all())
+    status = np.zeros(values.shape, dtype=np.uint8)
+    zeros = facts.description.zero_mask(spec.count)
+    limit = float(base.reliable_limit(facts.policy))
+    loud = ~(sd <= limit * np.maximum(values, 0.5))
+    status[loud] = Status.UNRELIABLE
+    if zeros is not None:
+        cells = tuple(slice(0, n) for n in zeros.shape)
+        status[cells] = np.where(zeros, Status.STRUCTURAL_ZERO, status[cells])
+    notes = [
+        "All tables of this release are read off one synthetic table of whole counts, so they "
+        "agree wherever they overlap.",
+    ]
+    extra = {}
+    noise = None
+    if known:
+        estimate = unbiased
+        extra["unbiased"] = _whole(np.rint(estimate))
+        reach = WIDTH * sd
+        noise = Noise(
+            sd=sd,
+            lower=_whole(np.maximum(np.floor(estimate - reach), 0)),
+            upper=_whole(np.maximum(np.ceil(estimate + reach), 0)),
+        )
+        notes.append(
+            "Noise intervals and the column unbiased come from the measurements before the fit: "
+            "unbiased, but they need not add up and may be negative."
+        )
+    else:
+        notes.append(
+            "This margin was too thin for its noise and was not measured; it is filled as if its "
+            "variables were independent."
+        )
+    return ProtectedTable(
+        title=base.title_of(spec, facts.description),
+        domain=facts.description.domain(spec.axes),
+        totals=(spec.totals,) * len(spec.axes),
+        values=values,
+        status=status,
+        guarantee=plan.guarantee,
+        provenance=provenance,
+        noise=noise,
+        extra=extra,
+        law={
+            "name": "laplace",
+            "mode": design.settings.mode,
+            "plan": design.budget.name,
+            "measured": [[m.name, str(m.rate)] for m in design.budget.measured[:200]],
+        },
+        notes=tuple(notes),
+    )
+
+
+def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
+    """The best linear unbiased estimate of the table's cells, with totals where asked."""
+    workload, totals = design.workload, wanted.spec.totals
+    if design.coding is None:
+        margin = rebuild(design.shape, residuals, wanted.margin)
+        cells = np.asarray(workload.publish(wanted, margin), dtype=np.float64)
+        return _with_totals(cells) if totals else cells
+    keep = [axis for axis, _ in wanted.sides]
+    lengths = [workload.shape[axis] for axis in keep]
+    out = np.zeros([n + totals for n in lengths])
+    for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:
+        axes = sorted(keep[place] for place in kept)
+        bits = rebuild(design.shape, residuals, design.coding.margin(tuple(axes)))
+        part = design.coding.decode_margin(bits, tuple(axes))
+        part = part.transpose([axes.index(keep[place]) for place in kept])
+        where = tuple(
+            slice(0, n) if place in kept else slice(n, None) for place, n in enumerate(lengths)
+        )
+        out[where] = part.reshape([n if place in kept else 1 for place, n in enumerate(lengths)])
+    return out
+
+
+def _with_totals(values: Reals) -> Reals:
+    out = values
+    for axis in range(values.ndim):
+        out = np.concatenate([out, out.sum(axis=axis, keepdims=True)], axis=axis)
+    return out
+
+
+def _whole(values: npt.NDArray[np.float64]) -> Whole:
+    return np.clip(values, -_MOST, _MOST).astype(np.int64)

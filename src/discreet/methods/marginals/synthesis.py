@@ -1,0 +1,125 @@
+"""The synthetic table: whole counts of cells, from which every table follows at no further cost.
+
+Only cells that hold somebody are kept. Any margin, at any coarser level, under any filter, is a sum
+of these rows, so any two tables made of it agree exactly. `write_microdata` puts one row for each
+synthetic record (or one for each cell, with its count) into CSV or Parquet for anybody to tabulate.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.domain import Domain
+from ...errors import InputError
+from ..rounding import largest_remainder
+from .margins import Margin, Reals, Rows, Shape, Whole, whole_margin_of_rows
+
+MOST_RECORDS = 200_000_000
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True)
+class SyntheticTable:
+    """A sparse table of whole counts > 0 over a product of axes."""
+
+    shape: Shape
+    rows: Rows
+    counts: Whole
+
+    @property
+    def total(self) -> int:
+        """How many synthetic records there are."""
+        return int(self.counts.sum())
+
+    def margin(self, margin: Margin) -> Whole:
+        """A margin, exactly."""
+        return whole_margin_of_rows(self.rows, self.shape, margin, self.counts)
+
+
+def whole_table(shape: Shape, rows: Rows, weights: Reals, total: int) -> SyntheticTable:
+    """The fitted fractions as whole numbers with exactly this total.
+
+    The support is no larger than the number of estimates, and each of its cells moves by less
+    than 1 (barak §3.2).
+    """
+    if total <= 0 or len(rows) == 0:
+        return SyntheticTable(shape, rows[:0], np.zeros(0, dtype=np.int64))
+    scaled = weights * (total / weights.sum())
+    counts = largest_remainder(scaled, total)
+    held = np.flatnonzero(counts)
+    return SyntheticTable(shape, rows[held], counts[held])
+
+
+def write_microdata(
+    table: SyntheticTable, domain: Domain, path: str | Path, *, records: bool = True
+) -> int:
+    """Write the synthetic table with category codes to a .csv or .parquet file; returns its rows.
+
+    With `records` one row for each synthetic record, else one for each cell with a column `count`.
+    The file appears whole or not at all.
+    """
+    target = Path(path)
+    kind = target.suffix.lower()
+    if kind not in (".csv", ".parquet"):
+        raise InputError(
+            f"Synthetic microdata are written as .csv or .parquet, got {target.name!r}."
+        )
+    if domain.shape != table.shape:
+        raise InputError("The domain does not have the axes of the synthetic table.")
+    if records and table.total > MOST_RECORDS:
+        raise InputError(
+            f"{table.total:,} synthetic records are too many for one file. "
+            "Write cells with counts instead (records=False)."
+        )
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    try:
+        written = _write(table, domain, Path(name), kind, records)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return written
+
+
+def _write(table: SyntheticTable, domain: Domain, path: Path, kind: str, records: bool) -> int:
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pa_parquet
+
+    arrow: Any = pa
+    names = list(domain.names)
+    fields = [arrow.field(name, arrow.string()) for name in names]
+    if not records:
+        fields.append(arrow.field("count", arrow.int64()))
+    schema = arrow.schema(fields)
+    codes = [arrow.array(axis.level.codes, arrow.string()) for axis in domain.axes]
+    written = 0
+    open_writer: Any = pa_csv.CSVWriter if kind == ".csv" else pa_parquet.ParquetWriter
+    with open_writer(str(path), schema) as writer:
+        for rows, counts in _chunks(table, records):
+            columns = [codes[axis].take(arrow.array(rows[:, axis])) for axis in range(len(names))]
+            if not records:
+                columns.append(arrow.array(counts))
+            writer.write_table(arrow.Table.from_arrays(columns, schema=schema))
+            written += len(rows)
+    return written
+
+
+def _chunks(table: SyntheticTable, records: bool) -> Iterator[tuple[Rows, Whole]]:
+    """Rows to write, in order, a chunk at a time."""
+    if not records:
+        for at in range(0, len(table.rows), _CHUNK):
+            yield table.rows[at : at + _CHUNK], table.counts[at : at + _CHUNK]
+        return
+    ends = np.cumsum(table.counts)
+    for at in range(0, table.total, _CHUNK):
+        which = np.searchsorted(ends, np.arange(at, min(at + _CHUNK, table.total)), side="right")
+        yield table.rows[which], np.ones(len(which), dtype=np.int64)

@@ -1,0 +1,255 @@
+"""What a plan tells: guarantee, charge, expected error, alternatives, warnings; public facts only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.charge import Charge
+from ...core.description import Description
+from ...core.description import Neighbours as Alike
+from ...core.domain import margins as subsets_of
+from ...core.exact import plain
+from ...core.guarantee import Guarantee, Kind
+from ...core.loss import PureLoss
+from ...core.odds import odds_of, percent_up
+from ...errors import Bug
+from ..base import ExpectedError
+from .budget import Budget
+from .classic import theorem_7, theorem_8
+from .combine import mean_variance, sum_variance
+from .margins import size
+from .workload import Wanted
+
+if TYPE_CHECKING:
+    from .method import Design
+    from .settings import Settings
+
+WIDTH = 2.12
+"""95 % of a sum of Laplace draws lies within this many standard deviations; one draw is the worst."""
+BOUND_DELTA = Fraction(1, 20)
+
+
+def guarantee(settings: Settings, description: Description, tables: int) -> Guarantee:
+    """The promise of a whole plan: pure ε."""
+    if settings.epsilon is None:
+        raise Bug("A question without ε was planned.")
+    most = description.records_per_unit
+    unit = description.unit if most == 1 else f"{description.unit} (up to {most} records)"
+    known = (
+        () if description.records is None else (f"the number of records, {description.records:,}",)
+    )
+    found = odds_of(settings.epsilon, Fraction(0))
+    if description.unit == "person" and description.neighbours is Alike.ADD_REMOVE:
+        odds: tuple[str, ...] = (found.out_of_100(), found.guess_meter("0.1"))
+    else:
+        odds = (
+            f"A guess about one {description.unit} that was 10 % sure becomes at most "
+            f"{percent_up(found.becomes('0.1'))} % sure.",
+        )
+    return Guarantee(
+        kind=Kind.DP,
+        unit=unit,
+        neighbours=str(description.neighbours),
+        epsilon=settings.epsilon,
+        delta=Fraction(0),
+        exact=True,
+        scope="this table" if tables == 1 else f"these {tables} tables together",
+        invariants=known,
+        caveats=(
+            "Every table, margin and record made from the synthetic table is covered at no "
+            "further cost.",
+            "Everything else published about the same people adds to it; the ledger keeps the sum.",
+        ),
+        odds=odds,
+    )
+
+
+def charge(design: Design, description: Description, digest: str) -> Charge:
+    """The whole plan as one charge."""
+    settings = design.settings
+    if settings.epsilon is None:
+        raise Bug("A question without ε was planned.")
+    replaced = description.neighbours is Alike.REPLACE_ONE
+    touched = len(design.budget.measured) * (2 if replaced else 1) * description.records_per_unit
+    return Charge(
+        "marginals",
+        {
+            "epsilon": plain(settings.epsilon),
+            "mode": settings.mode,
+            "plan": design.budget.name,
+            "tables measured": str(len(design.budget.measured)),
+            "records_per_unit": str(description.records_per_unit),
+        },
+        cells=max(1, touched),
+        neighbours="replace-one" if replaced else "add-remove",
+        question=digest,
+        loss=PureLoss(settings.epsilon),
+    )
+
+
+def expected(design: Design) -> tuple[ExpectedError, ...]:
+    """What to expect of every wanted table, before anything is spent."""
+    return tuple(_expected(design, wanted) for wanted in design.workload.tables)
+
+
+def variances(design: Design, wanted: Wanted, *, totals: bool) -> Any:
+    """The variance of every published cell of the unbiased estimate, totals last on each axis."""
+    workload = design.workload
+    if design.coding is None:
+        sizes = workload.group_sizes(wanted, totals)
+        found = sum_variance(workload.shape, design.budget.known, wanted.margin, sizes)
+        keep = [axis for axis, _ in wanted.sides]
+        gone = tuple(i for i, axis in enumerate(wanted.margin) if axis not in keep)
+        found = found.sum(axis=gone)
+        left = [axis for axis in wanted.margin if axis in keep]
+        return found.transpose([left.index(axis) for axis in keep])
+    keep = [axis for axis, _ in wanted.sides]
+    shape = [workload.shape[axis] + totals for axis in keep]
+    found = np.zeros(shape)
+    for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:
+        margin = design.coding.margin(tuple(keep[p] for p in kept))
+        index = tuple(
+            slice(0, workload.shape[axis]) if p in kept else slice(workload.shape[axis], None)
+            for p, axis in enumerate(keep)
+        )
+        found[index] = mean_variance(design.shape, design.budget.known, tuple(sorted(margin)))
+    return found
+
+
+def _expected(design: Design, wanted: Wanted) -> ExpectedError:
+    spec, domain = wanted.spec, design.workload.domain
+    shape = [len(np.unique(places)) for _, places in wanted.sides]
+    cells = math.prod(n + spec.totals for n in shape)
+    found = variances(design, wanted, totals=True)
+    inside = found[tuple(slice(0, n) for n in shape)]
+    names = [ref.level for ref in spec.axes]
+    note = _note(design, wanted)
+    if not np.isfinite(inside).all():
+        about = design.settings.records_about or design.total or 0
+        mean = about / max(1, size(domain.shape, wanted.margin))
+        return ExpectedError(
+            spec,
+            cells,
+            mean,
+            math.ceil(2 * mean),
+            note="Not measured: too thin for its noise. Filled as if its variables were "
+            "independent; the error said is the mean cell.",
+        )
+    totals: Mapping[str, float] = {}
+    if spec.totals:
+        totals = {
+            ",".join(names[p] for p in kept): math.sqrt(
+                float(
+                    found[
+                        tuple(
+                            slice(0, n) if p in kept else slice(n, None)
+                            for p, n in enumerate(shape)
+                        )
+                    ].mean()
+                )
+            )
+            for kept in subsets_of(len(shape))
+            if len(kept) < len(shape)
+        }
+    sd = math.sqrt(float(inside.mean()))
+    return ExpectedError(spec, cells, sd, math.ceil(WIDTH * sd), totals, note=note)
+
+
+def _note(design: Design, wanted: Wanted) -> str:
+    if design.coding is None:
+        return "Before it is known that no count is negative; the fit is usually closer."
+    settings, margins = design.settings, design.margins
+    if settings.epsilon is None:
+        raise Bug("A question without ε was planned.")
+    order = len(design.space(wanted.margin))
+    if settings.fourier:
+        bound = theorem_7(order, len(design.budget.measured), settings.epsilon, BOUND_DELTA)
+        which = "Theorem 7"
+    else:
+        total = sum(2 ** len(m) for m in margins)
+        bound = theorem_8(order, len(margins), total, settings.epsilon, BOUND_DELTA)
+        which = "Theorem 8"
+    return f"barak {which}: with probability 0.95 the errors of all cells add up to ≤ {bound:,.0f}."
+
+
+def alternatives(design: Design, others: Sequence[Budget]) -> tuple[Mapping[str, Any], ...]:
+    """The plans compared: name, tables measured, predicted error of a cell."""
+    return tuple(
+        {
+            "name": budget.name,
+            "measured": len(budget.measured),
+            "dropped": len(budget.dropped),
+            "rms": budget.rms if math.isfinite(budget.rms) else None,
+            "chosen": budget is design.budget,
+        }
+        for budget in (design.budget, *others)
+    )
+
+
+def warnings(design: Design, description: Description) -> tuple[str, ...]:
+    """What a custodian or asker should know before spending."""
+    found = []
+    settings, workload = design.settings, design.workload
+    records = description.records or settings.records_about
+    if workload.mixed:
+        found.append(
+            f"{', '.join(workload.mixed)} is asked for at several levels and measured at the finest "
+            "of them; for a hierarchy, method topdown spends less."
+        )
+    if design.budget.dropped:
+        names = [
+            " × ".join(workload.refs[axis].level for axis in margin)
+            for margin in design.budget.dropped
+        ]
+        shown = "; ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        found.append(
+            f"{len(names)} of {len(workload.margins)} margins are too thin for their noise and are "
+            f"not measured but filled as if independent: {shown}."
+        )
+    if records is not None and settings.epsilon is not None:
+        found += _thin(design, records, settings.epsilon)
+    found.append(f"Fitting takes about {seconds(design):.1g} s on one core.")
+    return tuple(found)
+
+
+def _thin(design: Design, records: int, epsilon: Fraction) -> list[str]:
+    """Tables whose noise exceeds their counts, and the ε that would do."""
+    said = []
+    for wanted in design.workload.tables:
+        mean = records / size(design.workload.shape, wanted.margin)
+        inside = variances(design, wanted, totals=False)
+        if not np.isfinite(inside).all():
+            continue
+        sd = math.sqrt(float(inside.mean()))
+        if sd > mean:
+            words = " × ".join(str(ref) for ref in wanted.spec.axes) or "total"
+            enough = float(epsilon) * sd / (mean / 2)
+            said.append(
+                f"{words}: the noise (standard deviation {sd:.3g}) exceeds the mean cell "
+                f"({mean:.3g}). Epsilon {_two_digits(enough)} would bring it to half of that."
+            )
+    more = [f"{len(said) - 3} more margins have noise above their mean cell."] if said[3:] else []
+    return said[:3] + more
+
+
+def _two_digits(value: float) -> str:
+    digits = 1 - math.floor(math.log10(value))
+    up = math.ceil(value * 10**digits) / 10**digits
+    return f"{up:.{max(digits, 0)}f}"
+
+
+def seconds(design: Design) -> float:
+    """Roughly how long the fit takes on one core."""
+    shape = design.shape
+    rank = sum(math.prod(shape[axis] - 1 for axis in kept) for kept in design.budget.known)
+    support = min(rank, 5000)
+    cells = min(size(shape, range(len(shape))), 1 << 22)
+    exact = size(shape, range(len(shape))) <= 1 << 22
+    solve = support**3 / 3 / 5e9 * 6
+    price = cells * len(design.margins) * 2e-9 if exact else 0.15
+    return max(0.01, (25 if exact else 40) * (solve + price))
