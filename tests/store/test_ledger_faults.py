@@ -60,7 +60,9 @@ def interrupted_everywhere(ledger, step, question="q"):
             return tried, commit(ledger, question)
         except StoreError:
             writer.set_progress_handler(None, 0)
-            assert ledger.find(question) is None
+            if ledger.find(question) is not None:
+                # Stopped after the commit took effect: charged in full, and there when asked again.
+                return tried, commit(ledger, question)
             assert ledger.spent() == PureLoss(0)
             assert [entry.kind for entry in ledger.entries()] == ["open", "cap", "cap", "cap"]
             with ledger._read() as connection:
@@ -69,16 +71,16 @@ def interrupted_everywhere(ledger, step, question="q"):
             writer.set_progress_handler(None, 0)
 
 
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("step", [1, 7])
 def test_a_fault_at_every_point_of_the_transaction_leaves_all_or_nothing(tmp_path, step):
-    """Stopped at every seventh (in the full run: every) machine operation, no row is left."""
+    """Stopped at every (and every seventh) machine operation, no row is left, and it works on."""
     with Ledger.open(tmp_path, dataset="people") as ledger:
         ledger.set_cap(PureLoss(50), who="a", reason="r")
         for scope in ("user:ana", "project:health"):
             ledger.set_subcap(scope, PureLoss(20), who="a", reason="r")
         tried, answer = interrupted_everywhere(ledger, step)
         assert tried > 100 / step
-        assert answer.fresh
+        assert answer.measurements == b"x" * 64
         assert [s.spent for s in ledger.standing(user="ana", project="health")] == [PureLoss(1)] * 3
         assert ledger.verify().answers == 1
 

@@ -174,8 +174,8 @@ class Jobs:
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
         with self._lock, in_words("The list of jobs"):
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:

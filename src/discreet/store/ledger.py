@@ -423,11 +423,12 @@ class Ledger:
     def _read(self) -> Iterator[sqlite3.Connection]:
         self._same_process()
         with self._reading_lock, in_words(self._name):
-            self._reading.execute("BEGIN")
             try:
+                self._reading.execute("BEGIN")
                 yield self._reading
             finally:
-                self._reading.execute("ROLLBACK")
+                if self._reading.in_transaction:
+                    self._reading.execute("ROLLBACK")
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         self._same_process()

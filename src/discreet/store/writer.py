@@ -133,8 +133,8 @@ class Writer:
 
     def _transact(self, tasks: list[_Task[Any]]) -> None:
         connection = self.connection
-        connection.execute("BEGIN IMMEDIATE")
         try:
+            connection.execute("BEGIN IMMEDIATE")  # may fail and leave a transaction open
             self._before(connection)
             for task in tasks:
                 connection.execute("SAVEPOINT request")
