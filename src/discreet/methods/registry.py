@@ -1,7 +1,7 @@
 """The methods there are, by name. A method is imported when it is asked for.
 
 >>> names()
-('cell-key', 'noise')
+('cell-key', 'noise', 'marginals')
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .base import Method
 _METHODS = {
     "cell-key": ("cellkey.method", "CellKeyMethod"),
     "noise": ("noise.method", "NoiseMethod"),
+    "marginals": ("marginals.method", "MarginalsMethod"),
 }
 
 
