@@ -233,4 +233,4 @@ def tighter(scheme: Scheme, neighbours: Neighbours, records_per_unit: int) -> Ap
         return None
     cells = scheme.touched // (2 if neighbours is Neighbours.REPLACE_ONE else 1)
     found = delta_of_cells(law, scheme.loss.epsilon, cells, neighbours=str(neighbours))
-    return ApproxLoss(scheme.loss.epsilon, found.high)
+    return ApproxLoss(scheme.loss.epsilon, min(found.high, scheme.loss.delta))
