@@ -73,11 +73,18 @@ def finish(process: BaseProcess) -> int:
     return process.exitcode
 
 
-def load_here(folder: str, tell: str = "") -> None:
-    """Load; exits with the code of the error, whose sentence goes to the file `tell`."""
+def load_here(folder: str, tell: str = "", begun: Any = None) -> None:
+    """Load; exits with the code of the error, whose sentence goes to the file `tell`.
+
+    `begun` is a pipe that gets a word when the load begins.
+    """
+    from discreet.engines import loading
     from discreet.errors import DiscreetError
     from discreet.workspace import load
 
+    assert loading
+    if begun is not None:
+        begun.send("begun")
     try:
         load(folder)
     except DiscreetError as problem:
