@@ -257,3 +257,28 @@ def test_transition_matrix_rows_are_laws():
     for row in design(5, "3", 2).transition(20):
         assert sum(row.values()) == 1
         assert not {1, 2} & row.keys()
+
+
+@pytest.mark.parametrize(
+    ("d", "js", "variance", "more"),
+    [
+        (8, 1, "1.01", {}),
+        (12, 1, "1.001", {}),
+        (12, 0, "0.001", {"p_stay": "0.999"}),
+        (20, 0, "0.05", {"monotone": False}),
+        (20, 4, "6.001", {"p_stay": "0.5"}),
+        (8, 0, "0.5", {"exact_variance": True, "monotone": False, "p_stay": "0.3"}),
+        (5, 0, "9.99", {}),
+    ],
+)
+def test_extreme_designs_are_solved(d, js, variance, more):
+    """Nearly fixed, nearly uniform, nearly infeasible: the solver ends with its constraints kept."""
+    table = design(d, variance, js, **more)
+    assert table.bias == 0
+    slack = Fraction(1, 10**9)
+    for row in table.rows[1:]:
+        assert row.variance <= Fraction(variance) + slack
+        if more.get("exact_variance"):
+            assert row.variance >= Fraction(variance) - slack
+        if "p_stay" in more and 0 in row.weights:
+            assert row.pmf[0] >= Fraction(more["p_stay"]) - slack
