@@ -12,7 +12,7 @@ import typer
 
 from .. import __version__
 from ..errors import Bug, DiscreetError, Refusal
-from . import laws, ledger, tables, workspaces
+from . import laws, ledger, serving, tables, workspaces
 
 app = typer.Typer(
     name="discreet",
@@ -46,6 +46,7 @@ workspaces.add_to(app)
 tables.add_to(app)
 laws.add_to(app)
 ledger.add_to(app)
+serving.add_to(app)
 
 
 def main() -> NoReturn:

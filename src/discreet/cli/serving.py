@@ -1,0 +1,222 @@
+"""`discreet serve` and `discreet user`: a workspace behind HTTP, and who may use it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import InputError
+from . import show
+from .tables import Json
+
+if TYPE_CHECKING:
+    from ..store.accounts import Accounts
+
+Workspace = Annotated[Path, typer.Argument(metavar="DIR", help="A workspace.")]
+user_app = typer.Typer(help="Accounts of a workspace's server.", no_args_is_help=True)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this room."""
+    app.command("serve")(serve)
+    app.add_typer(user_app, name="user")
+
+
+def serve(
+    path: Workspace,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
+    public: Annotated[
+        list[str] | None,
+        typer.Option(help="A data set anybody may ask without login; 'all' for every one."),
+    ] = None,
+    public_spends: Annotated[
+        bool, typer.Option("--public-spends", help="Asking without login may spend budget.")
+    ] = False,
+    https: Annotated[
+        bool, typer.Option("--https", help="Clients come over https: cookies are Secure.")
+    ] = False,
+    proxy: Annotated[
+        str, typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed.")
+    ] = "",
+    calls_per_minute: Annotated[int, typer.Option(min=1, help="Rate limit of one asker.")] = 600,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+) -> None:
+    """Serve a workspace over HTTP, on this machine only unless told otherwise.
+
+    [bold]discreet serve demo --public all[/bold]
+
+    [bold]discreet serve work --workers 4 --https --proxy 10.0.0.2[/bold]
+    """
+    run(
+        path,
+        host=host,
+        port=port,
+        workers=workers,
+        public=public or [],
+        public_spends=public_spends,
+        https=https,
+        proxy=proxy,
+        calls_per_minute=calls_per_minute,
+        log_level=log_level,
+    )
+
+
+def run(
+    path: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    workers: int = 1,
+    public: list[str],
+    public_spends: bool = False,
+    https: bool = False,
+    proxy: str = "",
+    calls_per_minute: int = 600,
+    log_level: str = "info",
+) -> None:
+    """Start the server and stay until it is stopped."""
+    import uvicorn
+
+    from ..server.settings import Settings
+    from ..workspace import Workspace as Folder
+
+    if log_level not in ("debug", "info", "warning", "error"):
+        raise InputError(f"--log-level is debug, info, warning or error, got {log_level!r}.")
+    found = Folder.open(path)
+    names = ["*"] if "all" in public else public
+    for name in names:
+        if name != "*" and name not in found.names:
+            raise InputError(
+                f"--public names {name!r}; {path} has {', '.join(found.names) or 'no data set'}."
+            )
+    settings = Settings(
+        public=tuple(names),
+        public_spends=public_spends,
+        workers=workers,
+        secure=https,
+        calls_per_minute=calls_per_minute,
+        log_level=log_level,
+    )
+    os.environ.update(settings.to_environment(path))
+    _tell(path, host, port, names)
+    uvicorn.run(
+        "discreet.server.app:from_environment",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxy),
+        forwarded_allow_ips=proxy or "",
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=10,
+        limit_concurrency=1000,
+        h11_max_incomplete_event_size=32 << 10,
+        ws="none",
+    )
+
+
+def _tell(path: Path, host: str, port: int, public: list[str]) -> None:
+    out = show.console(error=True)
+    at = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
+    out.print(f"[bold]{path}[/bold] at {at}/api/v1 · documentation at {at}/api/v1/docs")
+    if public:
+        said = "every data set" if public == ["*"] else ", ".join(public)
+        out.print(f"Without login: {said}.")
+    else:
+        out.print(f"Nothing is public. Accounts: discreet user add {path} NAME --role analyst")
+
+
+@user_app.command("add")
+def add(
+    path: Workspace,
+    name: Annotated[str, typer.Argument(help="a–z, 0–9, . _ @ -")],
+    role: Annotated[str, typer.Option(help="analyst, custodian or auditor.")] = "analyst",
+    password: Annotated[
+        bool, typer.Option("--password", help="Read a password from standard input.")
+    ] = False,
+    days: Annotated[int, typer.Option(min=1, max=3660, help="How long the token lives.")] = 90,
+    json: Json = False,
+) -> None:
+    """Add an account and print a token for it, this once.
+
+    [bold]discreet user add work ana --role analyst[/bold]
+    """
+    secret = None
+    if password:
+        secret = (
+            typer.prompt("Password", hide_input=True)
+            if sys.stdin.isatty()
+            else sys.stdin.readline().rstrip("\n")
+        )
+    with _accounts(path) as accounts:
+        user = accounts.add_user(name, role, password=secret)
+        token, _ = accounts.add_token(name, label="first", days=days)
+    if json:
+        show.as_json({"user": user.name, "role": user.role, "token": token, "days": days})
+        return
+    out = show.console()
+    out.print(f"{user.name} is {user.role}. Its token, shown this once, for {days} days:")
+    print(token)
+    out.print("Send it as `Authorization: Bearer …`.", style="dim")
+
+
+@user_app.command("list")
+def list_users(path: Workspace, json: Json = False) -> None:
+    """Every account and its tokens.
+
+    [bold]discreet user list work[/bold]
+    """
+    with _accounts(path) as accounts:
+        users = accounts.users()
+        active = {
+            user.name: sum(token.revoked is None for token in accounts.tokens(user.name))
+            for user in users
+        }
+    if json:
+        show.as_json(
+            {
+                "users": [
+                    {
+                        "name": user.name,
+                        "role": user.role,
+                        "revoked": user.revoked is not None,
+                        "tokens": active[user.name],
+                    }
+                    for user in users
+                ]
+            }
+        )
+        return
+    rows = [
+        (u.name, u.role, "revoked" if u.revoked else "active", str(active[u.name])) for u in users
+    ]
+    show.console().print(show.grid("Accounts", ("name", "role", "", ">tokens"), rows))
+
+
+@user_app.command("revoke")
+def revoke(path: Workspace, name: Annotated[str, typer.Argument()]) -> None:
+    """End an account with its tokens and sessions, at once and for ever.
+
+    [bold]discreet user revoke work ana[/bold]
+    """
+    with _accounts(path) as accounts:
+        accounts.revoke_user(name)
+    show.console().print(f"{name} is revoked, with all tokens and sessions.")
+
+
+def _accounts(path: Path) -> closing[Accounts]:
+    from ..store.accounts import Accounts
+    from ..workspace import Workspace as Folder
+
+    Folder.open(path)
+    return closing(Accounts(path))

@@ -1,0 +1,135 @@
+"""The app: gate, guards, routes under /api/v1, and the page that documents them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
+
+from .. import __version__
+from ..errors import Bug, DiscreetError
+from . import documentation, logs, problems, routes
+from .auth import Guard
+from .gate import Gate
+from .problems import Problem, ProblemDocument
+from .service import Service
+from .settings import Settings
+from .worker import Worker
+
+PREFIX = "/api/v1"
+
+
+def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
+    """The server of a workspace as an ASGI app; opens its files at once, data sets when asked."""
+    settings = settings or Settings()
+    service = Service(Path(workspace), settings)
+    worker = Worker(service)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = max(
+            40, settings.slots + settings.waiting + 24
+        )
+        worker.start()
+        try:
+            yield
+        finally:
+            worker.stop()
+            service.close()
+
+    app = FastAPI(
+        title="discreet",
+        version=__version__,
+        summary="Protected frequency tables with exact guarantees.",
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    app.state.service, app.state.settings, app.state.worker = service, settings, worker
+    for error, handler in (
+        (Problem, problems.on_problem),
+        (DiscreetError, problems.on_discreet),
+        (RequestValidationError, problems.on_invalid),
+        (HTTPException, problems.on_http),
+    ):
+        app.add_exception_handler(error, handler)
+    for router in routes.routers():
+        app.include_router(router, prefix=PREFIX)
+    app.include_router(documentation.router(PREFIX), include_in_schema=False)
+    app.add_middleware(Gate, service=service)
+    refuse_unguarded(app.routes)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+def from_environment() -> FastAPI:
+    """The app of a worker process, from what `discreet serve` wrote into the environment."""
+    workspace, settings = Settings.from_environment()
+    logs.set_up(settings.log_level)
+    return create_app(workspace, settings)
+
+
+def guard_of(route: BaseRoute) -> Guard | None:
+    """The guard of a route."""
+    if isinstance(route, APIRoute):
+        for dependency in route.dependencies:
+            if isinstance(dependency.dependency, Guard):
+                return dependency.dependency
+    return None
+
+
+def refuse_unguarded(all_routes: list[BaseRoute]) -> None:
+    """Deny by default: an API route that lets nobody in particular through is our mistake."""
+    for route in all_routes:
+        if isinstance(route, APIRoute) and route.include_in_schema and guard_of(route) is None:
+            raise Bug(f"The route {route.path} has no guard.")
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            routes=app.routes,
+            description="Errors are application/problem+json. ε, δ and ρ are text.",
+        )
+        parts = schema.setdefault("components", {})
+        forms = parts.setdefault("schemas", {})
+        forms["ProblemDocument"] = ProblemDocument.model_json_schema(
+            ref_template="#/components/schemas/{model}"
+        )
+        for name, form in forms["ProblemDocument"].pop("$defs", {}).items():
+            forms.setdefault(name, form)
+        parts["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer"},
+            "session": {"type": "apiKey", "in": "cookie", "name": "discreet"},
+        }
+        schema["security"] = [{}, {"token": []}, {"session": []}]
+        for path in schema["paths"].values():
+            for operation in path.values():
+                for code in ("422",):
+                    _problem_only(operation["responses"].get(code))
+        for name in ("HTTPValidationError", "ValidationError"):
+            forms.pop(name, None)
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+def _problem_only(response: dict[str, Any] | None) -> None:
+    """The framework documents its own validation error; ours is a problem."""
+    if response is not None:
+        response["content"] = {
+            problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}
+        }

@@ -1,0 +1,161 @@
+"""Who is asking, and what a role may do. Deny by default: a route without a guard does not start.
+
+    public      no login; sees data sets the settings make public
+    analyst     asks for tables, keeps saved tables and jobs
+    custodian   what an analyst may, and accounts, budgets, releases
+    auditor     reads ledger, audit log and policies, never data
+
+A token counts with its scopes: it can do less than its role, never more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import APIRouter, Depends, Request
+
+from ..store.accounts import SCOPES, Accounts, Role
+from .bodies import StrictRoute
+from .problems import Problem, documented
+from .settings import Settings
+
+EVERYONE: tuple[Role, ...] = ("public", "analyst", "custodian", "auditor")
+ASKERS: tuple[Role, ...] = ("public", "analyst", "custodian")
+ACCOUNTS: tuple[Role, ...] = ("analyst", "custodian", "auditor")
+OVERSEERS: tuple[Role, ...] = ("custodian", "auditor")
+CUSTODIANS: tuple[Role, ...] = ("custodian",)
+KEEPERS: tuple[Role, ...] = ("analyst", "custodian")
+
+UNSAFE = {"POST", "PUT", "PATCH", "DELETE"}
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks: role, scopes, and how that is known."""
+
+    name: str
+    role: Role
+    scopes: tuple[str, ...]
+    via: str
+    session: str = ""
+
+    @property
+    def user(self) -> str:
+        """The name charges and jobs are kept under."""
+        return self.name or "public"
+
+
+PUBLIC = Asker("", "public", SCOPES, "")
+
+
+def cookie_name(settings: Settings) -> str:
+    """The session cookie; browsers keep a __Host- cookie to this host and to https."""
+    return "__Host-discreet" if settings.secure else "discreet"
+
+
+def identify(
+    accounts: Accounts, settings: Settings, method: str, headers: Mapping[str, str]
+) -> Asker:
+    """The asker behind a request's headers; raises 401 for a bad token, 403 for a forged post."""
+    sent = headers.get("authorization")
+    if sent is not None:
+        kind, _, text = sent.partition(" ")
+        found = accounts.by_token(text.strip()) if kind.lower() == "bearer" else None
+        if found is None:
+            raise unknown("This token is unknown, expired or revoked. Ask for a new one.")
+        return Asker(found.name, found.role, found.scopes, found.via)
+    secret = _cookie(headers.get("cookie", ""), cookie_name(settings))
+    if not secret:
+        return PUBLIC
+    found = accounts.by_session(secret)
+    if found is None:
+        return PUBLIC
+    if method in UNSAFE:
+        _same_site(headers, settings)
+        if not _equal(headers.get("x-csrf-token", ""), accounts.csrf(secret)):
+            raise Problem(
+                403,
+                "csrf",
+                "A change made with a session needs the header X-CSRF-Token, as GET /api/v1/session "
+                "gives it.",
+            )
+    return Asker(found.name, found.role, found.scopes, found.via, secret)
+
+
+def _same_site(headers: Mapping[str, str], settings: Settings) -> None:
+    origin = headers.get("origin")
+    if origin is None:
+        return
+    scheme = "https" if settings.secure else "http"
+    if origin not in (f"{scheme}://{headers.get('host', '')}", *settings.origins):
+        raise Problem(403, "csrf", "This change comes from another site and was not made.")
+
+
+def same_site_login(request: Request, settings: Settings) -> None:
+    """A login from another site's page would put a visitor into somebody else's account."""
+    _same_site(request.headers, settings)
+
+
+def _cookie(text: str, name: str) -> str:
+    for part in text.split(";"):
+        key, _, value = part.strip().partition("=")
+        if key == name:
+            return value
+    return ""
+
+
+def _equal(first: str, second: str) -> bool:
+    import hmac
+
+    return hmac.compare_digest(first.encode(errors="replace"), second.encode())
+
+
+def unknown(detail: str) -> Problem:
+    """401: log in or send a token."""
+    return Problem(401, "login", detail, headers={"WWW-Authenticate": 'Bearer realm="discreet"'})
+
+
+async def asker(request: Request) -> Asker:
+    """Who the gate found."""
+    found: Asker = request.state.asker
+    return found
+
+
+class Guard:
+    """Lets some roles through, with a scope; the marker every route must carry."""
+
+    def __init__(self, roles: tuple[Role, ...], scope: str) -> None:
+        self.roles = roles
+        self.scope = scope
+
+    async def __call__(self, request: Request) -> Asker:
+        """The asker, or 401 or 403."""
+        found = await asker(request)
+        if found.role not in self.roles:
+            if found.role == "public":
+                raise unknown("This needs an account. Log in or send a token.")
+            raise Problem(
+                403,
+                "role",
+                f"The role {found.role} may not do this; "
+                f"{' or '.join(r for r in self.roles if r != 'public')} may.",
+            )
+        if self.scope not in found.scopes:
+            raise Problem(403, "scope", f"This token lacks the scope {self.scope}.")
+        return found
+
+
+def guarded(roles: tuple[Role, ...], scope: str, tag: str) -> APIRouter:
+    """A router whose every route lets only these roles through."""
+    return APIRouter(
+        route_class=StrictRoute,
+        dependencies=[Depends(Guard(roles, scope))],
+        responses=documented(),
+        tags=[tag],
+    )
+
+
+Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Any]]
+Asking: TypeAlias = Annotated[Asker, Depends(asker)]

@@ -1,0 +1,222 @@
+"""What clients send: JSON read strictly, and the forms it must have.
+
+NaN, numbers given twice, broken characters and nesting past the limit are refused while reading;
+unknown keys are refused after it. ε, δ, ρ and shares are text: 0.1 as a float is something else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Literal
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from ..recipe import parse
+from .problems import Problem
+
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS = re.compile(rb"[\[\]{}]")
+EXACT = {"epsilon", "delta", "rho"}
+
+
+def read_json(body: bytes, most_depth: int = 32) -> Any:
+    """One JSON value, read strictly.
+
+    >>> read_json(b'{"epsilon": "0.5"}')
+    {'epsilon': '0.5'}
+    """
+    depth = deepest = 0
+    if body.count(b"[") + body.count(b"{") > most_depth:
+        for bracket in _BRACKETS.finditer(_STRINGS.sub(b"", body)):
+            depth += 1 if bracket[0] in b"[{" else -1
+            deepest = max(deepest, depth)
+        if deepest > most_depth:
+            raise Problem(
+                400, "input", f"The body is nested {deepest:,} deep; {most_depth} is the most."
+            )
+    try:
+        value = json.loads(
+            body.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once
+        )
+        if b"\\u" in body:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError:
+        raise Problem(400, "input", "The body is not UTF-8 text. Send JSON in UTF-8.") from None
+    except (json.JSONDecodeError, RecursionError):
+        raise Problem(400, "input", "The body is not JSON. Send one JSON object.") from None
+    except ValueError:  # a whole number of thousands of digits
+        raise Problem(400, "input", "A number in the body is too long.") from None
+    return value
+
+
+def _no_constant(word: str) -> Any:
+    raise Problem(400, "input", f"{word} is not JSON and not a number. Write numbers in digits.")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Problem(400, "input", f"{twice[:60]!r} is given twice in one object. Give it once.")
+    return made
+
+
+class StrictRequest(Request):
+    """A request whose JSON is read strictly."""
+
+    async def json(self) -> Any:
+        """The body as JSON."""
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Problem(415, "media-type", "Send the body as application/json.")
+        return read_json(await self.body(), self.app.state.settings.most_json_depth)
+
+
+class StrictRoute(APIRoute):
+    """A route that reads JSON strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Wrap the request."""
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            strict = StrictRequest(request.scope, request.receive)
+            length = int(request.headers.get("content-length") or 0)
+            if self.body_field is not None and length:
+                await strict.json()  # refuses other media types with one sentence
+            return await inner(strict)
+
+        return handle
+
+
+class Form(BaseModel):
+    """A body: unknown keys are refused, types are not guessed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+Name = Annotated[str, Field(max_length=300)]
+Names = Annotated[list[Name], Field(max_length=64)] | Annotated[str, Field(max_length=4000)]
+ExactText = Annotated[
+    str,
+    Field(
+        max_length=60,
+        pattern=r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*$|^\s*[+-]?\d+/\d+\s*$",
+        examples=["0.5"],
+    ),
+]
+Word = Annotated[str, Field(max_length=200)]
+Sentence = Annotated[str, Field(min_length=1, max_length=1000)]
+Exactly = Annotated[str, Field(max_length=60)]
+
+
+class TableForm(Form):
+    """One table: variables or levels by any name on rows, columns and layers."""
+
+    rows: Names | None = None
+    columns: Names | None = None
+    layers: Names | None = None
+    where: dict[Name, Annotated[list[Name], Field(max_length=10_000)] | Name] | None = None
+    totals: bool | Literal["all", "none"] | None = None
+    weighted: bool | None = None
+    share: ExactText | None = None
+    name: Word | None = None
+
+
+class _RecipeForm(TableForm):
+    tables: Annotated[list[TableForm], Field(max_length=1000)] | None = None
+    dataset: Word | None = None
+    title: Annotated[str, Field(max_length=500)] | None = None
+    method: Word | None = None
+    language: Annotated[str, Field(max_length=20)] | None = None
+
+    def mapping(self) -> dict[str, Any]:
+        """The recipe as the flow reads it."""
+        return self.model_dump(exclude_none=True)
+
+
+RecipeForm: Any = create_model(  # type: ignore[call-overload]
+    "Recipe",
+    __base__=_RecipeForm,
+    __doc__="A question and a layout; the same object everywhere.",
+    **{
+        name: ((ExactText | None, None) if name in EXACT else (Word | int | None, None))
+        for name in (*parse.PARAMETERS, *parse._RECIPE_KEYS)
+        if name not in _RecipeForm.model_fields and name != "format"
+    },
+)
+
+
+class LoginForm(Form):
+    """Name and password."""
+
+    name: Annotated[str, Field(max_length=64)]
+    password: Annotated[str, Field(max_length=200)]
+
+
+class UserForm(Form):
+    """A new account; without a password it can only use tokens."""
+
+    name: Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9][a-z0-9._@-]*$")]
+    role: Literal["analyst", "custodian", "auditor"]
+    password: Annotated[str, Field(min_length=12, max_length=200)] | None = None
+
+
+class TokenForm(Form):
+    """A new token of one's own."""
+
+    label: Annotated[str, Field(max_length=100)] = ""
+    scopes: (
+        Annotated[
+            list[Literal["read", "tables", "manage", "audit"]], Field(min_length=1, max_length=4)
+        ]
+        | None
+    ) = None
+    days: Annotated[int, Field(ge=1, le=3660)] = 90
+
+
+class SaveForm(Form):
+    """A recipe to keep."""
+
+    dataset: Word
+    recipe: RecipeForm
+    title: Annotated[str, Field(max_length=500)] = ""
+    shared: bool = False
+
+
+class ReleaseForm(Form):
+    """Tables to publish, at once or at a time to come."""
+
+    dataset: Word
+    recipe: RecipeForm
+    title: Sentence
+    publish_at: (
+        Annotated[str, Field(max_length=40, examples=["2030-01-01T09:30:00+00:00"])] | None
+    ) = None
+    supersedes: Word | None = None
+
+
+class WithdrawForm(Form):
+    """Why a release is withdrawn; the reason stays."""
+
+    reason: Sentence
+
+
+class BudgetForm(Form):
+    """A budget: pure ε, (ε, δ) or ρ; none of them takes a share away."""
+
+    epsilon: ExactText | None = None
+    delta: ExactText | None = None
+    rho: ExactText | None = None
+    reason: Sentence
+
+
+class ProposalForm(BudgetForm):
+    """A change of a data set's budget."""
+
+    dataset: Word

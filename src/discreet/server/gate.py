@@ -1,0 +1,204 @@
+"""The gate every request comes through: limits, who is asking, headers, the audit log.
+
+It is the outermost layer: whatever goes wrong inside becomes a problem without a trace here, and
+no answer leaves before its row is in the audit log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from . import logs
+from .auth import PUBLIC, Asker, identify
+from .problems import Problem, bug
+
+if TYPE_CHECKING:
+    from .service import Service
+
+SECURITY = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+POLICY = (
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+)
+
+
+class TooLarge(Exception):
+    """A body past the limit."""
+
+
+class Gate:
+    """ASGI middleware around the whole app."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app = app
+        self.service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer for it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        passage = Passage(self.service, scope, send)
+        try:
+            problem = passage.enter()
+            if problem is None:
+                body = await self._body(scope, receive)
+                await self.app(scope, _replay(body, receive), passage.send)
+                return
+        except Problem as refused:
+            problem = refused
+        except Exception as error:
+            problem = bug(error)
+        if passage.started:
+            return  # the head is out: all we can do is end the connection
+        response = problem.response()
+        if problem.status in (408, 413):
+            response.headers["Connection"] = "close"
+        await response(scope, receive, passage.send)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """The whole body, within limits of size and time; nothing is handled half."""
+        most = self.service.settings.most_body_bytes
+        length = Headers(scope=scope).get("content-length", "0")
+        if not length.isdigit() or int(length) > most:
+            raise _too_large(most)
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self.service.settings.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        break
+                    part = message.get("body", b"")
+                    size += len(part)
+                    if size > most:
+                        raise _too_large(most)
+                    parts.append(part)
+                    if not message.get("more_body"):
+                        break
+        except TimeoutError:
+            seconds = self.service.settings.body_seconds
+            raise Problem(
+                408, "slow", f"The body took longer than {seconds:g} s to arrive. Send it again."
+            ) from None
+        return b"".join(parts)
+
+
+class Passage:
+    """One request on its way through, and what is remembered of it."""
+
+    def __init__(self, service: Service, scope: Scope, send: Send) -> None:
+        self.service = service
+        self.scope = scope
+        self._send = send
+        self.started = False
+        self.asker: Asker = PUBLIC
+        self.request = secrets.token_hex(8)
+        self.began = time.perf_counter()
+        self.extra: dict[str, str] = {}
+        state: MutableMapping[str, Any] = scope.setdefault("state", {})
+        state["asker"] = PUBLIC
+        self.notes: dict[str, Any] = {}
+        state["notes"] = self.notes
+
+    def enter(self) -> Problem | None:
+        """Check what can be checked before anything is read; the problem, where there is one."""
+        scope, settings = self.scope, self.service.settings
+        raw = scope["headers"]
+        if len(raw) > 100 or sum(len(k) + len(v) for k, v in raw) > settings.most_header_bytes:
+            return Problem(431, "headers", "The headers are too many or too long. Send fewer.")
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > 8192:
+            return Problem(
+                413, "too-large", "The address is longer than 8,192 characters. Use POST."
+            )
+        try:
+            self.asker = identify(
+                self.service.accounts, settings, scope["method"], Headers(scope=scope)
+            )
+        except Problem as problem:
+            return self._limited() or problem
+        scope["state"]["asker"] = self.asker
+        return self._limited()
+
+    def _limited(self) -> Problem | None:
+        address = (scope_client := self.scope.get("client")) and scope_client[0]
+        who = self.asker.via if self.asker.via.startswith("token") else self.asker.name
+        allowance = self.service.buckets.take(who or f"ip {address}")
+        self.extra = allowance.headers()
+        if allowance.allowed:
+            return None
+        return Problem(
+            429,
+            "too-often",
+            f"More than {allowance.limit} requests in a minute. Wait {allowance.wait_seconds} s.",
+        )
+
+    async def send(self, message: Message) -> None:
+        """Pass a message on; the head only once its row is in the audit log."""
+        if message["type"] == "http.response.start" and not self.started:
+            headers = MutableHeaders(raw=message.setdefault("headers", []))
+            for name, value in (*SECURITY.items(), *self.extra.items()):
+                headers[name] = value
+            headers.setdefault("Content-Security-Policy", POLICY)
+            headers.setdefault("Cache-Control", "no-store")
+            headers["X-Request-Id"] = self.request
+            await self._note(message["status"])
+            self.started = True
+        await self._send(message)
+
+    async def _note(self, status: int) -> None:
+        scope = self.scope
+        route = getattr(scope.get("route"), "path", "") or "unknown"
+        milliseconds = round((time.perf_counter() - self.began) * 1000, 1)
+        row = {
+            "request": self.request,
+            "user": self.asker.name,
+            "role": self.asker.role,
+            "via": self.asker.via,
+            "ip": (scope.get("client") or ("",))[0],
+            "method": scope["method"],
+            "route": route,
+            "status": status,
+            "milliseconds": milliseconds,
+            **self.notes,
+        }
+        await asyncio.wrap_future(self.service.audit.add(row))
+        logs.say(
+            "info",
+            event="request",
+            **{k: v for k, v in row.items() if k in logs.FIELDS},
+        )
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+def _too_large(most: int) -> Problem:
+    return Problem(
+        413, "too-large", f"The body is larger than {most:,} bytes, which is the most. Send less."
+    )

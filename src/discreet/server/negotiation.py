@@ -1,0 +1,84 @@
+"""Which format and language a client wants: `?format=` and `?language=` win over headers."""
+
+from __future__ import annotations
+
+import re
+
+from .. import formats
+from ..core.description import Description
+from ..errors import InputError
+from ..formats import Format
+from .problems import Problem
+
+_RANGE = re.compile(r"\s*([\w*+.-]+/[\w*+.-]+)\s*(?:;(.*))?")
+
+
+def chosen_format(asked: str | None, accept: str | None) -> Format:
+    """The format a client wants; JSON-stat where it does not say.
+
+    >>> chosen_format(None, "text/csv;q=0.5, application/vnd.apache.parquet").name
+    'parquet'
+    """
+    if asked:
+        try:
+            return formats.by_name(asked)
+        except InputError as error:
+            raise Problem(406, "format", error.message[:300]) from None
+    ranges = _ranges(accept or "*/*")
+    native = formats.by_name("json-stat")
+    for wanted, quality in ranges:
+        if quality <= 0:
+            continue
+        for made in (native, *formats.FORMATS.values()):
+            if _matches(wanted, made.media_type):
+                return made
+    known = ", ".join(made.media_type for made in formats.FORMATS.values())
+    raise Problem(
+        406, "format", f"None of the accepted media types is offered; these are: {known}."
+    )
+
+
+def _ranges(accept: str) -> list[tuple[str, float]]:
+    found = []
+    for part in accept.split(",")[:50]:
+        match = _RANGE.fullmatch(part)
+        if match is None:
+            continue
+        quality = 1.0
+        for parameter in (match[2] or "").split(";"):
+            name, _, value = parameter.strip().partition("=")
+            if name == "q":
+                try:
+                    quality = min(max(float(value), 0.0), 1.0)
+                except ValueError:
+                    quality = 0.0
+        found.append((match[1].lower(), quality))
+    return sorted(found, key=lambda item: -item[1])
+
+
+def _matches(wanted: str, media_type: str) -> bool:
+    kind, _, sub = media_type.partition("/")
+    return wanted in (media_type, "*/*", f"{kind}/*") or (
+        wanted == "application/vnd.json-stat+json" and sub == "json"
+    )
+
+
+def languages(description: Description) -> list[str]:
+    """The languages labels are written in, the data set's own first."""
+    found = dict.fromkeys([description.language] if description.language else [])
+    for text in (description.title, *(variable.label for variable in description.variables)):
+        found |= dict.fromkeys(code for code, _ in text.by_language if code)
+    return list(found)
+
+
+def chosen_language(asked: str | None, accept: str | None, description: Description) -> str:
+    """The language a client wants among those there are; empty for the data set's own."""
+    if asked:
+        return asked[:20]
+    known = languages(description)
+    for part in (accept or "").split(",")[:20]:
+        code = part.split(";")[0].strip().lower()
+        for language in (code, code.partition("-")[0]):
+            if language and language in known:
+                return language
+    return ""

@@ -1,0 +1,203 @@
+"""Errors as `application/problem+json` (RFC 9457): one sentence, a rule where one refused.
+
+    400  what was asked cannot be understood        401  no account, or a token that is no longer good
+    403  a lawful no (rule, alternatives), or a role that may not do this
+    404  there is no such thing, or it is not yours: the same answer for both
+    406  no such format       408  body too slow    409  key used before, or things have moved on
+    410  withdrawn            413  too large        415  not JSON         422  not of the right form
+    429  too often            431  too many headers 500  our bug          503  busy, or a store failed
+
+A spent budget is 403 with rule `budget`, not 402: no payment would help.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
+
+from ..errors import (
+    Bug,
+    Cancelled,
+    DiscreetError,
+    EngineError,
+    InputError,
+    KeyReused,
+    Refusal,
+    StoreError,
+)
+from . import logs
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(Exception):
+    """An error on its way to the client."""
+
+    def __init__(
+        self,
+        status: int,
+        kind: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.kind, self.detail = status, kind, detail
+        self.headers = dict(headers or {})
+        self.more = more
+
+    def body(self) -> dict[str, Any]:
+        """The document."""
+        return {
+            "type": f"urn:discreet:{self.kind}",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+            **self.more,
+        }
+
+    def response(self) -> Response:
+        """The document as a response."""
+        return Response(
+            json.dumps(self.body(), ensure_ascii=False).encode(errors="replace"),
+            self.status,
+            {"Cache-Control": "no-store", **self.headers},
+            MEDIA_TYPE,
+        )
+
+
+class Alternative(BaseModel):
+    """What would work instead of a refused question."""
+
+    words: str
+    checked: bool
+    """True: judged, and passes. False: likely."""
+    recipe: dict[str, Any] | None = None
+
+
+class ProblemDocument(BaseModel):
+    """Every error, as RFC 9457 writes it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    rule: str | None = None
+    alternatives: list[Alternative] | None = None
+
+
+def not_found(what: str) -> Problem:
+    """No such thing, or not yours: nobody can tell which."""
+    return Problem(404, "not-found", f"There is no such {what}.")
+
+
+def of(error: DiscreetError, alternatives: Sequence[Mapping[str, Any]] | None = None) -> Problem:
+    """The problem a discreet error is."""
+    if isinstance(error, Refusal):
+        offered = alternatives
+        if offered is None:
+            offered = [{"words": w, "checked": False, "recipe": None} for w in error.alternatives]
+        return Problem(403, "refusal", error.message, rule=error.rule, alternatives=list(offered))
+    if isinstance(error, KeyReused):
+        return Problem(409, "key-reused", error.message)
+    if isinstance(error, InputError):
+        return Problem(400, "input", error.message)
+    if isinstance(error, Cancelled):
+        return Problem(
+            503,
+            "too-long",
+            "This took longer than one request may. Ask again with the header "
+            "`Prefer: respond-async` and it becomes a job.",
+            headers={"Retry-After": "5"},
+        )
+    if isinstance(error, EngineError | StoreError):
+        logs.say("error", event="unavailable", error=type(error).__name__)
+        kind = "engine" if isinstance(error, EngineError) else "store"
+        return Problem(503, kind, error.message, headers={"Retry-After": "10"})
+    return bug(error)
+
+
+def bug(error: BaseException) -> Problem:
+    """Our mistake: its place is logged, its values are not."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    logs.say("error", event="bug", error=type(error).__name__, place=place)
+    said = Bug("Something failed that should not.")
+    return Problem(500, "bug", said.message)
+
+
+async def on_problem(_: Request, error: Exception) -> Response:
+    """Handler for problems raised by routes."""
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+async def on_discreet(_: Request, error: Exception) -> Response:
+    """Handler for errors of the flow."""
+    assert isinstance(error, DiscreetError)
+    return of(error).response()
+
+
+async def on_http(_: Request, error: Exception) -> Response:
+    """Handler for errors of the framework: unknown paths, wrong methods."""
+    assert isinstance(error, HTTPException)
+    words = {
+        404: "There is nothing at this address. See /api/v1/docs.",
+        405: "This address does not take that method. See /api/v1/docs.",
+        400: "The request cannot be read: the body must be JSON.",
+    }
+    kind = {404: "not-found", 405: "method"}.get(error.status_code, "input")
+    detail = words.get(error.status_code, "The request cannot be served.")
+    return Problem(error.status_code, kind, detail, headers=error.headers).response()
+
+
+async def on_invalid(_: Request, error: Exception) -> Response:
+    """Handler for bodies and parameters not of the documented form: the first fault, in words."""
+    assert isinstance(error, RequestValidationError)
+    faults = error.errors()
+    first = faults[0] if faults else {"loc": ("body",), "msg": "cannot be read", "type": ""}
+    if first["type"] == "json_invalid":
+        return Problem(400, "input", "The body is not JSON. Send one JSON object.").response()
+    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    name = next((part for part in place if not part.isdigit()), "The body")
+    return Problem(422, "form", _sentence(name, first), where=".".join(place)[:200]).response()
+
+
+def _sentence(name: str, fault: Mapping[str, Any]) -> str:
+    got = fault.get("input")
+    shown = json.dumps(got, ensure_ascii=False, default=str)[:60] if got is not None else "null"
+    if name in ("epsilon", "delta", "rho", "share"):
+        return (
+            f"{name} must be a number written as text, got {shown}. "
+            f'Write digits in quotes, such as "{name}": "0.5" or "1/3".'
+        )
+    if fault["type"] == "missing":
+        return f"{name[:60]} is missing."
+    if fault["type"] == "extra_forbidden":
+        return f"{name[:60]!r} is not known here. See /api/v1/docs for what is."
+    return f"{name[:60]}: {fault['msg']}, got {shown}."
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """OpenAPI entries of the errors a route may answer with."""
+    always = {400, 401, 403, 404, 408, 413, 422, 429, 431, 500, 503}
+    schema = {"$ref": "#/components/schemas/ProblemDocument"}
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": schema}},
+        }
+        for status in sorted(always | set(statuses))
+    }

@@ -1,0 +1,13 @@
+"""The routes by room. A room's routers are in its `ROUTERS`; each lets named roles through."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from . import accounts, catalogue, jobs, oversight, releases, saved, tables
+
+
+def routers() -> list[APIRouter]:
+    """Every router of the API, to be mounted under /api/v1."""
+    rooms = (catalogue, tables, jobs, saved, releases, accounts, oversight)
+    return [router for room in rooms for router in room.ROUTERS]

@@ -1,0 +1,153 @@
+"""`/session`, `/tokens`, `/users`: logging in, one's own tokens, and a custodian's accounts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import Path, Request, Response
+
+from ...errors import InputError
+from .. import shapes
+from ..auth import (
+    ACCOUNTS,
+    CUSTODIANS,
+    EVERYONE,
+    Asker,
+    Asking,
+    cookie_name,
+    guarded,
+    same_site_login,
+    unknown,
+)
+from ..bodies import LoginForm, TokenForm, UserForm
+from ..problems import Problem, documented, not_found
+from ..service import Service, Serving
+
+sessions = guarded(EVERYONE, "read", "session")
+tokens = guarded(ACCOUNTS, "read", "tokens")
+users = guarded(CUSTODIANS, "manage", "users")
+ROUTERS = [sessions, tokens, users]
+
+_HOURS = 12
+
+
+@sessions.get("/session", response_model=shapes.SessionShape)
+def who(service: Serving, asker: Asking) -> dict[str, Any]:
+    """Who is asking, and the token that changes made with a session need."""
+    return _facts(service, asker)
+
+
+@sessions.post("/session", response_model=shapes.SessionShape, responses=documented(415))
+def log_in(
+    request: Request, service: Serving, body: LoginForm, response: Response
+) -> dict[str, Any]:
+    """Log in with name and password; sets a cookie that scripts cannot read."""
+    settings = service.settings
+    same_site_login(request, settings)
+    address = request.client.host if request.client else ""
+    for key in (f"ip {address}", f"name {body.name}"):
+        allowance = service.logins.take(key)
+        if not allowance.allowed:
+            raise Problem(
+                429,
+                "too-often",
+                f"Too many logins. Wait {allowance.wait_seconds} s.",
+                headers=allowance.headers(),
+            )
+    user = service.accounts.check_password(body.name, body.password)
+    if user is None:
+        raise unknown("Name and password do not belong together.")
+    if request.state.asker.session:
+        service.accounts.close_session(request.state.asker.session)
+    secret = service.accounts.open_session(user.name, hours=_HOURS)
+    response.set_cookie(
+        cookie_name(settings),
+        secret,
+        max_age=_HOURS * 3600,
+        path="/",
+        secure=settings.secure,
+        httponly=True,
+        samesite="lax",
+    )
+    request.state.notes["reason"] = f"login of {user.name}"
+    found = service.accounts.by_session(secret)
+    assert found is not None
+    return _facts(service, Asker(found.name, found.role, found.scopes, "session", secret))
+
+
+@sessions.delete("/session", status_code=204, response_class=Response)
+def log_out(service: Serving, asker: Asking) -> Response:
+    """End the session."""
+    if asker.session:
+        service.accounts.close_session(asker.session)
+    response = Response(status_code=204)
+    response.delete_cookie(
+        cookie_name(service.settings), path="/", secure=service.settings.secure, httponly=True
+    )
+    return response
+
+
+@tokens.get("/tokens", response_model=shapes.TokenList)
+def own(service: Serving, asker: Asking) -> dict[str, Any]:
+    """One's own tokens; never their text."""
+    return {"tokens": [asdict(token) for token in service.accounts.tokens(asker.name)]}
+
+
+@tokens.post("/tokens", response_model=shapes.NewToken, status_code=201, responses=documented(415))
+def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
+    """A new token, shown this once; it can do no more than what asks for it."""
+    scopes = list(body.scopes or asker.scopes)
+    beyond = [scope for scope in scopes if scope not in asker.scopes]
+    if beyond:
+        raise Problem(403, "scope", f"This token lacks the scope {beyond[0]} and cannot give it.")
+    active = [token for token in service.accounts.tokens(asker.name) if token.revoked is None]
+    if len(active) >= 100:
+        raise InputError("You have 100 tokens, which is the most. Revoke some first.")
+    text, made = service.accounts.add_token(
+        asker.name, label=body.label, scopes=scopes, days=body.days
+    )
+    return {**asdict(made), "token": text}
+
+
+@tokens.delete("/tokens/{token}", status_code=204, response_class=Response)
+def revoke(service: Serving, asker: Asking, token: Annotated[str, Path(max_length=64)]) -> Response:
+    """Revoke a token of one's own, at once."""
+    if not service.accounts.revoke_token(asker.name, token):
+        raise not_found("token")
+    return Response(status_code=204)
+
+
+@users.get("/users", response_model=shapes.UserList)
+def everyone(service: Serving) -> dict[str, Any]:
+    """Every account, revoked ones too."""
+    return {"users": [asdict(user) for user in service.accounts.users()]}
+
+
+@users.post(
+    "/users", response_model=shapes.UserShape, status_code=201, responses=documented(409, 415)
+)
+def add(request: Request, service: Serving, body: UserForm) -> dict[str, Any]:
+    """A new account."""
+    request.state.notes["reason"] = f"add {body.role} {body.name}"
+    return asdict(service.accounts.add_user(body.name, body.role, password=body.password))
+
+
+@users.delete("/users/{user}", response_model=shapes.UserShape)
+def end(
+    request: Request, service: Serving, user: Annotated[str, Path(max_length=64)]
+) -> dict[str, Any]:
+    """Revoke an account with its tokens and sessions, at once and for ever."""
+    if user not in [known.name for known in service.accounts.users()]:
+        raise not_found("account")
+    request.state.notes["reason"] = f"revoke {user}"
+    return asdict(service.accounts.revoke_user(user))
+
+
+def _facts(service: Service, asker: Asker) -> dict[str, Any]:
+    return {
+        "user": asker.name or None,
+        "role": asker.role,
+        "scopes": list(asker.scopes),
+        "csrf": service.accounts.csrf(asker.session) if asker.session else None,
+    }

@@ -1,0 +1,257 @@
+"""`/config`, `/datasets`, variables and code lists: what there is, from public facts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Path, Query
+
+from ... import __version__, formats, recipe, rules
+from ...core.description import Description
+from ...core.domain import Level, Variable
+from ...errors import RecipeError
+from ...methods import registry
+from ...workspace import DataSet
+from ...workspace.dataset import loss_of
+from .. import shapes
+from ..auth import EVERYONE, Asking, guarded
+from ..negotiation import languages
+from ..problems import not_found
+from ..service import Service, Serving
+
+router = guarded(EVERYONE, "read", "catalogue")
+ROUTERS = [router]
+
+Search = Annotated[str, Query(max_length=200, description="Words to look for.")]
+Language = Annotated[str, Query(max_length=20, description="Language of labels.")]
+DataSetId = Annotated[str, Path(max_length=200, description="A data set.")]
+
+
+@router.get("/config", response_model=shapes.ConfigShape)
+def config(service: Serving, asker: Asking) -> dict[str, Any]:
+    """All limits, the methods and formats there are, and each policy in plain words."""
+    settings = service.settings
+    policies = []
+    for name in service.visible(asker):
+        with service.dataset(asker, name) as data:
+            policies.append(
+                {
+                    "dataset": name,
+                    "family": str(data.policy.family),
+                    "method": data.policy.method,
+                    "rules": rules.in_words(data.policy),
+                    "budget": None
+                    if data.policy.budget is None
+                    else str(loss_of(data.policy.budget)),
+                }
+            )
+    return {
+        "software": f"discreet {__version__}",
+        "apiVersion": "1",
+        "maxDataCells": rules.DEFAULT_MOST_CELLS,
+        "maxCallsPerTimeWindow": service.buckets.limit,
+        "timeWindow": 60,
+        "limits": {
+            "body_bytes": settings.most_body_bytes,
+            "json_depth": settings.most_json_depth,
+            "header_bytes": settings.most_header_bytes,
+            "body_seconds": settings.body_seconds,
+            "seconds": settings.most_seconds,
+            "cells_before_job": settings.long_cells,
+            "tables_before_job": settings.long_tables,
+            "tables_at_once": settings.slots,
+            "logins_per_minute": service.logins.limit,
+        },
+        "methods": list(registry.names()),
+        "formats": [
+            {
+                "name": made.name,
+                "title": made.title,
+                "media_type": made.media_type,
+                "many": made.many,
+            }
+            for made in formats.FORMATS.values()
+        ],
+        "policies": policies,
+    }
+
+
+@router.get("/datasets", response_model=shapes.DataSets)
+def datasets(
+    service: Serving, asker: Asking, query: Search = "", language: Language = ""
+) -> dict[str, Any]:
+    """The data sets one may ask; with `query`, those whose texts hold every word of it."""
+    found = []
+    for name in service.visible(asker):
+        with service.dataset(asker, name) as data:
+            description = data.description
+            texts = [name, *(words for _, words in description.title.by_language)]
+            texts += [description.population, description.period, description.source]
+            for variable in description.variables:
+                texts += [variable.name, *(words for _, words in variable.label.by_language)]
+            if _holds(" ".join(texts), query):
+                found.append(_summary(service, name, data, language))
+    return {"datasets": found}
+
+
+@router.get("/datasets/{dataset}", response_model=shapes.DataSetDetail)
+def dataset(
+    service: Serving, asker: Asking, dataset: DataSetId, language: Language = ""
+) -> dict[str, Any]:
+    """All that is public about a data set."""
+    with service.dataset(asker, dataset) as data:
+        description = data.description
+        return {
+            **_summary(service, dataset, data, language),
+            "source": description.source,
+            "licence": description.licence,
+            "contact": description.contact,
+            "notes": list(description.notes),
+            "rules": rules.in_words(data.policy),
+            "records": description.records,
+            "neighbours": str(description.neighbours),
+            "variable_names": [variable.name for variable in description.variables],
+        }
+
+
+@router.get("/datasets/{dataset}/variables", response_model=shapes.Variables)
+def variables(
+    service: Serving,
+    asker: Asking,
+    dataset: DataSetId,
+    query: Search = "",
+    language: Language = "",
+) -> dict[str, Any]:
+    """The variables; with `query`, those that hold its words in themselves or in a category."""
+    with service.dataset(asker, dataset) as data:
+        found = []
+        for variable in data.description.variables:
+            own = " ".join(_words_of(variable))
+            matches = _matching(variable, query, language) if query.strip() else []
+            if matches or _holds(own, query):
+                found.append(_variable(variable, language, matches))
+        return {"variables": found}
+
+
+@router.get("/datasets/{dataset}/variables/{variable}", response_model=shapes.VariableShape)
+def variable(
+    service: Serving,
+    asker: Asking,
+    dataset: DataSetId,
+    variable: Annotated[str, Path(max_length=300)],
+    language: Language = "",
+) -> dict[str, Any]:
+    """One variable, by name, label or prefix."""
+    with service.dataset(asker, dataset) as data:
+        ref = _axis(data.description, variable)
+        return _variable(data.description.variable(ref.variable), language, [])
+
+
+@router.get("/datasets/{dataset}/codelists/{level}", response_model=shapes.CodeList)
+def codelist(
+    service: Serving,
+    asker: Asking,
+    dataset: DataSetId,
+    level: Annotated[str, Path(max_length=300, description="A level, or variable:level.")],
+    language: Language = "",
+) -> dict[str, Any]:
+    """Every category of a level, with its category at each coarser level; never cut short."""
+    with service.dataset(asker, dataset) as data:
+        ref = _axis(data.description, level)
+        variable = data.description.variable(ref.variable)
+        found = variable.level(ref.level)
+        parents = _parents(variable, found)
+        return {
+            "variable": variable.name,
+            "level": found.name,
+            "label": found.label.says(language),
+            "total": len(found),
+            "categories": [
+                {
+                    "code": category.code,
+                    "label": category.label.says(language),
+                    "missing": category.missing,
+                    "parents": {name: codes[i] for name, codes in parents.items() if codes[i]},
+                }
+                for i, category in enumerate(found.categories)
+            ],
+        }
+
+
+def _axis(description: Description, text: str) -> Any:
+    try:
+        return recipe.find_axis(description, text)
+    except RecipeError as error:
+        problem = not_found("variable or level")
+        problem.detail = error.message
+        raise problem from None
+
+
+def _parents(variable: Variable, level: Level) -> dict[str, list[str]]:
+    """For each coarser level, the one category that holds each category here, if it is one."""
+    here = [known.name for known in variable.levels].index(level.name)
+    found: dict[str, list[str]] = {}
+    for coarser in variable.levels[here + 1 :]:
+        holding: list[set[int]] = [set() for _ in level.categories]
+        for mine, theirs in zip(level.of_finest, coarser.of_finest, strict=True):
+            if mine >= 0 and theirs >= 0:
+                holding[mine].add(theirs)
+        found[coarser.name] = [
+            coarser.categories[next(iter(places))].code if len(places) == 1 else ""
+            for places in holding
+        ]
+    return found
+
+
+def _summary(service: Service, name: str, data: DataSet, language: str) -> dict[str, Any]:
+    description = data.description
+    return {
+        "id": name,
+        "title": description.title.says(language),
+        "family": str(data.policy.family),
+        "method": data.policy.method,
+        "unit": description.unit,
+        "population": description.population,
+        "period": description.period,
+        "synthetic": description.synthetic,
+        "public": service.settings.is_public(name),
+        "languages": languages(description),
+        "variables": len(description.variables),
+    }
+
+
+def _words_of(variable: Variable) -> list[str]:
+    words = [variable.name, variable.note, *(text for _, text in variable.label.by_language)]
+    for level in variable.levels:
+        words += [level.name, *(text for _, text in level.label.by_language)]
+    return words
+
+
+def _holds(text: str, query: str) -> bool:
+    folded = text.casefold()
+    return all(word in folded for word in query.casefold().split())
+
+
+def _matching(variable: Variable, query: str, language: str) -> list[str]:
+    found = []
+    for level in variable.levels:
+        for category in level.categories:
+            texts = [category.code, *(words for _, words in category.label.by_language)]
+            if _holds(" ".join(texts), query):
+                found.append(f"{level.name}: {category.code} {category.label.says(language)}")
+    return found
+
+
+def _variable(variable: Variable, language: str, matches: list[str]) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "label": variable.label.says(language),
+        "kind": variable.kind,
+        "declared": variable.declared,
+        "note": variable.note,
+        "levels": [
+            {"name": v.name, "label": v.label.says(language), "categories": len(v)}
+            for v in variable.levels
+        ],
+        "matches": matches,
+    }

@@ -1,0 +1,137 @@
+"""`/jobs`: progress, events, cancel and result of long work. A job is seen by who asked for it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import anyio
+import anyio.to_thread
+from fastapi import Path, Request, Response
+from fastapi.responses import StreamingResponse
+
+from ... import formats
+from ...errors import InputError
+from ...store import Job
+from .. import answering, shapes, worker
+from ..answering import Wish
+from ..auth import ASKERS, KEEPERS, Asker, Asking, guarded
+from ..problems import Problem, not_found
+from ..service import Service, Serving
+from .tables import TABLE, FormatName
+
+listing = guarded(KEEPERS, "tables", "jobs")
+router = guarded(ASKERS, "tables", "jobs")
+ROUTERS = [listing, router]
+
+JobId = Annotated[str, Path(max_length=64)]
+_ENDED = ("done", "failed", "cancelled")
+_streams = threading.BoundedSemaphore(64)
+"""Clients that may watch jobs at once in each process."""
+
+
+@listing.get("/jobs", response_model=shapes.JobsShape)
+def jobs(service: Serving, asker: Asking) -> dict[str, Any]:
+    """One's own jobs, newest first."""
+    found = [job for job in service.jobs.list(user=asker.user) if job.kind == worker.KIND]
+    return {"jobs": [worker.facts(job) for job in found]}
+
+
+@router.get("/jobs/{job}", response_model=shapes.JobShape)
+def job(service: Serving, asker: Asking, job: JobId) -> dict[str, Any]:
+    """State and progress of a job."""
+    return worker.facts(_mine(service, asker, job))
+
+
+@router.delete("/jobs/{job}", response_model=shapes.JobShape)
+def cancel(service: Serving, asker: Asking, job: JobId) -> dict[str, Any]:
+    """Ask a job to stop; one that has ended stays as it is."""
+    _mine(service, asker, job)
+    return worker.facts(service.jobs.request_cancel(job))
+
+
+@router.get(
+    "/jobs/{job}/events",
+    response_class=Response,
+    responses={200: {"description": "Progress as it comes.", "content": {"text/event-stream": {}}}},
+)
+def events(service: Serving, asker: Asking, job: JobId) -> Response:
+    """Progress as server-sent events, until the job ends."""
+    _mine(service, asker, job)
+    return StreamingResponse(
+        _watch(service, asker, job),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _watch(service: Service, asker: Asker, identity: str) -> AsyncIterator[str]:
+    if not _streams.acquire(blocking=False):
+        yield "event: busy\ndata: Too many clients watch jobs; ask for the job itself.\n\n"
+        return
+    try:
+        last, silent = None, 0.0
+        with anyio.move_on_after(600):
+            while True:
+                found = await anyio.to_thread.run_sync(_mine, service, asker, identity)
+                facts = worker.facts(found)
+                if facts != last:
+                    last, silent = facts, 0.0
+                    name = "end" if found.state in _ENDED else "progress"
+                    yield f"event: {name}\ndata: {json.dumps(facts)}\n\n"
+                    if found.state in _ENDED:
+                        return
+                elif silent >= 15:
+                    silent = 0.0
+                    yield ": still here\n\n"
+                await anyio.sleep(0.3)
+                silent += 0.3
+    finally:
+        _streams.release()
+
+
+@router.get("/jobs/{job}/result", response_class=Response, responses=TABLE)
+def result(
+    request: Request, service: Serving, asker: Asking, job: JobId, format: FormatName = None
+) -> Response:
+    """The table of a finished job: as it was made, or in another format."""
+    found = _mine(service, asker, job)
+    asked = found.request
+    request.state.notes["dataset"] = asked["dataset"]
+    if found.state != "done":
+        detail = f"The job is {found.state}, so it has no result."
+        if found.state in ("waiting", "running"):
+            detail = f"The job is {found.state}. Its result comes when it is done."
+        raise Problem(409, "no-result", detail)
+    made = formats.by_name(asked["format"])
+    path = worker.result_file(service, found)
+    if (format is None or formats.by_name(format) is made) and path.is_file():
+        headers = {
+            "Cache-Control": "private, no-store",
+            "Discreet-Question": asked["question"],
+            "Discreet-Charged": "no",
+        }
+        return Response(path.read_bytes(), 200, headers, made.media_type)
+    with service.dataset(asker, asked["dataset"]) as data:
+        understood = answering.understood(data, asked["recipe"])
+        if answering.question_hash(data, understood) != asked["question"]:
+            raise Problem(
+                409,
+                "changed",
+                f"The data set changed since; this result is kept as {made.name} only. Ask anew.",
+            )
+        wish = Wish(formats.by_name(format or made.name), asked["language"], asked["project"])
+        return answering.respond(service, asker, data, understood, wish, request)
+
+
+def _mine(service: Service, asker: Asker, identity: str) -> Job:
+    """A job of this asker; another's is as if it were not there."""
+    try:
+        found = service.jobs.get(identity)
+    except InputError:
+        raise not_found("job") from None
+    if found.user != asker.user or found.kind != worker.KIND:
+        raise not_found("job")
+    return found

@@ -1,0 +1,213 @@
+"""`/releases`: published tables, never edited; embargo, superseding, withdrawal with a reason.
+
+A release is made (and charged) when it is posted, and its files are kept: later data or policies
+do not change it. Until its publication time only custodians see it. The embargo is of the
+release: whoever may ask the data set itself can ask the same question.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request, Response
+
+from ... import formats, release, rules
+from ...errors import InputError, Refusal
+from ...store.keeping import Published
+from ...workspace.files import make_folder, replace_bytes
+from .. import answering, shapes
+from ..answering import Wish
+from ..auth import ASKERS, CUSTODIANS, Asker, Asking, guarded
+from ..bodies import ReleaseForm, WithdrawForm
+from ..negotiation import chosen_format
+from ..problems import Problem, documented, not_found
+from ..service import Service, Serving
+from .tables import TABLE, FormatName
+
+reading = guarded(ASKERS, "read", "releases")
+publishing = guarded(CUSTODIANS, "manage", "releases")
+ROUTERS = [reading, publishing]
+
+FOLDER = "published"
+ReleaseId = Annotated[str, Path(max_length=64)]
+
+
+@reading.get("/releases", response_model=shapes.ReleaseList)
+def releases(
+    service: Serving, asker: Asking, dataset: Annotated[str, Query(max_length=200)] = ""
+) -> dict[str, Any]:
+    """Releases that are public by now; custodians see those to come as well."""
+    seen = set(service.visible(asker))
+    found = [
+        one
+        for one in service.keeping.published()
+        if one.dataset in seen and (not dataset or one.dataset == dataset) and _open(one, asker)
+    ]
+    return {"releases": [_facts(service, one) for one in found]}
+
+
+@publishing.post(
+    "/releases",
+    response_model=shapes.ReleaseShape,
+    status_code=201,
+    responses=documented(409, 415),
+)
+def publish(
+    request: Request, service: Serving, asker: Asking, body: ReleaseForm, response: Response
+) -> dict[str, Any]:
+    """Make tables and publish them, now or at `publish_at`."""
+    at = _moment(body.publish_at)
+    identity = secrets.token_hex(8)
+    request.state.notes["dataset"] = body.dataset
+    with service.dataset(asker, body.dataset) as data:
+        if body.supersedes is not None:
+            service.keeping.may_supersede(body.dataset, body.supersedes)
+        asked = answering.understood(data, {**body.recipe.mapping(), "title": body.title})
+        cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
+        if cells > service.settings.long_cells:
+            raise InputError(
+                f"A release over HTTP has at most {service.settings.long_cells:,} cells, this one "
+                f"has {cells:,}. Make it with `discreet release`."
+            )
+        try:
+            with service.slots.one():
+                made = release.release(data, asked, user=asker.user)
+        except Refusal as refusal:
+            raise answering.refused(data, asked, refusal, asker) from None
+        files = {}
+        folder = service.folder / FOLDER / identity
+        make_folder(folder, mode=0o700)
+        for known in formats.FORMATS.values():
+            if known.many or len(made.tables) == 1:
+                wish = Wish(known, str(body.recipe.language or ""), "")
+                name = f"tables{known.extension}"
+                replace_bytes(folder / name, answering.rendered(made, wish), mode=0o600)
+                files[known.name] = name
+        kept = Published(
+            identity,
+            body.dataset,
+            body.title,
+            answering.mapping(asked),
+            made.plan.question_hash,
+            made.plan.guarantee.sentence(),
+            files,
+            asker.user,
+            time.time(),
+            at,
+            body.supersedes,
+            None,
+            None,
+            None,
+        )
+        service.keeping.publish(kept)
+    response.headers["Location"] = f"/api/v1/releases/{identity}"
+    return _facts(service, kept)
+
+
+@reading.get("/releases/{release}", response_model=shapes.ReleaseShape)
+def one(service: Serving, asker: Asking, release: ReleaseId) -> dict[str, Any]:
+    """A release: what it is, when it became public, what became of it."""
+    return _facts(service, _find(service, asker, release))
+
+
+@reading.get("/releases/{release}/tables", response_class=Response, responses=TABLE)
+def tables(
+    request: Request,
+    service: Serving,
+    asker: Asking,
+    release: ReleaseId,
+    format: FormatName = None,
+) -> Response:
+    """The tables of a release as they were published; 410 with the reason once withdrawn."""
+    found = _find(service, asker, release)
+    request.state.notes["dataset"] = found.dataset
+    if found.withdrawn_at is not None:
+        raise Problem(410, "withdrawn", f"This release was withdrawn: {found.withdrawn_reason}")
+    wanted = chosen_format(format, request.headers.get("accept"))
+    if wanted.name not in found.files:
+        raise Problem(
+            406, "format", f"This release is kept as {', '.join(found.files)}. Ask for one of them."
+        )
+    body = (service.folder / FOLDER / found.id / found.files[wanted.name]).read_bytes()
+    headers = {
+        "ETag": f'"{found.id}-{wanted.name}"',
+        "Cache-Control": "public, no-cache" if asker.role == "public" else "private, no-store",
+        "Vary": answering.VARY,
+        "Discreet-Question": found.question,
+    }
+    later = service.keeping.successor(found.id)
+    if later is not None:
+        headers["Link"] = f'</api/v1/releases/{later}>; rel="successor-version"'
+    if headers["ETag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(body, 200, headers, wanted.media_type)
+
+
+@publishing.post(
+    "/releases/{release}/withdraw",
+    response_model=shapes.ReleaseShape,
+    responses=documented(409, 415),
+)
+def withdraw(
+    request: Request, service: Serving, asker: Asking, release: ReleaseId, body: WithdrawForm
+) -> dict[str, Any]:
+    """Withdraw a release; the reason stays with it for everybody to read."""
+    found = _find(service, asker, release)
+    request.state.notes |= {"dataset": found.dataset, "reason": body.reason}
+    if not service.keeping.withdraw(found.id, asker.user, body.reason):
+        raise Problem(409, "withdrawn", "This release was withdrawn before.")
+    return _facts(service, service.keeping.published(found.id)[0])
+
+
+def _moment(text: str | None) -> float:
+    if text is None:
+        return time.time()
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            raise ValueError
+        return moment.timestamp()
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"publish_at must be a time with its zone, such as 2030-01-01T09:30:00+00:00, got "
+            f"{text[:40]!r}."
+        ) from None
+
+
+def _open(one: Published, asker: Asker) -> bool:
+    return one.publish_at <= time.time() or asker.role == "custodian"
+
+
+def _find(service: Service, asker: Asker, identity: str) -> Published:
+    found = service.keeping.published(identity)
+    if not found or not _open(found[0], asker):
+        raise not_found("release")
+    if found[0].dataset not in service.visible(asker):
+        raise not_found("release")
+    return found[0]
+
+
+def _facts(service: Service, one: Published) -> dict[str, Any]:
+    withdrawn = None
+    if one.withdrawn_at is not None:
+        withdrawn = {"at": one.withdrawn_at, "by": one.withdrawn_by, "reason": one.withdrawn_reason}
+    return {
+        "id": one.id,
+        "dataset": one.dataset,
+        "title": one.title,
+        "recipe": json.loads(json.dumps(one.recipe)),
+        "question": one.question,
+        "guarantee": one.guarantee,
+        "formats": list(one.files),
+        "by": one.by,
+        "created": one.created,
+        "publish_at": datetime.fromtimestamp(one.publish_at, UTC).isoformat(timespec="seconds"),
+        "public": one.publish_at <= time.time(),
+        "supersedes": one.supersedes,
+        "superseded_by": service.keeping.successor(one.id),
+        "withdrawn": withdrawn,
+    }

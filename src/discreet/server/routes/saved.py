@@ -1,0 +1,102 @@
+"""`/saved`: recipes people keep. A saved table is run on today's data each time it is read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import Path, Request, Response
+
+from ...store.keeping import Saved
+from .. import answering, shapes
+from ..answering import Wish
+from ..auth import ASKERS, KEEPERS, Asker, Asking, guarded
+from ..bodies import SaveForm
+from ..problems import documented, not_found
+from ..service import Service, Serving
+from .tables import TABLE, FormatName, LanguageName, Project, answer
+
+reading = guarded(ASKERS, "tables", "saved tables")
+keeping = guarded(KEEPERS, "tables", "saved tables")
+ROUTERS = [reading, keeping]
+
+SavedId = Annotated[str, Path(max_length=64)]
+
+
+@reading.get("/saved", response_model=shapes.SavedList)
+def saved(service: Serving, asker: Asking) -> dict[str, Any]:
+    """Saved tables: one's own, and those shared with everybody who may see their data set."""
+    seen = set(service.visible(asker))
+    found = [
+        one for one in service.keeping.saved() if _may_read(one, asker) and one.dataset in seen
+    ]
+    return {"saved": [facts(one) for one in found]}
+
+
+@keeping.post(
+    "/saved", response_model=shapes.SavedShape, status_code=201, responses=documented(409, 415)
+)
+def save(service: Serving, asker: Asking, body: SaveForm, response: Response) -> dict[str, Any]:
+    """Keep a recipe; it is checked to be understood, and not run."""
+    with service.dataset(asker, body.dataset) as data:
+        asked = answering.understood(data, body.recipe.mapping())
+        made = service.keeping.save(
+            asker.user,
+            body.dataset,
+            body.title or asked.title,
+            answering.mapping(asked),
+            shared=body.shared,
+        )
+    response.headers["Location"] = f"/api/v1/saved/{made.id}"
+    return facts(made)
+
+
+@reading.get("/saved/{saved}", response_model=shapes.SavedShape)
+def one(service: Serving, asker: Asking, saved: SavedId) -> dict[str, Any]:
+    """A saved table's recipe."""
+    return facts(find(service, asker, saved))
+
+
+@keeping.delete("/saved/{saved}", status_code=204, response_class=Response)
+def forget(service: Serving, asker: Asking, saved: SavedId) -> Response:
+    """Delete a saved table of one's own."""
+    if not service.keeping.forget(asker.user, saved):
+        raise not_found("saved table")
+    return Response(status_code=204)
+
+
+@reading.get("/saved/{saved}/table", response_class=Response, responses=TABLE)
+def table(
+    request: Request,
+    service: Serving,
+    asker: Asking,
+    saved: SavedId,
+    format: FormatName = None,
+    language: LanguageName = None,
+    project: Project = None,
+) -> Response:
+    """The table itself, on today's data; charged like any other question, once."""
+    found = find(service, asker, saved)
+    with service.dataset(asker, found.dataset) as data:
+        asked = answering.understood(data, found.recipe)
+        wish = Wish.of(request, data, format=format, language=language, project=project)
+        return answer(service, asker, data, asked, wish, request, found.dataset)
+
+
+def find(service: Service, asker: Asker, identity: str) -> Saved:
+    """A saved table this asker may read; another's is as if it were not there."""
+    found = service.keeping.saved(identity)
+    if not found or not _may_read(found[0], asker):
+        raise not_found("saved table")
+    if found[0].dataset not in service.visible(asker):
+        raise not_found("saved table")
+    return found[0]
+
+
+def _may_read(one: Saved, asker: Asker) -> bool:
+    return one.shared or (bool(asker.name) and one.owner == asker.user)
+
+
+def facts(one: Saved) -> dict[str, Any]:
+    """A saved table as clients see it."""
+    return {**asdict(one), "table": f"/api/v1/saved/{one.id}/table"}

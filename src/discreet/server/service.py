@@ -1,0 +1,165 @@
+"""What the routes share in one process: accounts, data sets, jobs, limits, a cache of answers."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from fastapi import Depends, Request
+
+from ..core.description import Policy
+from ..errors import InputError
+from ..store import Jobs
+from ..store.accounts import Accounts
+from ..store.audit_log import AuditLog
+from ..store.keeping import Keeping
+from ..workspace import DataSet
+from .auth import Asker, unknown
+from .limits import Buckets, Slots
+from .problems import not_found
+from .settings import Settings
+from .shelf import Shelf
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A finished answer: its bytes and what was said with them."""
+
+    body: bytes
+    headers: dict[str, str]
+    cells: int
+    question: str
+
+
+class Answers:
+    """Finished answers by ETag, the longest unused going first; holds published bytes only."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._size = 0
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, tag: str) -> Kept | None:
+        """The answer with this tag."""
+        with self._lock:
+            found = self._kept.get(tag)
+            if found is not None:
+                self._kept.move_to_end(tag)
+            return found
+
+    def put(self, tag: str, answer: Kept) -> None:
+        """Keep an answer while there is room."""
+        if len(answer.body) > self._most // 4:
+            return
+        with self._lock:
+            before = self._kept.pop(tag, None)
+            self._size += len(answer.body) - (len(before.body) if before else 0)
+            self._kept[tag] = answer
+            while self._size > self._most:
+                _, dropped = self._kept.popitem(last=False)
+                self._size -= len(dropped.body)
+
+
+class Service:
+    """Opened once a process; closed with the app."""
+
+    def __init__(self, workspace: Path, settings: Settings) -> None:
+        self.folder = workspace
+        self.settings = settings
+        self.shelf = Shelf(workspace, self._note_policy)
+        names = self.shelf.names()
+        for name in settings.public:
+            if name != "*" and name not in names:
+                raise InputError(
+                    f"--public names {name!r}, which is no data set of {workspace}. "
+                    f"It has {', '.join(names) or 'none'}."
+                )
+        self.accounts = Accounts(workspace)
+        self.keeping = Keeping(self.accounts)
+        self.audit = AuditLog(workspace)
+        self.jobs = Jobs(workspace)
+        self.buckets = Buckets(settings.calls_per_minute, settings.workers)
+        self.logins = Buckets(settings.logins_per_minute, settings.workers)
+        self.slots = Slots(settings.slots, settings.waiting)
+        self.answers = Answers(settings.cache_bytes)
+        self.fingerprints: dict[tuple[str, str, str, str], str] = {}
+        self.job_waits = threading.Event()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.shelf.close()
+        self.jobs.close()
+        self.audit.close()
+        self.accounts.close()
+
+    def visible(self, asker: Asker) -> list[str]:
+        """The data sets this asker may know of."""
+        names = self.shelf.names()
+        if asker.role == "public":
+            return [name for name in names if self.settings.is_public(name)]
+        return list(names)
+
+    def must_see(self, asker: Asker, name: str) -> None:
+        """404 for what is not there; without login the same 401 for all that is not public."""
+        if name in self.visible(asker):
+            return
+        if asker.role == "public":
+            raise unknown("This data set is not public, or there is none of that name. Log in.")
+        raise not_found("data set")
+
+    @contextmanager
+    def dataset(self, asker: Asker, name: str) -> Iterator[DataSet]:
+        """A data set this asker may see, open."""
+        self.must_see(asker, name)
+        with self.shelf.use(name) as data:
+            yield data
+
+    def _note_policy(self, name: str, data: DataSet) -> None:
+        """Keep every policy that is served; a new one changed on disk is said in the audit log."""
+        if self.keeping.note_policy(name, data.policy.version, policy_facts(data.policy)):
+            self.audit.add(
+                {
+                    "event": "policy served for the first time; changed on disk, one custodian "
+                    "sufficed",
+                    "dataset": name,
+                    "reason": data.policy.version,
+                }
+            )
+
+
+def policy_facts(policy: Policy) -> dict[str, object]:
+    """A policy as plain values."""
+    budget = policy.budget
+    return {
+        "family": str(policy.family),
+        "method": policy.method,
+        "methods": {name: dict(values) for name, values in policy.methods.items()},
+        "rules": dict(policy.rules),
+        "reliable": dict(policy.reliable),
+        "budget": None
+        if budget is None
+        else {
+            key: str(value)
+            for key, value in (
+                ("epsilon", budget.epsilon),
+                ("delta", budget.delta),
+                ("rho", budget.rho),
+            )
+            if value is not None
+        },
+    }
+
+
+async def service(request: Request) -> Service:
+    """The service of this app."""
+    found: Service = request.app.state.service
+    return found
+
+
+Serving: TypeAlias = Annotated[Service, Depends(service)]

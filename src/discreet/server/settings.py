@@ -1,0 +1,74 @@
+"""What a server may be told: who sees what without login, and every limit."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+
+WORKSPACE = "DISCREET_WORKSPACE"
+SETTINGS = "DISCREET_SETTINGS"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits and choices of one server; all of them are public in `/config`."""
+
+    public: tuple[str, ...] = ()
+    """Data sets anybody may ask without login; `*` means all."""
+    public_spends: bool = False
+    """Whether asking without login may spend budget."""
+    workers: int = 1
+    """Worker processes; rate limits are divided between them."""
+    job_threads: int = 1
+    most_body_bytes: int = 1 << 20
+    most_json_depth: int = 32
+    most_header_bytes: int = 16 << 10
+    body_seconds: float = 10.0
+    """How long a client may take to send its body."""
+    most_seconds: float = 30.0
+    """How long a table may take before it must be a job."""
+    long_cells: int = 500_000
+    """A question with more cells than this is answered as a job."""
+    long_tables: int = 20
+    calls_per_minute: int = 600
+    """Requests of one token, session or address in a minute."""
+    logins_per_minute: int = 10
+    slots: int = 8
+    """Tables made at once in each process."""
+    waiting: int = 32
+    """Requests that may wait for a slot in each process."""
+    cache_bytes: int = 64 << 20
+    lease_seconds: float = 15.0
+    secure: bool = False
+    """Whether clients come over https: cookies are then Secure and named __Host-."""
+    origins: tuple[str, ...] = ()
+    """Other origins whose pages may use a session here."""
+    log_level: str = "info"
+
+    def is_public(self, dataset: str) -> bool:
+        """Whether a data set may be asked without login."""
+        return "*" in self.public or dataset in self.public
+
+    def to_environment(self, workspace: Path) -> dict[str, str]:
+        """What worker processes read to make the same app."""
+        return {WORKSPACE: str(workspace.resolve()), SETTINGS: json.dumps(asdict(self))}
+
+    @classmethod
+    def from_environment(cls) -> tuple[Path, Settings]:
+        """Workspace and settings as the parent process wrote them."""
+        if WORKSPACE not in os.environ:
+            raise InputError(f"{WORKSPACE} is not set. Start the server with `discreet serve DIR`.")
+        given: dict[str, Any] = json.loads(os.environ.get(SETTINGS, "{}"))
+        known = {field.name for field in fields(cls)}
+        lists = {"public", "origins"}
+        values: dict[str, Any] = {
+            name: tuple(value) if name in lists else value
+            for name, value in given.items()
+            if name in known
+        }
+        return Path(os.environ[WORKSPACE]), cls(**values)

@@ -1,0 +1,315 @@
+"""What routes answer with, as forms for the OpenAPI document. Tables themselves are JSON-stat."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from .problems import Alternative
+
+
+class FormatShape(BaseModel):
+    """A format tables come in."""
+
+    name: str
+    title: str
+    media_type: str
+    many: bool
+
+
+class PolicyShape(BaseModel):
+    """What a data set's policy says, in plain words."""
+
+    dataset: str
+    family: str
+    method: str
+    rules: list[str]
+    budget: str | None
+
+
+class ConfigShape(BaseModel):
+    """Limits, methods, formats and policies."""
+
+    software: str
+    apiVersion: str
+    maxDataCells: int
+    maxCallsPerTimeWindow: int
+    timeWindow: int
+    limits: dict[str, Any]
+    methods: list[str]
+    formats: list[FormatShape]
+    policies: list[PolicyShape]
+
+
+class LevelShape(BaseModel):
+    """A level of a variable."""
+
+    name: str
+    label: str
+    categories: int
+
+
+class VariableShape(BaseModel):
+    """A variable with its levels, finest first."""
+
+    name: str
+    label: str
+    kind: str
+    declared: bool
+    note: str
+    levels: list[LevelShape]
+    matches: list[str]
+    """Categories that a search found, as `level: code label`."""
+
+
+class DataSetShape(BaseModel):
+    """A data set in the catalogue."""
+
+    id: str
+    title: str
+    family: str
+    method: str
+    unit: str
+    population: str
+    period: str
+    synthetic: bool
+    public: bool
+    languages: list[str]
+    variables: int
+
+
+class DataSetDetail(DataSetShape):
+    """A data set with what else is public about it."""
+
+    source: str
+    licence: str
+    contact: str
+    notes: list[str]
+    rules: list[str]
+    records: int | None
+    neighbours: str
+    variable_names: list[str]
+
+
+class DataSets(BaseModel):
+    """The catalogue."""
+
+    datasets: list[DataSetShape]
+
+
+class Variables(BaseModel):
+    """Variables of a data set."""
+
+    variables: list[VariableShape]
+
+
+class CategoryShape(BaseModel):
+    """A category of a level."""
+
+    code: str
+    label: str
+    missing: bool
+    parents: dict[str, str]
+    """Its category at each coarser level."""
+
+
+class CodeList(BaseModel):
+    """All categories of a level."""
+
+    variable: str
+    level: str
+    label: str
+    total: int
+    categories: list[CategoryShape]
+
+
+class BreachShape(BaseModel):
+    """A rule that a question breaks."""
+
+    rule: str
+    sentence: str
+
+
+class ErrorShape(BaseModel):
+    """The error to expect in one table."""
+
+    axes: list[str]
+    cells: int
+    noise_sd: float
+    within_95: int
+    totals_sd: dict[str, float]
+
+
+class CheckShape(BaseModel):
+    """The verdict on a question, from public facts only; nothing is read or spent."""
+
+    allowed: bool
+    affordable: bool
+    breaches: list[BreachShape]
+    alternatives: list[Alternative]
+    cells: int
+    method: str
+    cost: str | None
+    answered_before: bool
+    left: str | None
+    guarantee: dict[str, Any]
+    errors: list[ErrorShape]
+    plans: list[dict[str, Any]]
+    warnings: list[str]
+    expected_seconds: float
+    as_job: bool
+    query: str | None
+    recipe: dict[str, Any]
+
+
+class JobShape(BaseModel):
+    """A job."""
+
+    id: str
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    dataset: str
+    share: float
+    doing: str
+    created: float
+    attempts: int
+    cancel_requested: bool
+    format: str
+    question: str
+    error: dict[str, Any] | None
+    result: str | None
+
+
+class JobsShape(BaseModel):
+    """One's own jobs."""
+
+    jobs: list[JobShape]
+
+
+class SavedShape(BaseModel):
+    """A saved table."""
+
+    id: str
+    owner: str
+    dataset: str
+    title: str
+    recipe: dict[str, Any]
+    shared: bool
+    created: float
+    table: str
+
+
+class SavedList(BaseModel):
+    """Saved tables one may read."""
+
+    saved: list[SavedShape]
+
+
+class ReleaseShape(BaseModel):
+    """A release: published, never edited."""
+
+    id: str
+    dataset: str
+    title: str
+    recipe: dict[str, Any]
+    question: str
+    guarantee: str
+    formats: list[str]
+    by: str
+    created: float
+    publish_at: str
+    public: bool
+    supersedes: str | None
+    superseded_by: str | None
+    withdrawn: dict[str, Any] | None
+
+
+class ReleaseList(BaseModel):
+    """Releases one may see."""
+
+    releases: list[ReleaseShape]
+
+
+class UserShape(BaseModel):
+    """An account."""
+
+    name: str
+    role: str
+    created: float
+    revoked: float | None
+    has_password: bool
+
+
+class UserList(BaseModel):
+    """All accounts."""
+
+    users: list[UserShape]
+
+
+class TokenShape(BaseModel):
+    """What is known of a token."""
+
+    id: str
+    user: str
+    label: str
+    scopes: list[str]
+    created: float
+    expires: float
+    revoked: float | None
+
+
+class NewToken(TokenShape):
+    """A new token: the only time it is shown."""
+
+    token: str
+
+
+class TokenList(BaseModel):
+    """One's own tokens."""
+
+    tokens: list[TokenShape]
+
+
+class SessionShape(BaseModel):
+    """Who is asking; `csrf` goes into the header X-CSRF-Token of every change."""
+
+    user: str | None
+    role: str
+    scopes: list[str]
+    csrf: str | None
+
+
+class ProposalShape(BaseModel):
+    """A change of a budget and what became of it."""
+
+    id: str
+    dataset: str
+    change: dict[str, Any]
+    reason: str
+    by: str
+    created: float
+    state: str
+    decided_by: str | None
+    decided_at: float | None
+    note: str
+
+
+class ProposalList(BaseModel):
+    """All proposals."""
+
+    proposals: list[ProposalShape]
+
+
+class StandingShape(BaseModel):
+    """Where a budget or a share of it stands."""
+
+    scope: str
+    cap: str
+    spent: str
+    left: str
+
+
+class Standings(BaseModel):
+    """The data set's budget, then one's own share where there is one."""
+
+    standings: list[StandingShape]

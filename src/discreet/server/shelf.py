@@ -1,0 +1,136 @@
+"""Data sets kept open between requests, and opened again when their files change.
+
+A data set whose `current` version or `discreet.yaml` was replaced is opened anew for the next
+request; requests under way finish on the one they began with, and the last of them closes it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..core.description import Family
+from ..errors import DiscreetError
+from ..workspace import DataSet, Workspace
+from . import logs
+from .problems import Problem
+
+_SCAN_SECONDS = 2.0
+
+
+@dataclass
+class _Copy:
+    data: DataSet
+    stamp: tuple[object, ...]
+    users: int = 0
+    old: bool = False
+
+
+@dataclass
+class Shelf:
+    """The open data sets of one process."""
+
+    folder: Path
+    opened: Callable[[str, DataSet], None] = lambda name, data: None
+    """Told of every data set that is opened."""
+    _copies: dict[str, _Copy] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _opening: dict[str, threading.Lock] = field(default_factory=dict)
+    _names: tuple[float, Path, tuple[str, ...]] = (-_SCAN_SECONDS, Path(), ())
+
+    def names(self) -> tuple[str, ...]:
+        """The data sets there are; looked for again every few seconds."""
+        at, _, found = self._names
+        if time.monotonic() - at > _SCAN_SECONDS:
+            workspace = Workspace.open(self.folder)
+            found = workspace.names
+            self._names = (time.monotonic(), workspace.folder, found)
+        return found
+
+    @contextmanager
+    def use(self, name: str) -> Iterator[DataSet]:
+        """A data set, open and current, for the length of a block."""
+        copy = self._take(name)
+        try:
+            yield copy.data
+        finally:
+            with self._lock:
+                copy.users -= 1
+                close = copy.old and copy.users == 0
+            if close:
+                copy.data.close()
+
+    def close(self) -> None:
+        """Close all."""
+        with self._lock:
+            copies, self._copies = list(self._copies.values()), {}
+        for copy in copies:
+            copy.data.close()
+
+    def _take(self, name: str) -> _Copy:
+        folder = self._names[1] / name
+        stamp = _stamp(folder)
+        with self._lock:
+            copy = self._copies.get(name)
+            if copy is not None and copy.stamp == stamp:
+                copy.users += 1
+                return copy
+            opening = self._opening.setdefault(name, threading.Lock())
+        with opening:
+            with self._lock:
+                copy = self._copies.get(name)
+                if copy is not None and copy.stamp == stamp:
+                    copy.users += 1
+                    return copy
+            fresh = _Copy(self._open(name, folder), stamp, users=1)
+            with self._lock:
+                before = self._copies.get(name)
+                self._copies[name] = fresh
+                if before is not None:
+                    before.old = True
+                    close = before.users == 0
+            if before is not None and close:
+                before.data.close()
+            return fresh
+
+    def _open(self, name: str, folder: Path) -> DataSet:
+        try:
+            data = DataSet.open(folder)
+            try:
+                # once, before threads share it
+                if data.policy.family is not Family.CELL_KEY and data.policy.budget is not None:
+                    data.ledger()
+                data.results()
+                self.opened(name, data)
+            except BaseException:
+                data.close()
+                raise
+        except DiscreetError as error:
+            logs.say(
+                "error", event="data set cannot be opened", dataset=name, error=type(error).__name__
+            )
+            raise Problem(
+                503,
+                "dataset",
+                f"The data set {name} cannot be served at the moment. Its custodian sees why with "
+                "`discreet check`.",
+                headers={"Retry-After": "60"},
+            ) from None
+        return data
+
+
+def _stamp(folder: Path) -> tuple[object, ...]:
+    """Changes whenever the version served or the description is replaced."""
+    made: list[object] = []
+    for name in ("current", "discreet.yaml"):
+        try:
+            found = os.stat(folder / name)
+            made += [found.st_mtime_ns, found.st_ino, found.st_size]
+        except OSError:
+            made.append(None)
+    return tuple(made)

@@ -1,0 +1,399 @@
+"""Who may ask: users with roles, random tokens, cookie sessions; one file for a workspace.
+
+    accounts = Accounts.open(workspace)
+    accounts.add_user("ana", "analyst", password="…")
+    token = accounts.add_token("ana")          # shown once; only its keyed digest is stored
+
+Tokens and sessions are 256 random bits, so a fast keyed digest (BLAKE2b, the key in a file of its
+own) is the right way to store them; passwords are people's, so they get argon2id, at most two at
+once. Nothing here has seen a record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ..errors import InputError, StoreError
+from .database import connect, in_words
+
+FILE = "accounts.sqlite3"
+KEY_FILE = "accounts.key"
+NAME = "The list of accounts"
+
+Role: TypeAlias = Literal["public", "analyst", "custodian", "auditor"]
+ROLES: tuple[Role, ...] = ("analyst", "custodian", "auditor")
+SCOPES = ("read", "tables", "manage", "audit")
+"""What a token may be used for: catalogue, asking, a custodian's changes, ledger and audit log."""
+
+_USER = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
+_TOKEN = re.compile(r"dct_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+_HASHING = threading.BoundedSemaphore(2)
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS users (name TEXT PRIMARY KEY, role TEXT NOT NULL, password TEXT,
+    created REAL NOT NULL, revoked REAL) STRICT;
+CREATE TABLE IF NOT EXISTS tokens (id TEXT PRIMARY KEY, user TEXT NOT NULL, digest BLOB NOT NULL,
+    label TEXT NOT NULL, scopes TEXT NOT NULL, created REAL NOT NULL, expires REAL NOT NULL,
+    revoked REAL) STRICT;
+CREATE TABLE IF NOT EXISTS sessions (digest BLOB PRIMARY KEY, user TEXT NOT NULL,
+    created REAL NOT NULL, seen REAL NOT NULL, expires REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS requests (user TEXT NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL,
+    at REAL NOT NULL, PRIMARY KEY (user, key)) STRICT;
+CREATE TABLE IF NOT EXISTS saved (id TEXT PRIMARY KEY, owner TEXT NOT NULL, dataset TEXT NOT NULL,
+    title TEXT NOT NULL, recipe TEXT NOT NULL, shared INTEGER NOT NULL, created REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS releases (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
+    title TEXT NOT NULL, recipe TEXT NOT NULL, question TEXT NOT NULL, guarantee TEXT NOT NULL,
+    files TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL, publish_at REAL NOT NULL,
+    supersedes TEXT UNIQUE, withdrawn_at REAL, withdrawn_by TEXT, withdrawn_reason TEXT) STRICT;
+CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
+    change TEXT NOT NULL, reason TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL,
+    state TEXT NOT NULL, decided_by TEXT, decided_at REAL, note TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS policies (dataset TEXT NOT NULL, version TEXT NOT NULL,
+    at REAL NOT NULL, body TEXT NOT NULL, PRIMARY KEY (dataset, version)) STRICT;
+"""
+
+
+@dataclass(frozen=True)
+class User:
+    """An account; `revoked` is when it ended."""
+
+    name: str
+    role: Role
+    created: float
+    revoked: float | None
+    has_password: bool
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token; never the token itself."""
+
+    id: str
+    user: str
+    label: str
+    scopes: tuple[str, ...]
+    created: float
+    expires: float
+    revoked: float | None
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who is behind a token or a session."""
+
+    name: str
+    role: Role
+    scopes: tuple[str, ...]
+    via: str
+    """`token ID` or `session`."""
+
+
+class WorkspaceDatabase:
+    """The file, with one connection to read and one to write; may be shared by threads."""
+
+    def __init__(self, folder: str | Path, clock: Callable[[], float] = time.time) -> None:
+        self.folder = Path(folder)
+        self.clock = clock
+        self._reading_lock, self._writing_lock = threading.Lock(), threading.Lock()
+        with in_words(NAME):
+            path = self.folder / FILE
+            if not path.exists():
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+            self._writing = connect(path, create=True)
+            self._writing.executescript(_TABLES)
+            self._reading = connect(path)
+            self._key = _key(self.folder / KEY_FILE)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._reading_lock, self._writing_lock:
+            self._reading.close()
+            self._writing.close()
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """All rows of one SELECT."""
+        with self._reading_lock, in_words(NAME):
+            return self._reading.execute(sql, values).fetchall()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction, durable when the block ends well."""
+        with self._writing_lock, in_words(NAME):
+            self._writing.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writing
+                self._writing.execute("COMMIT")
+            except BaseException:
+                if self._writing.in_transaction:
+                    self._writing.execute("ROLLBACK")
+                raise
+
+    def keyed(self, purpose: str, *parts: str | bytes) -> bytes:
+        """A keyed digest: the same in every process of this workspace, unguessable outside."""
+        digest = hashlib.blake2b(key=self._key, digest_size=32, person=purpose.encode()[:16])
+        for part in parts:
+            data = part.encode() if isinstance(part, str) else part
+            digest.update(len(data).to_bytes(8, "little") + data)
+        return digest.digest()
+
+
+class Accounts(WorkspaceDatabase):
+    """Users, tokens and sessions of a workspace."""
+
+    # Users
+
+    def add_user(self, name: str, role: str, *, password: str | None = None) -> User:
+        """A new account; its name is never used again, also after it was revoked."""
+        if not _USER.fullmatch(name) or name == "public":
+            raise InputError(
+                f"A user's name is 1 to 64 of a–z, 0–9, . _ @ -, got {name[:80]!r}. Choose another."
+            )
+        if role not in ROLES:
+            raise InputError(f"A role is one of {', '.join(ROLES)}, got {role[:40]!r}.")
+        stored = None if password is None else hash_password(password)
+        with self.writing() as connection:
+            if connection.execute("SELECT 1 FROM users WHERE name = ?", (name,)).fetchone():
+                raise InputError(f"There is an account {name} already. Choose another name.")
+            connection.execute(
+                "INSERT INTO users VALUES (?, ?, ?, ?, NULL)", (name, role, stored, self.clock())
+            )
+        return self.user(name)
+
+    def user(self, name: str) -> User:
+        """One account by name."""
+        for user in self.users():
+            if user.name == name:
+                return user
+        raise InputError(f"There is no account {name[:80]!r}. List the accounts to see them.")
+
+    def users(self) -> list[User]:
+        """Every account, revoked ones too."""
+        rows = self.rows(
+            "SELECT name, role, created, revoked, password IS NOT NULL FROM users ORDER BY name"
+        )
+        return [User(name, role, at, ended, bool(has)) for name, role, at, ended, has in rows]
+
+    def custodians(self) -> list[str]:
+        """Custodians that may act now."""
+        return [u.name for u in self.users() if u.role == "custodian" and u.revoked is None]
+
+    def revoke_user(self, name: str) -> User:
+        """End an account with its tokens and sessions, at once and for ever."""
+        user = self.user(name)
+        if user.revoked is None and self.custodians() == [name]:
+            raise InputError(
+                f"{name} is the only custodian: without one nobody could add accounts. "
+                "Add another custodian first."
+            )
+        with self.writing() as connection:
+            now = self.clock()
+            connection.execute(
+                "UPDATE users SET revoked = ? WHERE name = ? AND revoked IS NULL", (now, name)
+            )
+            connection.execute(
+                "UPDATE tokens SET revoked = ? WHERE user = ? AND revoked IS NULL", (now, name)
+            )
+            connection.execute("DELETE FROM sessions WHERE user = ?", (name,))
+        return self.user(name)
+
+    def check_password(self, name: str, password: str) -> User | None:
+        """The account where name and password are right; takes as long where they are not."""
+        rows = self.rows("SELECT password FROM users WHERE name = ? AND revoked IS NULL", name)
+        stored = rows[0][0] if rows else None
+        right = verify_password(stored or _nobody(), password)
+        return self.user(name) if right and stored else None
+
+    # Tokens
+
+    def add_token(
+        self, user: str, *, label: str = "", scopes: Sequence[str] = SCOPES, days: float = 90
+    ) -> tuple[str, Token]:
+        """A new token and what is stored of it; the token itself is shown this once."""
+        if self.user(user).revoked is not None:
+            raise InputError(f"The account {user} is revoked and gets no tokens.")
+        wrong = [scope for scope in scopes if scope not in SCOPES]
+        if wrong or not scopes:
+            raise InputError(
+                f"Scopes are some of {', '.join(SCOPES)}, got {', '.join(scopes)[:80] or 'none'}."
+            )
+        if not 0 < days <= 3660:
+            raise InputError(f"A token lives more than 0 and at most 3,660 days, got {days:g}.")
+        identity, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+        now = self.clock()
+        made = Token(
+            identity, user, label[:100], tuple(sorted(set(scopes))), now, now + days * 86400, None
+        )
+        with self.writing() as connection:
+            connection.execute(
+                "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
+                (
+                    identity,
+                    user,
+                    self.keyed("token", secret),
+                    made.label,
+                    json.dumps(made.scopes),
+                    made.created,
+                    made.expires,
+                ),
+            )
+        return f"dct_{identity}_{secret}", made
+
+    def tokens(self, user: str) -> list[Token]:
+        """The tokens of a user, newest first."""
+        rows = self.rows(
+            "SELECT id, user, label, scopes, created, expires, revoked FROM tokens "
+            "WHERE user = ? ORDER BY created DESC, id",
+            user,
+        )
+        return [Token(r[0], r[1], r[2], tuple(json.loads(r[3])), r[4], r[5], r[6]) for r in rows]
+
+    def revoke_token(self, user: str, identity: str) -> bool:
+        """End a token of this user at once; False where the user has no such token."""
+        with self.writing() as connection:
+            changed = connection.execute(
+                "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ? AND user = ?",
+                (self.clock(), identity, user),
+            )
+            return changed.rowcount == 1
+
+    def by_token(self, text: str) -> Identity | None:
+        """Who a token belongs to; None where it is unknown, expired or revoked."""
+        parts = _TOKEN.fullmatch(text)
+        if parts is None:
+            return None
+        rows = self.rows(
+            "SELECT t.digest, t.scopes, u.name, u.role FROM tokens t JOIN users u ON u.name = t.user "
+            "WHERE t.id = ? AND t.revoked IS NULL AND t.expires > ? AND u.revoked IS NULL",
+            parts[1],
+            self.clock(),
+        )
+        if not rows or not hmac.compare_digest(rows[0][0], self.keyed("token", parts[2])):
+            return None
+        _, scopes, name, role = rows[0]
+        return Identity(name, role, tuple(json.loads(scopes)), f"token {parts[1]}")
+
+    # Sessions
+
+    def open_session(self, user: str, *, hours: float = 12) -> str:
+        """A new session; returns the cookie's value."""
+        secret, now = secrets.token_urlsafe(32), self.clock()
+        with self.writing() as connection:
+            connection.execute("DELETE FROM sessions WHERE expires <= ?", (now,))
+            connection.execute(
+                "INSERT INTO sessions VALUES (?, ?, ?, ?, ?)",
+                (self.keyed("session", secret), user, now, now, now + hours * 3600),
+            )
+        return secret
+
+    def by_session(self, secret: str, *, idle_hours: float = 1) -> Identity | None:
+        """Who a session belongs to; None where it is unknown, expired or idle for too long."""
+        now, digest = self.clock(), self.keyed("session", secret)
+        rows = self.rows(
+            "SELECT s.seen, u.name, u.role FROM sessions s JOIN users u ON u.name = s.user "
+            "WHERE s.digest = ? AND s.expires > ? AND s.seen > ? AND u.revoked IS NULL",
+            digest,
+            now,
+            now - idle_hours * 3600,
+        )
+        if not rows:
+            return None
+        seen, name, role = rows[0]
+        if now - seen > 60:
+            with self.writing() as connection:
+                connection.execute("UPDATE sessions SET seen = ? WHERE digest = ?", (now, digest))
+        return Identity(name, role, SCOPES, "session")
+
+    def csrf(self, secret: str) -> str:
+        """The token that must come with every change made through this session."""
+        return self.keyed("csrf", secret).hex()
+
+    def close_session(self, secret: str) -> None:
+        """End a session."""
+        with self.writing() as connection:
+            connection.execute(
+                "DELETE FROM sessions WHERE digest = ?", (self.keyed("session", secret),)
+            )
+
+    # Requests that name an idempotency key
+
+    def same_request(self, user: str, key: str, digest: str) -> bool:
+        """Note a request under its key; False where the key came before with another request."""
+        with self.writing() as connection:
+            row = connection.execute(
+                "SELECT digest FROM requests WHERE user = ? AND key = ?", (user, key)
+            ).fetchone()
+            if row is None:
+                connection.execute(
+                    "INSERT INTO requests VALUES (?, ?, ?, ?)", (user, key, digest, self.clock())
+                )
+                return True
+            return bool(row[0] == digest)
+
+
+def hash_password(password: str) -> str:
+    """Argon2id of a password of 12 to 200 characters."""
+    from argon2 import PasswordHasher
+
+    if not 12 <= len(password) <= 200:
+        raise InputError(
+            f"A password has 12 to 200 characters, got {len(password)}. Choose a longer phrase."
+        )
+    with _HASHING:
+        return PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1).hash(password)
+
+
+def verify_password(stored: str, password: str) -> bool:
+    """Whether the password is the stored one; at most two are checked at once."""
+    from argon2 import PasswordHasher
+    from argon2.exceptions import Argon2Error, InvalidHashError
+
+    if not _HASHING.acquire(timeout=5):
+        raise StoreError("Too many logins at once. Try again in a few seconds.")
+    try:
+        return PasswordHasher().verify(stored, password[:200])
+    except (Argon2Error, InvalidHashError):
+        return False
+    finally:
+        _HASHING.release()
+
+
+@cache
+def _nobody() -> str:
+    """A hash whose password nobody knows, so that unknown names take as long as wrong passwords."""
+    return hash_password(secrets.token_urlsafe(32))
+
+
+def _key(path: Path) -> bytes:
+    """The workspace's key for digests of tokens; made once, readable by its owner only."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        for _ in range(100):
+            key = path.read_bytes()
+            if len(key) == 32:
+                return key
+            time.sleep(0.02)  # another process is writing it at this moment
+        raise StoreError(
+            f"{path.name} is damaged: it must hold 32 bytes. Restore it from a copy, or remove it "
+            "and give everybody new tokens."
+        ) from None
+    key = secrets.token_bytes(32)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(key)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return key

@@ -1,0 +1,153 @@
+"""The audit log: one row for each request, only added to, each chained to the one before.
+
+A row says who asked what in which role, and how it ended; never a number of a table. Rows are
+written by one thread in groups, and a caller may wait until its row is in the file: an answer
+that left is in the log whatever happens to the process. (After a loss of power the last moments
+may be missing here; they are in the ledger where anything was charged.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import LedgerDamaged, StoreError
+from .chain import canonical
+from .database import connect, in_words
+
+FILE = "audit.sqlite3"
+NAME = "The audit log"
+FIELDS = frozenset(
+    {"request", "user", "role", "via", "ip", "method", "route", "dataset", "question", "rule"}
+    | {"status", "cells", "charged", "reason", "event", "milliseconds"}
+)
+"""All a row may hold."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS log (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, dataset TEXT NOT NULL,
+    user TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
+CREATE TRIGGER IF NOT EXISTS log_update BEFORE UPDATE ON log
+BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+CREATE TRIGGER IF NOT EXISTS log_delete BEFORE DELETE ON log
+BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+"""
+
+
+class AuditLog:
+    """The log of a workspace; shared by threads and processes."""
+
+    def __init__(self, folder: str | Path, *, clock: Callable[[], float] = time.time) -> None:
+        path = Path(folder) / FILE
+        self._clock = clock
+        self._reading_lock = threading.Lock()
+        with in_words(NAME):
+            if not path.exists():
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+            self._writing = connect(path, create=True, synchronous="NORMAL")
+            self._writing.executescript(_TABLES)
+            self._reading = connect(path)
+        self._queue: queue.SimpleQueue[tuple[str, Future[None]] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="audit log", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what waits and let go of the file."""
+        self._queue.put(None)
+        self._thread.join(timeout=10)
+        with self._reading_lock:
+            self._reading.close()
+        self._writing.close()
+
+    def add(self, row: Mapping[str, Any]) -> Future[None]:
+        """Add a row; the future is done when it is in the file."""
+        wrong = set(row) - FIELDS
+        if wrong:
+            raise StoreError(f"The audit log has no field {sorted(wrong)[0]}.")
+        at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")
+        said = {name: value for name, value in row.items() if value not in (None, "")}
+        done: Future[None] = Future()
+        self._queue.put((canonical({"at": at, **said}), done))
+        return done
+
+    def page(
+        self, *, before: int | None = None, dataset: str = "", user: str = "", most: int = 100
+    ) -> list[dict[str, Any]]:
+        """Rows, newest first, from below the number `before`."""
+        with self._reading_lock, in_words(NAME):
+            rows = self._reading.execute(
+                "SELECT seq, body, hash FROM log WHERE (:before IS NULL OR seq < :before) "
+                "AND (:dataset = '' OR dataset = :dataset) AND (:user = '' OR user = :user) "
+                "ORDER BY seq DESC LIMIT :most",
+                {"before": before, "dataset": dataset, "user": user, "most": most},
+            ).fetchall()
+        return [{"number": seq, **json.loads(body), "hash": stored} for seq, body, stored in rows]
+
+    def verify(self) -> int:
+        """Recompute the chain; how many rows there are."""
+        head, count = "", 0
+        with self._reading_lock, in_words(NAME):
+            for seq, body, stored in self._reading.execute(
+                "SELECT seq, body, hash FROM log ORDER BY seq"
+            ):
+                head = _link(head, body)
+                count += 1
+                if stored != head or seq != count:
+                    raise LedgerDamaged(f"The audit log is damaged: row {seq} was changed.")
+        return count
+
+    def _write(self) -> None:
+        ended = False
+        while not ended:
+            batch = [self._queue.get()]
+            while len(batch) < 500 and not self._queue.empty():
+                batch.append(self._queue.get())
+            ended = None in batch
+            rows = [item for item in batch if item is not None]
+            if rows:
+                self._commit(rows)
+
+    def _commit(self, rows: list[tuple[str, Future[None]]]) -> None:
+        try:
+            with in_words(NAME):
+                self._insert([body for body, _ in rows])
+        except BaseException as error:
+            for _, done in rows:
+                done.set_exception(error)
+            return
+        for _, done in rows:
+            done.set_result(None)
+
+    def _insert(self, bodies: list[str]) -> None:
+        connection = self._writing
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            last = connection.execute(
+                "SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1"
+            ).fetchone()
+            seq, head = last or (0, "")
+            for body in bodies:
+                seq, head = seq + 1, _link(head, body)
+                said = json.loads(body)
+                connection.execute(
+                    "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
+                    (seq, said["at"], said.get("dataset", ""), said.get("user", ""), body, head),
+                )
+            connection.execute("COMMIT")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _link(head: str, body: str) -> str:
+    return hashlib.blake2b(f"{head}\n{body}".encode(), digest_size=32).hexdigest()

@@ -1,0 +1,237 @@
+"""What people keep in a workspace: saved tables, releases, proposals, the history of policies.
+
+A saved table is a recipe with a name, run again whenever it is read. A release is the opposite:
+made once, kept as files, never edited; it may be superseded by another or withdrawn with a reason.
+A proposal is a change that needs two custodians.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError
+from .accounts import WorkspaceDatabase
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A recipe somebody keeps."""
+
+    id: str
+    owner: str
+    dataset: str
+    title: str
+    recipe: Mapping[str, Any]
+    shared: bool
+    created: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release as it is kept: who made it, when it is public, what became of it."""
+
+    id: str
+    dataset: str
+    title: str
+    recipe: Mapping[str, Any]
+    question: str
+    guarantee: str
+    files: Mapping[str, str]
+    """Format → name of the file in the release's folder."""
+    by: str
+    created: float
+    publish_at: float
+    supersedes: str | None
+    withdrawn_at: float | None
+    withdrawn_by: str | None
+    withdrawn_reason: str | None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A change of a budget: waiting, accepted or rejected."""
+
+    id: str
+    dataset: str
+    change: Mapping[str, Any]
+    reason: str
+    by: str
+    created: float
+    state: str
+    decided_by: str | None
+    decided_at: float | None
+    note: str
+
+
+class Keeping:
+    """Saved tables, releases, proposals and policies, in the file of a workspace's accounts."""
+
+    def __init__(self, database: WorkspaceDatabase) -> None:
+        self._db = database
+
+    # Saved tables
+
+    def save(
+        self, owner: str, dataset: str, title: str, recipe: Mapping[str, Any], *, shared: bool
+    ) -> Saved:
+        """Keep a recipe; at most 1,000 an owner."""
+        (count,) = self._db.rows("SELECT count(*) FROM saved WHERE owner = ?", owner)[0]
+        if count >= 1000:
+            raise InputError("You have 1,000 saved tables, which is the most. Delete some first.")
+        made = Saved(secrets.token_hex(8), owner, dataset, title, recipe, shared, self._db.clock())
+        with self._db.writing() as connection:
+            connection.execute(
+                "INSERT INTO saved VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    made.id,
+                    owner,
+                    dataset,
+                    title,
+                    json.dumps(recipe, ensure_ascii=False),
+                    int(shared),
+                    made.created,
+                ),
+            )
+        return made
+
+    def saved(self, identity: str | None = None) -> list[Saved]:
+        """One saved table, or all; newest first."""
+        rows = self._db.rows(
+            "SELECT id, owner, dataset, title, recipe, shared, created FROM saved "
+            "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id",
+            identity,
+        )
+        return [Saved(r[0], r[1], r[2], r[3], json.loads(r[4]), bool(r[5]), r[6]) for r in rows]
+
+    def forget(self, owner: str, identity: str) -> bool:
+        """Delete a saved table of this owner; False where there is none."""
+        with self._db.writing() as connection:
+            gone = connection.execute(
+                "DELETE FROM saved WHERE id = ? AND owner = ?", (identity, owner)
+            )
+            return gone.rowcount == 1
+
+    # Releases
+
+    def may_supersede(self, dataset: str, identity: str) -> None:
+        """Raise where a release of this data set cannot be superseded: unknown, or it was before."""
+        row = self._db.rows("SELECT dataset FROM releases WHERE id = ?", identity)
+        if not row or row[0][0] != dataset:
+            raise InputError(f"{dataset} has no release {identity[:40]!r} to supersede.")
+        later = self._db.rows("SELECT id FROM releases WHERE supersedes = ?", identity)
+        if later:
+            raise InputError(
+                f"Release {identity[:40]} is superseded by {later[0][0]} already. Supersede that one."
+            )
+
+    def publish(self, release: Published) -> None:
+        """Note a release whose files lie in their place."""
+        if release.supersedes is not None:
+            self.may_supersede(release.dataset, release.supersedes)
+        with self._db.writing() as connection:
+            connection.execute(
+                "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
+                (
+                    release.id,
+                    release.dataset,
+                    release.title,
+                    json.dumps(release.recipe, ensure_ascii=False),
+                    release.question,
+                    release.guarantee,
+                    json.dumps(release.files),
+                    release.by,
+                    release.created,
+                    release.publish_at,
+                    release.supersedes,
+                ),
+            )
+
+    def published(self, identity: str | None = None) -> list[Published]:
+        """One release, or all; newest first, embargoed and withdrawn ones too."""
+        rows = self._db.rows(
+            "SELECT id, dataset, title, recipe, question, guarantee, files, by, created, publish_at, "
+            "supersedes, withdrawn_at, withdrawn_by, withdrawn_reason FROM releases "
+            "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id",
+            identity,
+        )
+        return [
+            Published(r[0], r[1], r[2], json.loads(r[3]), r[4], r[5], json.loads(r[6]), *r[7:])
+            for r in rows
+        ]
+
+    def successor(self, identity: str) -> str | None:
+        """The public release that supersedes this one."""
+        rows = self._db.rows(
+            "SELECT id FROM releases WHERE supersedes = ? AND publish_at <= ?",
+            identity,
+            self._db.clock(),
+        )
+        return str(rows[0][0]) if rows else None
+
+    def withdraw(self, identity: str, by: str, reason: str) -> bool:
+        """Withdraw a release, once, with a reason that stays."""
+        with self._db.writing() as connection:
+            changed = connection.execute(
+                "UPDATE releases SET withdrawn_at = ?, withdrawn_by = ?, withdrawn_reason = ? "
+                "WHERE id = ? AND withdrawn_at IS NULL",
+                (self._db.clock(), by, reason, identity),
+            )
+            return changed.rowcount == 1
+
+    # Proposals
+
+    def propose(self, dataset: str, change: Mapping[str, Any], reason: str, by: str) -> Proposal:
+        """A change that waits for a second custodian."""
+        identity = secrets.token_hex(8)
+        with self._db.writing() as connection:
+            connection.execute(
+                "INSERT INTO proposals VALUES (?, ?, ?, ?, ?, ?, 'waiting', NULL, NULL, '')",
+                (identity, dataset, json.dumps(change), reason, by, self._db.clock()),
+            )
+        return self.proposals(identity)[0]
+
+    def proposals(self, identity: str | None = None) -> list[Proposal]:
+        """One proposal, or all; newest first."""
+        rows = self._db.rows(
+            "SELECT id, dataset, change, reason, by, created, state, decided_by, decided_at, note "
+            "FROM proposals WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id",
+            identity,
+        )
+        return [Proposal(r[0], r[1], json.loads(r[2]), *r[3:]) for r in rows]
+
+    def decide(self, identity: str, state: str, by: str, note: str) -> bool:
+        """Settle a waiting proposal; False where it does not wait."""
+        with self._db.writing() as connection:
+            changed = connection.execute(
+                "UPDATE proposals SET state = ?, decided_by = ?, decided_at = ?, note = ? "
+                "WHERE id = ? AND state = 'waiting'",
+                (state, by, self._db.clock(), note, identity),
+            )
+            return changed.rowcount == 1
+
+    # Policies
+
+    def note_policy(self, dataset: str, version: str, body: Mapping[str, Any]) -> bool:
+        """Note a policy that is served; True the first time this version is seen."""
+        with self._db.writing() as connection:
+            changed = connection.execute(
+                "INSERT OR IGNORE INTO policies VALUES (?, ?, ?, ?)",
+                (
+                    dataset,
+                    version,
+                    self._db.clock(),
+                    json.dumps(body, ensure_ascii=False, sort_keys=True, default=str),
+                ),
+            )
+            return changed.rowcount == 1
+
+    def policies(self, dataset: str) -> Sequence[dict[str, Any]]:
+        """Every policy a data set was served under, newest first."""
+        rows = self._db.rows(
+            "SELECT version, at, body FROM policies WHERE dataset = ? ORDER BY at DESC", dataset
+        )
+        return [{"version": r[0], "at": r[1], "policy": json.loads(r[2])} for r in rows]
