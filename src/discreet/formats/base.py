@@ -89,10 +89,26 @@ FORMATS: dict[str, Format] = {
             True,
             "xlsx",
         ),
+        Format("px", "PX (PC-Axis)", ".px", "text/x-px", False, "px"),
+        Format(
+            "sdmx-csv",
+            "SDMX-CSV 2.0",
+            ".sdmx.csv",
+            "application/vnd.sdmx.data+csv",
+            False,
+            "sdmxcsv",
+        ),
     )
 }
 
-_ALIASES = {"jsonstat": "json-stat", "json": "json-stat", "excel": "xlsx", "csvw": "csv"}
+_ALIASES = {
+    "jsonstat": "json-stat",
+    "json": "json-stat",
+    "excel": "xlsx",
+    "csvw": "csv",
+    "pc-axis": "px",
+    "sdmx": "sdmx-csv",
+}
 _ENDINGS = {".pq": "parquet", ".jsonstat": "json-stat"}
 
 
@@ -100,7 +116,7 @@ def names() -> tuple[str, ...]:
     """The formats by name.
 
     >>> names()
-    ('csv', 'parquet', 'json-stat', 'xlsx')
+    ('csv', 'parquet', 'json-stat', 'xlsx', 'px', 'sdmx-csv')
     """
     return tuple(FORMATS)
 
@@ -124,8 +140,9 @@ def by_extension(path: str | os.PathLike[str]) -> str:
     'parquet'
     """
     ending = Path(path).suffix.casefold()
-    for made in FORMATS.values():
-        if ending == made.extension:
+    name = Path(path).name.casefold()
+    for made in sorted(FORMATS.values(), key=lambda each: -len(each.extension)):
+        if name.endswith(made.extension):
             return made.name
     if ending in _ENDINGS:
         return _ENDINGS[ending]
@@ -203,7 +220,7 @@ def _to_stream(
     if not isinstance(stream, io.TextIOBase):
         made.save(tables, stream, layouts, language)  # type: ignore[arg-type]
         return
-    if not made.media_type.startswith(("text/", "application/json")):
+    if not made.media_type.startswith(("text/", "application/json", "application/vnd.sdmx")):
         raise InputError(f"A {made.name} file is not text: open the stream in binary mode.")
     binary = io.BytesIO()
     made.save(tables, binary, layouts, language)

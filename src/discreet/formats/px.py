@@ -1,0 +1,276 @@
+"""PX (PC-Axis 2013), for PxWeb and its readers: counts in DATA, words in notes.
+
+UTF-8. Statuses are PX's own data symbols; an unreliable number keeps its value and gets a
+DATANOTECELL. Readers are told not to add: AGGREGALLOWED=NO, and a variable that is left out is
+read at its published total (ELIMINATION). A PX text cannot hold a double quote, so one becomes an
+apostrophe and a note says so. Noise intervals have no place in PX; a note says where they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from ..core.table import ProtectedTable, Status
+from ..recipe import Layout
+from .flat import Flat, FlatAxis, flatten, sides
+from .footnote import SYNTHETIC, citation, footnote
+
+LINE = 250
+"""PX lines have at most 256 characters; one text of a list is never broken."""
+
+SYMBOLS = {
+    Status.NOT_RELEASED: ".",
+    Status.SUPPRESSED: "..",
+    Status.BELOW_THRESHOLD: "...",
+    Status.LOW: "....",
+    Status.STRUCTURAL_ZERO: "-",
+}
+"""How a status is written in DATA, in double quotes."""
+
+_TOTAL_NOTE = "A published total: it need not be the sum of its cells."
+_SPACES = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Names and values of a table's variables as PX can hold them, and what was changed."""
+
+    names: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    codes: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+
+def save(
+    tables: Sequence[ProtectedTable],
+    stream: BinaryIO,
+    layouts: Sequence[Layout | None],
+    language: str = "",
+) -> None:
+    """Write one table."""
+    table, layout = tables[0], layouts[0]
+    flat = flatten(table, layout, language)
+    layers, rows, _ = sides(table, layout)
+    down = len(layers) + len(rows)
+    axes = flat.axes or (_lone_measure(flat),)
+    words = _words(table, axes)
+    for line in _keywords(table, flat, axes, words, down, language):
+        stream.write((line + "\r\n").encode(errors="replace"))
+    for block in _data(flat, down):
+        stream.write(block.encode())
+
+
+def plain_text(text: str) -> str:
+    """A text as PX can hold it: apostrophes for double quotes, one space for any white space.
+
+    >>> plain_text('The "South",  so called')
+    "The 'South', so called"
+    """
+    return _SPACES.sub(" ", text.replace('"', "'")).strip()
+
+
+def _keywords(
+    table: ProtectedTable,
+    flat: Flat,
+    axes: Sequence[FlatAxis],
+    words: _Words,
+    down: int,
+    language: str,
+) -> Iterator[str]:
+    where = table.provenance
+    matrix = re.sub(r"[^A-Za-z0-9]+", "_", where.dataset)[:11] + "_" + where.question_hash[:8]
+    title = table.title if table.title.strip() else f"{flat.measure} by {', '.join(words.names)}"
+    yield 'CHARSET="ANSI";'
+    yield 'AXIS-VERSION="2013";'
+    yield 'CODEPAGE="utf-8";'
+    yield from _texts("LANGUAGE", [language or "en"])
+    yield "DECIMALS=0;"
+    yield from _texts("MATRIX", [matrix])
+    yield "AGGREGALLOWED=NO;"
+    yield from _texts("SUBJECT-CODE", [where.dataset[:20]])
+    yield from _texts("SUBJECT-AREA", [where.dataset_title or where.dataset])
+    yield from _prose("DESCRIPTION", [title])
+    yield from _prose("TITLE", [title])
+    yield from _texts("CONTENTS", [flat.measure])
+    yield 'UNITS="number";'
+    if words.names[:down]:
+        yield from _texts("STUB", words.names[:down])
+    if words.names[down:]:
+        yield from _texts("HEADING", words.names[down:])
+    for name, values in zip(words.names, words.values, strict=True):
+        yield from _texts(f'VALUES("{name}")', values)
+    for name, codes in zip(words.names, words.codes, strict=True):
+        yield from _texts(f'CODES("{name}")', codes)
+    for name, values, axis in zip(words.names, words.values, axes, strict=True):
+        if axis.total:
+            yield from _texts(f'ELIMINATION("{name}")', values[-1:])
+        else:
+            yield f'ELIMINATION("{name}")=NO;'
+    yield from _about(table, flat, axes, words, language)
+
+
+def _about(
+    table: ProtectedTable, flat: Flat, axes: Sequence[FlatAxis], words: _Words, language: str
+) -> Iterator[str]:
+    """Source, notes, and what symbols mean."""
+    where = table.provenance
+    if where.source or where.dataset_title:
+        yield from _texts("SOURCE", [where.source or where.dataset_title])
+    if where.contact:
+        yield from _prose("CONTACT", [where.contact])
+    if where.period:
+        yield from _texts("REFPERIOD", [where.period])
+    must = [SYNTHETIC] if where.synthetic else []
+    yield from _prose("NOTEX", [*must, table.guarantee.sentence()])
+    yield from _prose("NOTE", _notes(table, flat, words, language))
+    for name, values, axis in zip(words.names, words.values, axes, strict=True):
+        if axis.total:
+            yield from _prose(f'VALUENOTE("{name}","{values[-1]}")', [_TOTAL_NOTE])
+    for status, symbol in SYMBOLS.items():
+        keyword = "DATASYMBOLNIL" if symbol == "-" else f"DATASYMBOL{len(symbol)}"
+        if (flat.status == status).any():
+            yield f'{keyword}="{symbol if symbol == "-" else f"[{status.letter}]"}";'
+    yield from _unreliable(flat, words)
+
+
+def _notes(table: ProtectedTable, flat: Flat, words: _Words, language: str) -> list[str]:
+    where = table.provenance
+    said = footnote(table, language)
+    if flat.noise_sd is not None:
+        said.append(
+            "A PX file holds the numbers only; standard deviation and noise interval (lower, "
+            "upper) of every cell are in the CSV, Parquet, JSON-stat and XLSX files of this table."
+        )
+    said += words.notes
+    said.append(
+        f"Question {where.question_hash}, data version {where.data_version}, policy version "
+        f"{where.policy_version}."
+    )
+    said.append(citation(table))
+    return said
+
+
+def _unreliable(flat: Flat, words: _Words) -> Iterator[str]:
+    """The mark beside each unreliable number."""
+    found = np.flatnonzero(flat.status == Status.UNRELIABLE)
+    places = np.unravel_index(found, flat.shape) if flat.axes else (np.zeros_like(found),)
+    for cell in zip(*(place.tolist() for place in places), strict=True):
+        codes = (words.codes[axis][at] for axis, at in enumerate(cell))
+        yield "DATANOTECELL(" + ",".join(f'"{code}"' for code in codes) + ')="[u]";'
+
+
+def _data(flat: Flat, down: int) -> Iterator[str]:
+    """DATA, a line for each row of the table or as many as the row needs."""
+    written = np.array(list(map(str, flat.values.tolist())), dtype=object)
+    for status, symbol in SYMBOLS.items():
+        written[flat.status == status] = f'"{symbol}"'
+    across = int(np.prod(flat.shape[down:], dtype=np.int64))
+    widest = max(map(len, written.tolist()), default=1) + 1
+    step = max(1, min(across, LINE // widest))
+    yield "DATA=\r\n"
+    listed = written.tolist()
+    lines = (
+        " ".join(listed[start : min(start + step, row + across)])
+        for row in range(0, len(listed), max(across, 1))
+        for start in range(row, row + across, step)
+    )
+    block: list[str] = []
+    for line in lines:
+        block.append(line)
+        if len(block) == 1 << 14:
+            yield "\r\n".join(block) + "\r\n"
+            block = []
+    yield "".join(f"{line}\r\n" for line in block) + ";\r\n"
+
+
+def _texts(keyword: str, texts: Iterable[str]) -> Iterator[str]:
+    """A keyword with a list of texts, broken between them only."""
+    line = f"{keyword}="
+    parts = [f'"{plain_text(text)}"' for text in texts]
+    for i, part in enumerate(parts):
+        end = ";" if i == len(parts) - 1 else ","
+        if i and len(line) + len(part) + 1 > LINE:
+            yield line
+            line = ""
+        line += part + end
+    yield line
+
+
+def _prose(keyword: str, sentences: Iterable[str]) -> Iterator[str]:
+    """A keyword with one long text: `#` is PX's line end, and lines are broken between words."""
+    text = "#".join(plain_text(sentence) for sentence in sentences if sentence.strip())
+    room = LINE - 3
+    line = f"{keyword}="
+    while True:
+        cut = len(text) if len(text) + len(line) <= room else text.rfind(" ", 1, room - len(line))
+        cut = cut + 1 if 0 < cut < len(text) else cut
+        if cut <= 0:
+            cut = min(len(text), max(1, room - len(line)))
+        piece, text = text[:cut], text[cut:]
+        yield f'{line}"{piece}"' + ("" if text else ";")
+        if not text:
+            return
+        line = ""
+
+
+def _words(table: ProtectedTable, axes: Sequence[FlatAxis]) -> _Words:
+    names = _unique([plain_text(a.label) or a.name for a in axes], [a.name for a in axes])
+    values = []
+    codes = []
+    for axis in axes:
+        kept = _unique([plain_text(code) or "_" for code in axis.codes], None)
+        codes.append(kept)
+        labels = [plain_text(label) or code for label, code in zip(axis.labels, kept, strict=True)]
+        values.append(_unique(labels, kept))
+    changed = [
+        text
+        for text in (
+            table.title,
+            *(axis.label for axis in axes),
+            *(text for axis in axes for text in (*axis.labels, *axis.codes)),
+        )
+        if '"' in text
+    ]
+    notes = []
+    if changed:
+        notes.append(
+            f"PX cannot hold double quotes: in {len(set(changed)):,} "
+            f"{'text' if len(set(changed)) == 1 else 'texts'} of this table each was replaced by "
+            "an apostrophe (')."
+        )
+    if any(
+        written != plain_text(label)
+        for axis, kept in zip(axes, values, strict=True)
+        for written, label in zip(kept, axis.labels, strict=True)
+    ):
+        notes.append("Labels that were empty or equal were told apart by their codes.")
+    return _Words(names, tuple(values), tuple(codes), tuple(notes))
+
+
+def _unique(texts: Sequence[str], codes: Sequence[str] | None) -> tuple[str, ...]:
+    """No two equal: PX finds values and variables by their texts."""
+    made: list[str] = []
+    times = Counter(texts)
+    taken = {text for text, many in times.items() if many == 1}
+    for i, text in enumerate(texts):
+        free, number = text, 1
+        if times[text] > 1:
+            if codes is not None:
+                free = f"{text} ({plain_text(codes[i])})"
+            while free in taken:
+                number += 1
+                free = f"{text} ({number})"
+        taken.add(free)
+        made.append(free)
+    return tuple(made)
+
+
+def _lone_measure(flat: Flat) -> FlatAxis:
+    """A grand total has no variables, and PX asks for one."""
+    return FlatAxis("measure", "Measure", (flat.measure,), (flat.measure,), False, "")

@@ -1,0 +1,203 @@
+"""SDMX-CSV 2.0: one observation a row, for tools that speak SDMX; no registry is needed.
+
+    STRUCTURE, STRUCTURE_ID, ACTION     dataflow, DISCREET:<DATA SET>_<question>(1.0.0), I
+    a column for each variable          codes; the total is _T
+    OBS_VALUE, OBS_STATUS, CONF_STATUS  the number, and SDMX's own codes for its status
+    CELL_STATUS                         the status letter of every other format
+    NOISE_SD, LOWER, UPPER              where the noise is known; then further columns of a method
+    <VARIABLE>_LABEL                    labels, escaped as in CSV
+    TITLE, GUARANTEE, NOTE, CITATION,   about the whole table, so only in the first row
+    QUESTION_HASH, DATA_VERSION, POLICY_VERSION
+
+SDMX allows letters, digits and `_ @ $ -` in a code: any other character becomes `_`, and the note
+in the first row says for which codes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from ..core.domain import TOTAL
+from ..core.table import ProtectedTable, Status
+from ..recipe import Layout
+from .csv import quoted
+from .flat import STATUS_LETTERS, Flat, FlatAxis, flatten
+from .footnote import citation, footnote
+
+OBS_STATUS = {
+    Status.OK: "A",
+    Status.UNRELIABLE: "U",
+    Status.LOW: "Q",
+    Status.BELOW_THRESHOLD: "Q",
+    Status.SUPPRESSED: "Q",
+    Status.STRUCTURAL_ZERO: "A",
+    Status.NOT_RELEASED: "O",
+}
+"""CL_OBS_STATUS: A normal, U low reliability, Q missing: suppressed, O missing."""
+
+CONF_STATUS = {
+    Status.OK: "F",
+    Status.UNRELIABLE: "F",
+    Status.LOW: "C",
+    Status.BELOW_THRESHOLD: "C",
+    Status.SUPPRESSED: "C",
+    Status.STRUCTURAL_ZERO: "F",
+    Status.NOT_RELEASED: "N",
+}
+"""CL_CONF_STATUS: F free for publication, C confidential, N not for publication."""
+
+_FIRST = ("STRUCTURE", "STRUCTURE_ID", "ACTION")
+_OBSERVED = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS", "CELL_STATUS")
+_TABLE = (
+    "TITLE",
+    "GUARANTEE",
+    "NOTE",
+    "CITATION",
+    "QUESTION_HASH",
+    "DATA_VERSION",
+    "POLICY_VERSION",
+)
+_BLOCK = 1 << 17
+
+
+def save(
+    tables: Sequence[ProtectedTable],
+    stream: BinaryIO,
+    layouts: Sequence[Layout | None],
+    language: str = "",
+) -> None:
+    """Write one table."""
+    table = tables[0]
+    flat = flatten(table, layouts[0], language)
+    taken = {*_FIRST, *_OBSERVED, *_TABLE, "TIME_PERIOD", "SERIES_KEY", "OBS_KEY"}
+    numbers = {identifier(name, taken): column for name, column in flat.numbers.items()}
+    variables = [identifier(axis.name, taken) for axis in flat.axes]
+    labels = [identifier(f"{name}_LABEL", taken) for name in variables]
+    codes = [_codes(axis) for axis in flat.axes]
+    header = (*_FIRST, *variables, *_OBSERVED, *numbers, *labels, *_TABLE)
+    stream.write((",".join(header) + "\r\n").encode())
+    start = ",".join(("dataflow", structure(table), "I"))
+    about = ",".join(quoted(_one_line(text)) for text in _about(table, flat, codes, language))
+    empty = "," * (len(_TABLE) - 1)
+    for at in range(0, len(flat), _BLOCK):
+        block = slice(at, at + _BLOCK)
+        columns = [[start] * len(flat.values[block])]
+        columns += [_taken(codes[i], flat, i, block) for i in range(len(codes))]
+        columns += _observed(flat, block)
+        columns += [_number(flat, column, block) for column in numbers.values()]
+        columns += [
+            _taken([quoted(_one_line(label)) for label in axis.labels], flat, i, block)
+            for i, axis in enumerate(flat.axes)
+        ]
+        columns.append([empty] * len(columns[0]))
+        if at == 0:
+            columns[-1][0] = about
+        lines = map(",".join, zip(*columns, strict=True))
+        stream.write(("\r\n".join(lines) + "\r\n").encode(errors="replace"))
+
+
+def structure(table: ProtectedTable) -> str:
+    """The identifier of the table's dataflow.
+
+    Its version is that of its form: another question, data or policy is another identifier.
+    """
+    about = table.provenance
+    name = identifier(about.dataset, set())
+    return f"DISCREET:{name}_{about.question_hash[:16].upper()}(1.0.0)"
+
+
+def identifier(name: str, taken: set[str]) -> str:
+    """An SDMX identifier for a column: capitals, digits and `_`, a letter first, not taken before.
+
+    >>> identifier("age band", set()), identifier("status", {"STATUS"}), identifier("9", set())
+    ('AGE_BAND', 'STATUS_2', 'D_9')
+    """
+    made = re.sub(r"[^A-Z0-9_]", "_", name.upper()) or "_"
+    if not made[0].isalpha():
+        made = f"D_{made}"
+    return _free(made, taken)
+
+
+def code_identifier(code: str, taken: set[str]) -> str:
+    """An SDMX code: the code itself where SDMX and spreadsheets allow it, else `_` for the rest.
+
+    >>> code_identifier("E12000001", set()), code_identifier("65+", set()), code_identifier("@x", set())
+    ('E12000001', '65_', '_x')
+    """
+    made = re.sub(r"[^A-Za-z0-9_@$-]", "_", code) or "_"
+    if made[0] == "@" or (made[0] == "-" and not made[1:].isdigit()):
+        made = "_" + made[1:]
+    return _free(made, taken)
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    free, number = wanted, 1
+    while free in taken:
+        number += 1
+        free = f"{wanted}_{number}"
+    taken.add(free)
+    return free
+
+
+def _codes(axis: FlatAxis) -> list[str]:
+    """Codes of an axis; those SDMX allows come first, so that none of them is changed."""
+    taken: set[str] = {TOTAL}
+    kept = {code: code for code in axis.codes if code_identifier(code, set()) == code}
+    taken |= kept.keys()
+    return [kept[code] if code in kept else code_identifier(code, taken) for code in axis.codes]
+
+
+def _about(
+    table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]], language: str
+) -> tuple[str, ...]:
+    where = table.provenance
+    notes = footnote(table, language)
+    for axis, kept in zip(flat.axes, codes, strict=True):
+        changed = [
+            f"{old!r} is {new}" for old, new in zip(axis.codes, kept, strict=True) if old != new
+        ]
+        if changed:
+            notes.append(f"Codes of {axis.name} that SDMX does not allow: {'; '.join(changed)}.")
+    return (
+        table.title,
+        table.guarantee.sentence(),
+        " ".join(notes),
+        citation(table),
+        where.question_hash,
+        where.data_version,
+        where.policy_version,
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _taken(texts: Sequence[str], flat: Flat, axis: int, block: slice) -> list[str]:
+    column: list[str] = np.array(texts, dtype=object)[flat.positions(axis)[block]].tolist()
+    return column
+
+
+def _observed(flat: Flat, block: slice) -> list[list[str]]:
+    status = flat.status[block]
+    lists = (
+        [OBS_STATUS[each] for each in Status],
+        [CONF_STATUS[each] for each in Status],
+        list(STATUS_LETTERS),
+    )
+    return [
+        _number(flat, flat.values, block),
+        *(np.array(letters, dtype=object)[status].tolist() for letters in lists),
+    ]
+
+
+def _number(flat: Flat, numbers: np.ndarray, block: slice) -> list[str]:
+    shown = flat.shown[block].tolist()
+    return [
+        repr(value) if seen else ""
+        for value, seen in zip(numbers[block].tolist(), shown, strict=True)
+    ]
