@@ -495,7 +495,7 @@ def test_an_empty_data_set_has_a_table():
 
 def test_the_registry_knows_its_methods():
     """Names, the method itself, and one sentence for a name there is not."""
-    assert registry.names() == ("cell-key", "noise")
+    assert {"cell-key", "noise"} <= set(registry.names())
     assert registry.get("cell-key").name == "cell-key"
     with pytest.raises(InputError, match="Did you mean cell-key"):
         registry.get("cellkey")
