@@ -17,7 +17,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from .version import __version__
 
 _HOMES = {
     "open": "api",
@@ -44,7 +44,30 @@ _HOMES = {
 }
 _OTHER_NAMES = {"ptable": "design"}
 
-__all__ = ["__version__", *_HOMES]
+__all__ = [
+    "BudgetExceeded",
+    "DiscreetError",
+    "InputError",
+    "Refusal",
+    "__version__",
+    "audit",
+    "check",
+    "declare",
+    "delta",
+    "design",
+    "discrete_normal",
+    "exponential",
+    "hellinger",
+    "init",
+    "laplace",
+    "load",
+    "max_entropy",
+    "max_entropy_for",
+    "normal",
+    "odds",
+    "open",
+    "ptable",
+]
 
 if TYPE_CHECKING:
     from .api import open as open

@@ -1,11 +1,12 @@
 """The Python face: open a data set, draft a table, look at its cost, release it.
 
->>> import discreet as dc                                              # doctest: +SKIP
->>> deaths = dc.open("demo/deaths-dp")                                 # doctest: +SKIP
->>> t = deaths.table(rows=["region"], columns=["cause"], epsilon="0.5")  # doctest: +SKIP
->>> t.cost, t.guarantee                     # before anything is spent   doctest: +SKIP
->>> t = t.release()                                                    # doctest: +SKIP
->>> t.to_pandas(); t.interval("0.95")                                  # doctest: +SKIP
+import discreet as dc
+
+deaths = dc.open("demo/deaths-dp")
+t = deaths.table(rows=["region"], columns=["cause"], epsilon="0.5")
+t.cost, t.guarantee                  # before anything is spent
+t = t.release()
+t.to_pandas(), t.interval("0.95")
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from . import __version__, rules
+from . import rules
 from .core.charge import Charge
 from .core.control import Control
 from .core.description import Description
@@ -304,8 +304,3 @@ def _arranged(table: ProtectedTable, layout: Layout, recipe: Recipe) -> Protecte
         extra={name: turn(values) for name, values in table.extra.items()},
         rows=len(layout.layers) + len(layout.rows),
     )
-
-
-def software() -> str:
-    """Name and version of what made a table."""
-    return f"discreet {__version__}"

@@ -10,8 +10,8 @@ from typing import NoReturn
 
 import typer
 
-from .. import __version__
 from ..errors import Bug, DiscreetError, Refusal
+from ..version import __version__
 from . import laws, ledger, serving, tables, workspaces
 
 app = typer.Typer(

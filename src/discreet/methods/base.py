@@ -22,7 +22,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .. import __version__
 from ..core.charge import Charge
 from ..core.control import Control
 from ..core.description import Description, Family, Policy
@@ -30,6 +29,7 @@ from ..core.domain import Count
 from ..core.guarantee import Guarantee
 from ..core.table import ProtectedTable, Provenance, TrueTable
 from ..recipe import Question, TableSpec
+from ..version import __version__
 
 
 @dataclass(frozen=True)

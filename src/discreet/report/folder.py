@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__, formats, rules
+from .. import formats, rules
 from ..core.law_builders import laplace
 from ..errors import InputError
 from ..release import Release
+from ..version import __version__
 from ..workspace.files import make_folder, replace_text
 from .facts import Edition, LedgerSummary, PlannedError, ReleaseFacts
 from .release_report import render_report
