@@ -78,7 +78,11 @@ def _tell(error: DiscreetError) -> int:
             body |= {"rule": error.rule, "alternatives": list(error.alternatives)}
         print(json.dumps({"error": body, "exit_code": error.exit_code}, ensure_ascii=False))
     else:
-        print(f"discreet: {error.message}", file=sys.stderr)
+        message = error.message
+        if isinstance(error, Refusal):
+            more = [words for words in error.alternatives if words not in message]
+            message = " ".join([message, *(words.rstrip(".") + "." for words in more[:3])])
+        print(f"discreet: {message}", file=sys.stderr)
     return error.exit_code
 
 

@@ -130,13 +130,14 @@ def check(path: DataSetPath, json: Json = False) -> None:
     [bold]discreet check demo/deaths[/bold]
     """
     from .. import rules, workspace
+    from ..workspace.description_file import read
 
     folder = workspace.resolve(path)
     findings = workspace.check(folder)
-    with workspace.DataSet.open(folder) as data:
-        rules.check_rules(data.policy, data.description)
-        said = rules.in_words(data.policy)
-        family, method = str(data.policy.family), data.policy.method
+    described = read(folder)
+    rules.check_rules(described.policy, described.description)
+    said = rules.in_words(described.policy)
+    family, method = str(described.policy.family), described.policy.method
     if json:
         show.as_json(
             {
