@@ -181,6 +181,70 @@ def design(
     _tell(found.law, epsilon, cells, neighbours, picture, json)
 
 
+@law_app.command("choose")
+def choose(
+    within: Annotated[
+        int | None, typer.Option(help="Accuracy wanted: cells within ± this of the truth.")
+    ] = None,
+    of: Annotated[str, typer.Option(help="… in this share of releases.")] = "0.95",
+    cells: Annotated[int, typer.Option(help="… for a sum of so many cells.")] = 1,
+    prior: Annotated[
+        str | None, typer.Option(help="Risk allowed: a guess that was so sure …")
+    ] = None,
+    at_most: Annotated[str | None, typer.Option(help="… may become at most so sure.")] = None,
+    json: Json = False,
+) -> None:
+    """How large should ε be? A floor from the accuracy wanted, a ceiling from the risk allowed.
+
+    [bold]discreet law choose --within 5 --prior 0.1 --at-most 0.25[/bold]
+    """
+    from ..core import design as guide
+    from ..core.exact import plain, rounded_down
+    from ..core.odds import odds_of
+
+    if (prior is None) != (at_most is None):
+        raise LawError("--prior and --at-most go together: 0.1 may become at most 0.25.")
+    if within is None and prior is None:
+        raise LawError("Say --within for the accuracy wanted, --prior and --at-most for the risk.")
+    floor = None if within is None else guide.epsilon_for_accuracy(within, of, cells=cells)
+    ceiling = None
+    if prior is not None and at_most is not None:
+        ceiling = guide.epsilon_for_risk([(prior, at_most)])
+    crossed = floor is not None and ceiling is not None and floor > ceiling
+    if json:
+        show.as_json(
+            {
+                "epsilon_floor": None if floor is None else plain(floor),
+                "epsilon_ceiling": None if ceiling is None else plain(ceiling),
+                "both_can_be_had": not crossed,
+            }
+        )
+        return
+    out = show.console()
+    lines: list[tuple[str, object]] = []
+    if floor is not None:
+        sum_of = f"a sum of {cells} cells" if cells > 1 else "a cell"
+        lines.append(
+            ("at least", f"ε = {plain(floor)} keeps {sum_of} within ± {within} in {of} of releases")
+        )
+    if ceiling is not None:
+        shown = rounded_down(ceiling, 6)
+        lines.append(
+            ("at most", f"ε = {shown} keeps a guess that was {prior} sure at {at_most} or less")
+        )
+    out.print(show.pairs(lines))
+    if crossed:
+        out.print(
+            "The two cross: no ε gives both. Use coarser levels, or allow more error or risk."
+        )
+        return
+    chosen = floor if floor is not None else ceiling
+    assert chosen is not None
+    chances = odds_of(chosen)
+    for words in (chances.out_of_100(), chances.guess_meter(prior or "0.1")):
+        out.print(f"[dim]· {words}[/dim]")
+
+
 @ptable_app.command("design")
 def ptable_design(
     max_perturbation: Annotated[

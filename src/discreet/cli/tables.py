@@ -53,9 +53,17 @@ def table(
     consistency: Annotated[
         str | None, typer.Option(help="none, least-squares or integers.")
     ] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Instead of ε: cells within ± this of the truth …")
+    ] = None,
+    of: Annotated[str | None, typer.Option(help="… in so many per cent (95%).")] = None,
+    threshold: Annotated[
+        str | None, typer.Option(help="With --negatives threshold: show less as 0.")
+    ] = None,
     method: Annotated[str | None, typer.Option(help="Default: what the policy says.")] = None,
     format: Annotated[
-        str | None, typer.Option("--format", "-f", help="csv, parquet, json-stat, xlsx.")
+        str | None,
+        typer.Option("--format", "-f", help="csv, parquet, json-stat, xlsx, px, sdmx-csv."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
     language: Annotated[str, typer.Option(help="Language of labels, such as en.")] = "",
@@ -101,6 +109,9 @@ def table(
             plan=plan,
             negatives=negatives,
             consistency=consistency,
+            within=within,
+            of=of,
+            threshold=threshold,
         )
         if dry_run:
             _show_preview(draft.preview(), json)
