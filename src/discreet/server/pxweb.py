@@ -1,0 +1,415 @@
+"""A read-only PxWebApi v2 face over saved tables, so that tools made for PxWeb read them.
+
+The app includes `router` (the paths begin with /pxweb/v2). It shows saved tables that are shared
+and whose data set the asker may see, hold one table, and cost nothing to read: cell-key tables, and
+tables whose question was answered before. Reading here never spends: a table that would is not
+there. Numbers come through the same flow as everywhere.
+
+    GET /pxweb/v2/config                    limits and languages
+    GET /pxweb/v2/tables                    the tables: query, pastDays, pageNumber, pageSize
+    GET /pxweb/v2/tables/{id}               one of them
+    GET /pxweb/v2/tables/{id}/metadata      variables and codes, as JSON-stat without values
+    GET, POST /pxweb/v2/tables/{id}/data    JSON-stat 2.0; selections as in `pxweb_selection`
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from .. import __version__, formats, rules
+from ..core.domain import TOTAL
+from ..errors import DiscreetError, InputError
+from ..methods import registry
+from ..recipe import Recipe
+from ..store.keeping import Saved
+from ..workspace import DataSet
+from . import answering
+from .answering import Wish
+from .auth import ASKERS, Asker, Asking, guarded
+from .bodies import Form, Name
+from .negotiation import languages
+from .problems import Problem, documented, not_found
+from .pxweb_selection import cut, split
+from .service import Service, Serving
+
+PREFIX = "/pxweb/v2"
+router = guarded(ASKERS, "tables", "PxWebApi v2")
+router.prefix = PREFIX
+
+_FORMATS = ("json-stat2",)
+_DAY = 86_400.0
+
+TableId = Annotated[str, Path(max_length=64, description="A saved table.")]
+Lang = Annotated[str, Query(max_length=20, description="Language of labels.")]
+
+
+class SelectionForm(Form):
+    """What is wanted of one variable."""
+
+    variableCode: Name
+    valueCodes: Annotated[list[Name], Field(max_length=10_000)]
+    codelist: Name | None = None
+
+
+class PlacementForm(Form):
+    """Accepted and not used: JSON-stat has no headings."""
+
+    heading: Annotated[list[Name], Field(max_length=64)] | None = None
+    stub: Annotated[list[Name], Field(max_length=64)] | None = None
+
+
+class DataForm(Form):
+    """A selection of a table, as PxWebApi v2 sends it."""
+
+    selection: Annotated[list[SelectionForm], Field(max_length=64)] = Field(default_factory=list)
+    placement: PlacementForm | None = None
+
+
+class ConfigOut(BaseModel):
+    """Limits and languages."""
+
+    apiVersion: str
+    appVersion: str
+    languages: list[dict[str, str]]
+    defaultLanguage: str
+    maxDataCells: int
+    maxCallsPerTimeWindow: int
+    timeWindow: int
+    license: str
+    sourceReferences: list[dict[str, str]]
+    defaultDataFormat: str
+    dataFormats: list[str]
+    features: list[dict[str, Any]]
+
+
+class TableOut(BaseModel):
+    """A table in the list."""
+
+    type: str = "Table"
+    id: str
+    label: str
+    description: str
+    updated: str
+    firstPeriod: str
+    lastPeriod: str
+    category: str
+    discontinued: bool
+    source: str
+    variableNames: list[str]
+    paths: list[list[dict[str, str]]]
+    links: list[dict[str, str]]
+    language: str
+
+
+class TablesOut(BaseModel):
+    """A page of the list."""
+
+    language: str
+    tables: list[TableOut]
+    page: dict[str, Any]
+    links: list[dict[str, str]]
+
+
+DATA: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "JSON-stat 2.0.",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    },
+    **documented(409, 415),
+}
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A saved table that can be read here, with its data set open."""
+
+    saved: Saved
+    data: DataSet
+    recipe: Recipe
+
+
+@router.get("/config", response_model=ConfigOut)
+def config(service: Serving, asker: Asking) -> dict[str, Any]:
+    """Limits and languages, as PxWebApi v2 names them."""
+    found: dict[str, None] = {"en": None}
+    for name in service.visible(asker):
+        with service.dataset(asker, name) as data:
+            found |= dict.fromkeys(languages(data.description))
+    return {
+        "apiVersion": "2.0.0",
+        "appVersion": __version__,
+        "languages": [{"id": code, "label": code} for code in found],
+        "defaultLanguage": "en",
+        "maxDataCells": service.settings.long_cells,
+        "maxCallsPerTimeWindow": service.buckets.limit,
+        "timeWindow": 60,
+        "license": "",
+        "sourceReferences": [],
+        "defaultDataFormat": "json-stat2",
+        "dataFormats": list(_FORMATS),
+        "features": [],
+    }
+
+
+@router.get("/tables", response_model=TablesOut)
+def tables(
+    service: Serving,
+    asker: Asking,
+    lang: Lang = "en",
+    query: Annotated[str, Query(max_length=200)] = "",
+    pastDays: Annotated[int | None, Query(ge=0, le=36_500)] = None,
+    includeDiscontinued: bool = False,
+    pageNumber: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    pageSize: Annotated[int, Query(ge=0, le=10_000)] = 20,
+) -> dict[str, Any]:
+    """The tables that can be read here, newest first."""
+    words = query.casefold().split()
+    since = None if pastDays is None else time.time() - pastDays * _DAY
+    found = []
+    for saved in _listed(service, asker):
+        if since is not None and saved.created < since:
+            continue
+        with _open(service, asker, saved) as ready:
+            if ready is None:
+                continue
+            facts = _facts(ready, lang)
+            text = " ".join([facts["label"], saved.id, saved.dataset, *facts["variableNames"]])
+            if all(word in text.casefold() for word in words):
+                found.append(facts)
+    size = pageSize or max(len(found), 1)
+    pages = max(1, -(-len(found) // size))
+    return {
+        "language": lang,
+        "tables": found[(pageNumber - 1) * size : pageNumber * size],
+        "page": {
+            "pageNumber": pageNumber,
+            "pageSize": size,
+            "totalElements": len(found),
+            "totalPages": pages,
+            "links": [],
+        },
+        "links": [_link("self", "tables", lang)],
+    }
+
+
+@router.get("/tables/{table}", response_model=TableOut)
+def one(service: Serving, asker: Asking, table: TableId, lang: Lang = "en") -> dict[str, Any]:
+    """One table."""
+    with _must_open(service, asker, table) as ready:
+        return _facts(ready, lang)
+
+
+@router.get("/tables/{table}/metadata", response_class=JSONResponse, responses=DATA)
+def metadata(
+    request: Request, service: Serving, asker: Asking, table: TableId, lang: Lang = "en"
+) -> JSONResponse:
+    """Variables and codes: the JSON-stat table without its numbers."""
+    with _must_open(service, asker, table) as ready:
+        whole = _whole(service, asker, ready, lang, request)
+    for name in ("value", "status"):
+        whole.pop(name, None)
+    for name in ("noise", "extra"):
+        whole["extension"].pop(name, None)
+    return JSONResponse(whole)
+
+
+@router.get("/tables/{table}/data", response_class=JSONResponse, responses=DATA)
+def data(
+    request: Request,
+    service: Serving,
+    asker: Asking,
+    table: TableId,
+    lang: Lang = "en",
+    outputFormat: Annotated[str, Query(max_length=40)] = "json-stat2",
+) -> JSONResponse:
+    """The table or, with `valuecodes[variable]=…`, a part of it; nothing is added up."""
+    selection: dict[str, list[str]] = {}
+    for key, value in request.query_params.multi_items():
+        name = _named(key)
+        if name is not None:
+            selection.setdefault(name, []).extend(split(value))
+    return _answer(request, service, asker, table, lang, outputFormat, selection)
+
+
+@router.post("/tables/{table}/data", response_class=JSONResponse, responses=DATA)
+def post_data(
+    request: Request,
+    service: Serving,
+    asker: Asking,
+    table: TableId,
+    body: DataForm,
+    lang: Lang = "en",
+    outputFormat: Annotated[str, Query(max_length=40)] = "json-stat2",
+) -> JSONResponse:
+    """The same with the selection in the body."""
+    selection: dict[str, list[str]] = {}
+    for part in body.selection:
+        if part.variableCode in selection:
+            raise InputError(f"{part.variableCode[:60]!r} is selected twice. Select it once.")
+        if part.codelist:
+            raise InputError(
+                f"There is no codelist {part.codelist[:60]!r}: each level is a table of its own."
+            )
+        selection[part.variableCode] = list(part.valueCodes)
+    return _answer(request, service, asker, table, lang, outputFormat, selection)
+
+
+def _answer(
+    request: Request,
+    service: Service,
+    asker: Asker,
+    table: str,
+    lang: str,
+    output: str,
+    selection: Mapping[str, list[str]],
+) -> JSONResponse:
+    if output.casefold() not in _FORMATS:
+        raise InputError(
+            f"Here tables come as {', '.join(_FORMATS)}, got outputFormat={output[:40]!r}. Other "
+            f"formats are at /api/v1/saved/{table}/table?format=…"
+        )
+    with _must_open(service, asker, table) as ready:
+        whole = _whole(service, asker, ready, lang, request)
+    return JSONResponse(cut(whole, selection))
+
+
+def _named(key: str) -> str | None:
+    """The variable of a `valuecodes[variable]` parameter; other parameters mean nothing here."""
+    folded = key.casefold()
+    if folded.startswith("valuecodes[") and key.endswith("]"):
+        return key[len("valuecodes[") : -1]
+    if folded.startswith("codelist["):
+        raise InputError("There are no codelists here: each level is a table of its own.")
+    return None
+
+
+def _listed(service: Service, asker: Asker) -> Iterator[Saved]:
+    """Shared saved tables of data sets this asker may see."""
+    seen = set(service.visible(asker))
+    yield from (s for s in service.keeping.saved() if s.shared and s.dataset in seen)
+
+
+@contextmanager
+def _open(service: Service, asker: Asker, saved: Saved) -> Iterator[_Ready | None]:
+    """A saved table that can be read for nothing; None where it cannot."""
+    with service.dataset(asker, saved.dataset) as opened:
+        yield _ready(service, saved, opened)
+
+
+def _ready(service: Service, saved: Saved, opened: DataSet) -> _Ready | None:
+    try:
+        asked = answering.understood(opened, saved.recipe)
+        verdict = rules.judge(asked.question, opened.description, opened.policy)
+    except DiscreetError:
+        return None  # saved under a description or policy that has changed since
+    if len(asked.question.tables) != 1 or not verdict.allowed:
+        return None
+    if verdict.cells > service.settings.long_cells:
+        return None
+    if registry.get(asked.question.method).drawn:
+        known = opened.ledger().find(answering.question_hash(opened, asked))
+        if known is None:
+            return None
+    return _Ready(saved, opened, asked)
+
+
+@contextmanager
+def _must_open(service: Service, asker: Asker, identity: str) -> Iterator[_Ready]:
+    """The same, or 404; a table that is not shared is as if it were not there."""
+    found = [one for one in service.keeping.saved(identity) if one.shared]
+    if not found or found[0].dataset not in service.visible(asker):
+        raise not_found("table")
+    with _open(service, asker, found[0]) as ready:
+        if ready is None:
+            raise Problem(
+                404,
+                "not-found",
+                "This table cannot be read here: it would spend budget, has several tables or too "
+                f"many cells, or is not allowed any more. See /api/v1/saved/{identity}.",
+            )
+        yield ready
+
+
+def _whole(
+    service: Service, asker: Asker, ready: _Ready, lang: str, request: Request
+) -> dict[str, Any]:
+    """The whole table as JSON-stat, with what PxWeb's readers look for."""
+    known = languages(ready.data.description)
+    wish = Wish(formats.by_name("json-stat"), lang if lang in known else "", "")
+    request.state.notes["dataset"] = ready.saved.dataset
+    unconditional = Request({**request.scope, "headers": []})
+    answered = answering.respond(service, asker, ready.data, ready.recipe, wish, unconditional)
+    whole: dict[str, Any] = json.loads(bytes(answered.body))
+    whole["label"] = ready.saved.title or whole["label"]
+    labels = [whole["dimension"][name]["label"] for name in whole["id"]]
+    for name, label in zip(whole["id"], labels, strict=True):
+        dimension = whole["dimension"][name]
+        codes = dimension["category"]["index"]
+        dimension["category"]["index"] = {code: i for i, code in enumerate(codes)}
+        if labels.count(label) > 1:
+            dimension["label"] = f"{label} ({name})"  # readers name their columns by label
+        total = codes[-1] == TOTAL
+        dimension["extension"] = {
+            "elimination": total,
+            **({"eliminationValueCode": TOTAL} if total else {}),
+            "show": "value",
+            "codelists": [],
+        }
+    layout = ready.recipe.layouts[0]
+    down = len(layout.layers) + len(layout.rows)
+    whole["extension"]["px"] = {
+        "tableid": ready.saved.id,
+        "decimals": 0,
+        "aggregallowed": False,
+        "contents": whole["extension"]["measure"],
+        "language": lang,
+        "subject-code": ready.saved.dataset,
+        "stub": whole["id"][:down],
+        "heading": whole["id"][down:],
+    }
+    return whole
+
+
+def _facts(ready: _Ready, lang: str) -> dict[str, Any]:
+    description, saved = ready.data.description, ready.saved
+    spec = ready.recipe.question.tables[0]
+    axes = [description.axis(ref) for ref in spec.axes]
+    times = [axis.level.codes for axis in axes if axis.variable.kind == "time"]
+    title = saved.title or f"{description.title.says(lang)}: " + " and ".join(
+        axis.name for axis in axes
+    )
+    made = datetime.fromtimestamp(saved.created, UTC)
+    return {
+        "type": "Table",
+        "id": saved.id,
+        "label": title,
+        "description": "",
+        "updated": made.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "firstPeriod": times[0][0] if times and times[0] else "",
+        "lastPeriod": times[0][-1] if times and times[0] else "",
+        "category": "public",
+        "discontinued": False,
+        "source": description.source,
+        "variableNames": [axis.level.label.says(lang) or axis.name for axis in axes],
+        "paths": [[{"id": saved.dataset, "label": description.title.says(lang)}]],
+        "links": [
+            _link("self", f"tables/{saved.id}", lang),
+            _link("metadata", f"tables/{saved.id}/metadata", lang),
+            _link("data", f"tables/{saved.id}/data", lang),
+        ],
+        "language": lang,
+    }
+
+
+def _link(rel: str, path: str, lang: str) -> dict[str, str]:
+    return {"rel": rel, "hreflang": lang, "href": f"{PREFIX}/{path}"}

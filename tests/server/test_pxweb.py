@@ -1,0 +1,227 @@
+"""The PxWebApi v2 face: pxwebpy reads saved tables; selections cut and never add; nothing is spent."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pxweb import PxApi
+
+from discreet.core.domain import TOTAL
+from discreet.errors import InputError
+from discreet.server.pxweb_selection import cut, select, split
+
+from .serving import Served
+
+RECIPE = {"rows": ["region"], "columns": ["sex"]}
+
+
+@pytest.fixture(scope="module")
+def saved(served: Served) -> str:
+    """A shared table of the public data set."""
+    return save(served, "deaths", RECIPE)
+
+
+def save(served: Served, dataset: str, recipe: dict[str, Any], *, shared: bool = True) -> str:
+    body = {"dataset": dataset, "recipe": recipe, "title": "Deaths by region", "shared": shared}
+    with served.client("ana") as client:
+        answer = client.post("/saved", json=body)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+def face(served: Served, who: str | None = None) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {served.tokens[who]}"} if who else {}
+    return httpx.Client(base_url=f"{served.url}/pxweb/v2", headers=headers, timeout=60)
+
+
+def whole(served: Served, saved: str) -> dict[str, Any]:
+    """The table as the native API gives it."""
+    with served.client() as client:
+        return dict(client.get(f"/saved/{saved}/table").raise_for_status().json())
+
+
+def cells(dataset: dict[str, Any]) -> dict[tuple[str, ...], Any]:
+    """Numbers by codes, by a plain loop."""
+    import itertools
+
+    lists = [list(dataset["dimension"][name]["category"]["index"]) for name in dataset["id"]]
+    return dict(zip(itertools.product(*lists), dataset["value"], strict=True))
+
+
+def test_pxwebpy_reads_a_saved_table(served: Served, saved: str) -> None:
+    """Search, metadata and every number through somebody else's client, from a live server."""
+    api = PxApi(f"{served.url}/pxweb/v2", disable_cache=True)
+    assert api.number_of_tables
+    assert saved in [table["id"] for table in api.search(query="deaths region")["tables"]]
+    variables = api.get_table_variables(saved)
+    assert set(variables) == {"region", "sex"}
+    native = cells(whole(served, saved))
+    rows = api.get_table_data_all(saved, show="code")
+    labels = {name: api.get_table_metadata(saved)["dimension"][name]["label"] for name in variables}
+    read = {(row[labels["region"]], row[labels["sex"]]): row["value"] for row in rows}
+    assert read == native
+    some = api.get_table_data(saved, {"region": ["E12*"], "sex": ["F", TOTAL]}, show="code")
+    assert len(some) == 2 * len([c for c, s in native if s == "F" and c.startswith("E12")])
+    for row in some:
+        assert row["value"] == native[(row[labels["region"]], row[labels["sex"]])]
+
+
+def test_pxwebpy_splits_a_large_table_and_gets_all_of_it(served: Served, saved: str) -> None:
+    """A client that must send several queries puts the same table together."""
+    api = PxApi(f"{served.url}/pxweb/v2", disable_cache=True, max_workers=2)
+    at_once = api.get_table_data_all(saved, show="code")
+    api._client.configuration["maxDataCells"] = 7
+    assert sorted(map(str, api.get_table_data_all(saved, show="code"))) == sorted(map(str, at_once))
+
+
+def test_a_variable_left_out_is_read_at_its_published_total(served: Served, saved: str) -> None:
+    """The answer is the published total, not a sum, and the variable is gone."""
+    native = cells(whole(served, saved))
+    with face(served) as client:
+        part = client.get(f"/tables/{saved}/data", params={"valuecodes[region]": "*"}).json()
+    assert part["id"] == ["region"]
+    assert cells(part) == {(r,): n for (r, s), n in native.items() if s == TOTAL}
+    assert "published totals: sex" in part["note"][0]
+
+
+def test_get_and_post_select_alike(served: Served, saved: str) -> None:
+    """Wildcards, top(n) and codes give the same cells either way, noise columns cut alike."""
+    with face(served) as client:
+        asked = {"valuecodes[region]": "top(2),*9", "valuecodes[sex]": "?"}
+        got = client.get(f"/tables/{saved}/data", params=asked)
+        body = {
+            "selection": [
+                {"variableCode": "region", "valueCodes": ["top(2)", "*9"]},
+                {"variableCode": "sex", "valueCodes": ["?"]},
+            ]
+        }
+        posted = client.post(f"/tables/{saved}/data", json=body)
+    assert got.status_code == posted.status_code == 200
+    assert got.json() == posted.json()
+    part, full = got.json(), whole(served, saved)
+    native = cells(full)
+    assert cells(part) == {key: native[key] for key in cells(part)}
+    assert len(part["value"]) == part["size"][0] * part["size"][1] == 12
+    sds = dict(zip(native, full["extension"]["noise"]["sd"], strict=True))
+    assert part["extension"]["noise"]["sd"] == [sds[key] for key in cells(part)]
+
+
+def test_config_and_metadata_say_what_readers_need(served: Served, saved: str) -> None:
+    with face(served) as client:
+        config = client.get("/config").json()
+        metadata = client.get(f"/tables/{saved}/metadata").json()
+        one = client.get(f"/tables/{saved}").json()
+    assert config["apiVersion"].startswith("2.")
+    assert config["maxDataCells"] > 0
+    assert "value" not in metadata
+    assert metadata["dimension"]["sex"]["extension"]["elimination"] is True
+    assert metadata["extension"]["px"]["aggregallowed"] is False
+    assert one["variableNames"]
+    assert {link["rel"] for link in one["links"]} == {"self", "metadata", "data"}
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("valuecodes[regoin]=*", "Did you mean region"),
+        ("valuecodes[region]=E1200000X", "has no code"),
+        ("valuecodes[region]=zz*", "No code of region fits"),
+        ("valuecodes[region]=", "holds no code"),
+        ("valuecodes[region]=top(x)", "top takes a number"),
+        ("valuecodes[region]=range(a)", "range takes two codes"),
+        ("codelist[region]=vs_x", "no codelists here"),
+        ("outputFormat=px", "json-stat2"),
+    ],
+)
+def test_bad_selections_get_one_sentence(
+    served: Served, saved: str, query: str, words: str
+) -> None:
+    with face(served) as client:
+        answer = client.get(f"/tables/{saved}/data?{query}")
+    assert answer.status_code == 400
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert words in answer.json()["detail"]
+
+
+def test_what_is_not_shared_or_not_public_is_not_there(served: Served, saved: str) -> None:
+    """A private saved table, another data set's, and one that never was: the same 404."""
+    private = save(served, "deaths", RECIPE, shared=False)
+    other = save(served, "deaths-dp", {**RECIPE, "epsilon": "0.1"})
+    with face(served) as client:
+        listed = [table["id"] for table in client.get("/tables?pageSize=1000").json()["tables"]]
+        answers = [client.get(f"/tables/{one}/data") for one in (private, other, "0" * 16)]
+    assert saved in listed
+    assert private not in listed
+    assert other not in listed
+    assert {answer.status_code for answer in answers} == {404}
+    assert len({answer.text for answer in answers}) == 1
+
+
+def test_reading_here_never_spends(served: Served) -> None:
+    """A table that would be charged is not served until its question has been answered elsewhere."""
+    identity = save(served, "deaths-dp", {"rows": ["sex"], "epsilon": "0.125"})
+    with face(served, "ana") as client, served.client("ana") as native:
+        before = native.get("/datasets/deaths-dp/budget").text
+        refused = client.get(f"/tables/{identity}/data")
+        assert refused.status_code == 404
+        assert "would spend budget" in refused.json()["detail"]
+        assert identity not in client.get("/tables?pageSize=1000").text
+        assert native.get("/datasets/deaths-dp/budget").text == before
+        charged = native.get(f"/saved/{identity}/table")
+        assert charged.headers["Discreet-Charged"] == "yes"
+        read = client.get(f"/tables/{identity}/data")
+    assert read.status_code == 200
+    assert read.json()["value"] == charged.json()["value"]
+
+
+CODES = ["N1", "N2", "S1", "9", "a,b", TOTAL]
+
+
+def test_expressions_mean_what_pxweb_says() -> None:
+    """Each expression on a list where the answer is plain."""
+    for text, wanted in {
+        "*": [0, 1, 2, 3, 4, 5],
+        "N*": [0, 1],
+        "?1": [0, 2],
+        "top(2)": [0, 1],
+        "top(2,1)": [1, 2],
+        "bottom(2)": [3, 4],
+        "from(S1)": [2, 3, 4],
+        "to(N2)": [0, 1],
+        "range(N2,9)": [1, 2, 3],
+        "[a,b]": [4],
+        "N1,_T": [0, 5],
+        "S1,N1,S1": [0, 2],
+    }.items():
+        assert select(split(text), CODES, "v") == wanted, text
+
+
+@given(st.text(max_size=40), st.lists(st.text(max_size=5), min_size=1, max_size=4, unique=True))
+def test_no_selection_breaks_the_reader(text: str, codes: list[str]) -> None:
+    """Whatever is sent, the answer is positions in order or one sentence."""
+    with contextlib.suppress(InputError):
+        found = select(split(text), codes, "v")
+        assert found == sorted(set(found))
+        assert all(0 <= place < len(codes) for place in found)
+
+
+def test_a_variable_without_total_must_be_selected() -> None:
+    dataset = {
+        "id": ["a", "b"],
+        "size": [2, 2],
+        "dimension": {
+            name: {"category": {"index": ["x", last], "label": {"x": "X", last: "L"}}}
+            for name, last in (("a", TOTAL), ("b", "y"))
+        },
+        "value": [1, 2, 3, 4],
+        "status": {"3": "u"},
+    }
+    with pytest.raises(InputError, match="b has no total, so it cannot be left out"):
+        cut(dataset, {"a": ["x"]})
+    part = cut(dataset, {"b": ["y"]})
+    assert (part["id"], part["value"], part["status"]) == (["b"], [4], {"0": "u"})
