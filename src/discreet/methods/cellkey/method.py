@@ -315,7 +315,7 @@ def _protected(
     if settings.additive and spec.totals and spec.axes:
         # From what is shown: a hidden cell must not come back through the view.
         extra["additive"] = additive_view(shown, zeros)
-    notes = ["Every cell and every total is perturbed by itself, so totals need not be sums."]
+    notes = []
     if extra:
         notes.append(
             "additive: whole numbers near the published ones whose totals are sums; a view, not "
