@@ -173,7 +173,15 @@ def _earlier(
 
 def _method(data: DataSet, recipe: Recipe) -> Method:
     """The method a question names, if it is of the data set's family (rule 7)."""
-    method = registry.get(recipe.question.method)
+    wanted = recipe.question.method
+    if wanted == data.policy.method and wanted not in registry.names():
+        raise Refusal(
+            f"{data.name} is protected by {wanted}, which this version of discreet does not have "
+            f"(it has {', '.join(registry.names())}). Update discreet, or make a data set of "
+            "another family.",
+            rule="method-not-here",
+        )
+    method = registry.get(wanted)
     if method.family != data.policy.family:
         allowed = [n for n in registry.names() if registry.get(n).family == data.policy.family]
         raise Refusal(
