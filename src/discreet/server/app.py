@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute
 
 from .. import __version__
 from ..errors import Bug, DiscreetError
-from . import documentation, logs, problems, routes
+from . import documentation, logs, problems, pxweb, routes
 from .auth import Guard
 from .gate import Gate
 from .problems import Problem, ProblemDocument
@@ -65,10 +63,12 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
     ):
         app.add_exception_handler(error, handler)
     for router in routes.routers():
+        refuse_unguarded(router)
         app.include_router(router, prefix=PREFIX)
+    refuse_unguarded(pxweb.router)
+    app.include_router(pxweb.router)
     app.include_router(documentation.router(PREFIX), include_in_schema=False)
     app.add_middleware(Gate, service=service)
-    refuse_unguarded(app.routes)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
@@ -80,20 +80,14 @@ def from_environment() -> FastAPI:
     return create_app(workspace, settings)
 
 
-def guard_of(route: BaseRoute) -> Guard | None:
-    """The guard of a route."""
-    if isinstance(route, APIRoute):
-        for dependency in route.dependencies:
-            if isinstance(dependency.dependency, Guard):
-                return dependency.dependency
-    return None
+def refuse_unguarded(router: APIRouter) -> None:
+    """Deny by default: a router that lets nobody in particular through is our mistake.
 
-
-def refuse_unguarded(all_routes: list[BaseRoute]) -> None:
-    """Deny by default: an API route that lets nobody in particular through is our mistake."""
-    for route in all_routes:
-        if isinstance(route, APIRoute) and route.include_in_schema and guard_of(route) is None:
-            raise Bug(f"The route {route.path} has no guard.")
+    The gate holds to it as well: an answer that no guard let through becomes an error.
+    """
+    if not any(isinstance(each.dependency, Guard) for each in router.dependencies):
+        paths = ", ".join(getattr(route, "path", "") for route in router.routes)
+        raise Bug(f"The routes {paths} have no guard.")
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

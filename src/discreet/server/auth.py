@@ -144,6 +144,7 @@ class Guard:
             )
         if self.scope not in found.scopes:
             raise Problem(403, "scope", f"This token lacks the scope {self.scope}.")
+        request.state.guarded = True
         return found
 
 

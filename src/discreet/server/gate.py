@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..errors import Bug
 from . import logs
 from .auth import PUBLIC, Asker, identify
 from .problems import Problem, bug
@@ -36,8 +37,8 @@ POLICY = (
 )
 
 
-class TooLarge(Exception):
-    """A body past the limit."""
+OPEN = ("/health", "/api/v1/docs", "/api/v1/openapi.json")
+"""Pages that need no guard: they say nothing about any data set."""
 
 
 class Gate:
@@ -151,6 +152,8 @@ class Passage:
     async def send(self, message: Message) -> None:
         """Pass a message on; the head only once its row is in the audit log."""
         if message["type"] == "http.response.start" and not self.started:
+            if message["status"] < 400 and not self._let_through():
+                raise Bug(f"No guard let {self.scope['method']} {self.scope['path'][:80]} through.")
             headers = MutableHeaders(raw=message.setdefault("headers", []))
             for name, value in (*SECURITY.items(), *self.extra.items()):
                 headers[name] = value
@@ -160,6 +163,10 @@ class Passage:
             await self._note(message["status"])
             self.started = True
         await self._send(message)
+
+    def _let_through(self) -> bool:
+        """Whether a guard let this request in; a few pages are open to everybody."""
+        return bool(self.scope["state"].get("guarded")) or self.scope["path"].startswith(OPEN)
 
     async def _note(self, status: int) -> None:
         scope = self.scope

@@ -1,0 +1,368 @@
+"""Tables over HTTP: the same numbers as everywhere, charged once, refused with what would work."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+
+import discreet as dc
+from discreet import formats
+
+from .serving import Served
+
+REGIONS = {"rows": ["region"], "columns": ["sex"]}
+
+
+def values_of_csv(text: str) -> list[int]:
+    return [int(row["count"]) for row in csv.DictReader(io.StringIO(text))]
+
+
+def values_of_parquet(body: bytes) -> list[int]:
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(io.BytesIO(body))["count"].to_pylist()
+
+
+def settled(client: httpx.Client, job: dict[str, object]) -> dict[str, object]:
+    for _ in range(400):
+        found = client.get(f"/jobs/{job['id']}").json()
+        if found["state"] in ("done", "failed", "cancelled"):
+            return found
+        time.sleep(0.05)
+    raise AssertionError("the job did not end")
+
+
+def test_the_same_numbers_everywhere_and_one_charge(served: Served):
+    """One recipe by HTTP in each format, as a job, by address, in Python and on the command line:
+    equal numbers, equal guarantee, one charge."""
+    recipe = {**REGIONS, "epsilon": "0.25"}
+    path = "/datasets/deaths-dp/tables"
+    with served.client("ana") as ana:
+        before = len(ana.get("/datasets/deaths-dp/register").json()["charges"])
+        first = ana.post(path, json=recipe)
+        numbers, guarantee = first.json()["value"], first.json()["extension"]["guarantee"]
+        assert first.headers["discreet-charged"] == "yes"
+        assert values_of_csv(ana.post(path, json=recipe, params={"format": "csv"}).text) == numbers
+        parquet = ana.post(path, json=recipe, headers={"Accept": "application/vnd.apache.parquet"})
+        assert values_of_parquet(parquet.content) == numbers
+        book = ana.post(path, json=recipe, params={"format": "xlsx"})
+        assert book.content[:2] == b"PK"
+        assert "attachment" in book.headers["content-disposition"]
+        query = "rows=region&columns=sex&epsilon=0.25"
+        assert ana.get(f"{path}?{query}").json()["value"] == numbers
+        job = ana.post(path, json=recipe, headers={"Prefer": "respond-async"})
+        assert job.status_code == 202
+        assert settled(ana, job.json())["state"] == "done"
+        kept = ana.get(job.headers["location"].removeprefix("/api/v1") + "/result")
+        assert kept.json()["value"] == numbers
+        other = ana.get(f"/jobs/{job.json()['id']}/result", params={"format": "csv"})
+        assert values_of_csv(other.text) == numbers
+        after = len(ana.get("/datasets/deaths-dp/register").json()["charges"])
+    with dc.open(served.workspace / "deaths-dp") as data:
+        table = data.table(rows=["region"], columns=["sex"], epsilon="0.25").release()
+        assert table.protected.values.ravel().tolist() == numbers
+        assert table.guarantee.to_json() == guarantee
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "discreet", "table", str(served.workspace / "deaths-dp")),
+            *("--rows", "region", "--columns", "sex", "--epsilon", "0.25", "--format", "csv"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert values_of_csv(done.stdout) == numbers
+    assert after == before + 1
+
+
+def test_every_format_is_served(served: Served):
+    """Each format there is comes by name and by media type, under its own ETag."""
+    with served.client() as public:
+        tags = set()
+        for made in formats.FORMATS.values():
+            named = public.post(
+                "/datasets/deaths/tables", json=REGIONS, params={"format": made.name}
+            )
+            assert named.status_code == 200
+            assert named.headers["content-type"].startswith(made.media_type)
+            tags.add(named.headers["etag"])
+        assert len(tags) == len(formats.FORMATS)
+        assert public.post(
+            "/datasets/deaths/tables", json=REGIONS, headers={"Accept": "image/png"}
+        ).status_code == 406  # fmt: skip
+        assert (
+            public.post("/datasets/deaths/tables", json=REGIONS, params={"format": "cvs"})
+            .json()["detail"]
+            .endswith("Did you mean csv?")
+        )
+        both = {"tables": [{"rows": ["sex"]}, {"rows": ["age"]}]}
+        several = public.post("/datasets/deaths/tables", json=both, params={"format": "csv"})
+        assert several.status_code == 406
+        whole = public.post("/datasets/deaths/tables", json=both).json()
+        assert len(whole["link"]["item"]) == 2
+
+
+def test_an_etag_is_the_question_and_how_it_looks(served: Served):
+    """The same question, layout, format and language: 304; any of them changed: another tag."""
+    with served.client("ana") as ana:
+        path = "/datasets/deaths/tables"
+        first = ana.post(path, json=REGIONS)
+        tag = first.headers["etag"]
+        again = ana.post(path, json=REGIONS, headers={"If-None-Match": tag})
+        assert (again.status_code, again.content) == (304, b"")
+        by_label = {"rows": ["area:region"], "columns": ["Sex"]}
+        assert ana.post(path, json=by_label).headers["etag"] == tag
+        turned = ana.post(path, json={"rows": ["sex"], "columns": ["region"]})
+        assert turned.headers["etag"] != tag
+        assert turned.headers["discreet-question"] == first.headers["discreet-question"]
+        assert "no-store" in first.headers["cache-control"]
+        refused = {"rows": ["ccg", "cause"], "columns": ["age", "sex", "month"]}
+        assert ana.post(path, json=refused, headers={"If-None-Match": "*"}).status_code == 403
+
+
+def test_an_idempotency_key_belongs_to_one_request(served: Served):
+    """The same key and body: the same answer; another body: 409; another user: nothing to do with it."""
+    path, key = "/datasets/deaths/tables", {"Idempotency-Key": "k-1"}
+    with served.client("ana") as ana, served.client("ben") as ben:
+        first = ana.post(path, json=REGIONS, headers=key)
+        assert ana.post(path, json=REGIONS, headers=key).content == first.content
+        other = ana.post(path, json={"rows": ["sex"]}, headers=key)
+        assert other.status_code == 409
+        assert ben.post(path, json={"rows": ["sex"]}, headers=key).status_code == 200
+
+
+def test_refusals_name_their_rule_and_offer_what_works(served: Served):
+    """A refused table comes with whole recipes that are accepted as they stand."""
+    asked = {"rows": ["ccg", "cause"], "columns": ["age", "sex"], "layers": ["month"]}
+    with served.client("ana") as ana:
+        checked = ana.post("/datasets/deaths/tables:check", json=asked).json()
+        answer = ana.post("/datasets/deaths/tables", json=asked)
+        assert answer.status_code == 403
+        problem = answer.json()
+        assert problem["rule"] == checked["breaches"][0]["rule"]
+        assert problem["alternatives"] == checked["alternatives"]
+        assert not checked["allowed"]
+        assert problem["alternatives"]
+        for offer in problem["alternatives"]:
+            assert offer["checked"]
+            taken = ana.post("/datasets/deaths/tables:check", json=offer["recipe"]).json()
+            assert taken["allowed"]
+            assert taken["alternatives"] == []
+        filtered = {**asked, "where": {"region": ["E12000007"]}}
+        assert ana.post("/datasets/deaths/tables", json=filtered).status_code == 403
+        much = ana.post("/datasets/deaths-dp/tables", json={**REGIONS, "epsilon": "100"})
+        assert much.json()["rule"] == "budget"
+        (less,) = much.json()["alternatives"]
+        assert not less["checked"]  # likely: others may spend meanwhile
+        seen = ana.post("/datasets/deaths-dp/tables:check", json=less["recipe"]).json()
+        assert seen["affordable"]
+        wrong = ana.post("/datasets/deaths/tables", json={**REGIONS, "method": "noise"})
+        assert wrong.json()["rule"] == "one-family"
+
+
+def test_check_says_what_would_happen_and_does_nothing(served: Served):
+    """Verdict, cost, error and size from public facts; the ledger does not move."""
+    with served.client("ana") as ana:
+        before = ana.get("/datasets/deaths-dp/register").content
+        seen = ana.post(
+            "/datasets/deaths-dp/tables:check", json={**REGIONS, "epsilon": "0.125"}
+        ).json()
+        assert seen["allowed"]
+        assert seen["affordable"]
+        assert seen["cells"] == 14 * 3
+        assert seen["cost"] == "epsilon = 0.125"
+        assert seen["errors"][0]["noise_sd"] > 0
+        assert not seen["as_job"]
+        giant = {"rows": ["ccg", "cause", "age"], "columns": ["sex", "month", "marital"]}
+        over = ana.post("/datasets/deaths/tables:check", json=giant).json()
+        assert not over["allowed"]
+        assert over["cells"] == 252 * 16 * 11 * 3 * 13 * 7
+        assert ana.get("/datasets/deaths-dp/register").content == before
+        assert seen["query"] == "rows=area:region&columns=sex&method=noise&epsilon=0.125"
+
+
+def test_public_asks_spend_nothing_unless_told(served: Served, demo, tmp_path):
+    """Without login a budget is not spent; a question asked before is free; a share opens it."""
+    import shutil
+
+    from discreet.server import Settings
+
+    from .serving import add_accounts, serving
+
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    tokens = add_accounts(workspace)
+    recipe = {**REGIONS, "epsilon": "0.5"}
+    with serving(workspace, Settings(public=("*",), calls_per_minute=10**6)) as url:
+        mine = Served(url, workspace, tokens)
+        with mine.client() as public, mine.client("ana") as ana, mine.client("cas") as cas:
+            refused = public.post("/datasets/deaths-dp/tables", json=recipe)
+            assert refused.json()["rule"] == "public-budget"
+            numbers = ana.post("/datasets/deaths-dp/tables", json=recipe).json()["value"]
+            free = public.post("/datasets/deaths-dp/tables", json=recipe)
+            assert free.json()["value"] == numbers
+            share = {"epsilon": "0.3", "reason": "for everybody"}
+            cas.put("/datasets/deaths-dp/budgets/user:public", json=share)
+            assert public.post(
+                "/datasets/deaths-dp/tables", json={**REGIONS, "epsilon": "0.2"}
+            ).is_success
+            over = public.post("/datasets/deaths-dp/tables", json={**REGIONS, "epsilon": "0.15"})
+            assert over.json()["rule"] == "budget"
+
+
+def test_jobs_tell_their_progress_and_can_be_cancelled(served: Served):
+    """Events end with the job; a waiting job that is cancelled never runs; a refusal is said at once."""
+    path = "/datasets/deaths/tables"
+    run_later = {"Prefer": "respond-async"}
+    with served.client("ana") as ana:
+        job = ana.post(path, json={"rows": ["ccg"], "columns": ["cause"]}, headers=run_later)
+        events = ana.get(f"/jobs/{job.json()['id']}/events").text
+        assert "event: end" in events
+        assert json.loads(events.rsplit("data: ", 1)[1])["state"] == "done"
+        other = ana.post(path, json={"rows": ["ccg", "cause", "age"]}, headers=run_later).json()
+        ended = ana.delete(f"/jobs/{other['id']}").json()
+        assert ended["cancel_requested"] or ended["state"] in ("cancelled", "done")
+        assert settled(ana, other)["state"] in ("cancelled", "done")
+        giant = {"rows": ["ccg", "cause", "age"], "columns": ["sex", "month"]}
+        assert ana.post(path, json=giant, headers=run_later).status_code == 403
+        assert job.json()["id"] in [j["id"] for j in ana.get("/jobs").json()["jobs"]]
+
+
+def test_long_questions_become_jobs_by_their_size_alone(served: Served, demo, tmp_path):
+    """More cells than the limit: 202, whatever the data; the verdict says so before."""
+    import shutil
+
+    from discreet.server import Settings
+
+    from .serving import serving
+
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    with (
+        serving(workspace, Settings(public=("*",), long_cells=40)) as url,
+        httpx.Client(base_url=f"{url}/api/v1") as public,
+    ):
+        seen = public.post("/datasets/deaths/tables:check", json=REGIONS).json()
+        job = public.post("/datasets/deaths/tables", json=REGIONS)
+        assert seen["as_job"]
+        assert job.status_code == 202
+        assert settled(public, job.json())["state"] == "done"
+        table = public.get(f"/jobs/{job.json()['id']}/result").json()
+        assert len(table["value"]) == seen["cells"] == 42
+
+
+def test_saved_tables(served: Served):
+    """A saved table is a readable recipe; shared, others read it too."""
+    with served.client("ana") as ana, served.client("ben") as ben, served.client() as public:
+        body = {"dataset": "deaths", "recipe": REGIONS, "title": "Deaths", "shared": True}
+        made = ana.post("/saved", json=body).json()
+        assert made["recipe"]["rows"] == ["area:region"]
+        assert ben.get(f"/saved/{made['id']}/table?format=csv").status_code == 200
+        assert public.get(f"/saved/{made['id']}/table").json()["size"] == [14, 3]
+        assert made["id"] in [one["id"] for one in public.get("/saved").json()["saved"]]
+        assert ben.delete(f"/saved/{made['id']}").status_code == 404
+        assert ana.delete(f"/saved/{made['id']}").status_code == 204
+        assert public.get(f"/saved/{made['id']}").status_code == 404
+        wrong = ana.post("/saved", json={"dataset": "deaths", "recipe": {"rows": ["regoin"]}})
+        assert wrong.json()["detail"].startswith("'regoin' is no variable or level of deaths. Did")
+
+
+def test_releases_are_kept_embargoed_superseded_and_withdrawn(served: Served):
+    """Before its time a release is not there; superseded it points on; withdrawn it says why."""
+    with served.client("cas") as cas, served.client() as public, served.client("ana") as ana:
+        body = {"dataset": "deaths", "recipe": REGIONS, "title": "Deaths by region"}
+        later = cas.post("/releases", json={**body, "publish_at": "2999-01-01T00:00:00+00:00"})
+        hidden = later.json()["id"]
+        assert not later.json()["public"]
+        assert cas.get(f"/releases/{hidden}/tables").status_code == 200
+        for path in (f"/releases/{hidden}", f"/releases/{hidden}/tables"):
+            none = public.get(path.replace(hidden, "0" * 16))
+            assert public.get(path).content == ana.get(path).content == none.content
+            assert public.get(path).status_code == 404
+        first = cas.post("/releases", json=body).json()
+        table = public.get(f"/releases/{first['id']}/tables", params={"format": "csv"})
+        asked = public.post("/datasets/deaths/tables", json=REGIONS, params={"format": "csv"})
+        assert values_of_csv(table.text) == values_of_csv(asked.text)
+        second = cas.post("/releases", json={**body, "supersedes": first["id"]}).json()
+        assert public.get(f"/releases/{first['id']}").json()["superseded_by"] == second["id"]
+        link = public.get(f"/releases/{first['id']}/tables").headers["link"]
+        assert second["id"] in link
+        assert cas.post("/releases", json={**body, "supersedes": first["id"]}).status_code == 400
+        reason = {"reason": "One region was coded wrongly."}
+        assert cas.post(f"/releases/{first['id']}/withdraw", json=reason).is_success
+        gone = public.get(f"/releases/{first['id']}/tables")
+        assert (gone.status_code, reason["reason"] in gone.text) == (410, True)
+        assert cas.post(f"/releases/{first['id']}/withdraw", json=reason).status_code == 409
+        assert cas.post("/releases", json={**body, "publish_at": "soon"}).status_code == 400
+
+
+def test_budgets_change_by_two_custodians(served: Served):
+    """One proposes, another accepts; ledger, file and answer agree; one alone is said plainly."""
+    change = {"dataset": "deaths-dp", "epsilon": "12", "reason": "agreed by the board"}
+    with served.client("cas") as cas, served.client("dora") as dora, served.client("odo") as odo:
+        made = cas.post("/proposals", json=change).json()
+        assert made["state"] == "waiting"
+        assert cas.post(f"/proposals/{made['id']}/accept").status_code == 403
+        done = dora.post(f"/proposals/{made['id']}/accept").json()
+        assert (done["state"], done["note"]) == ("accepted", "two custodians agreed")
+        assert dora.post(f"/proposals/{made['id']}/accept").status_code == 409
+        ledger = odo.get("/datasets/deaths-dp/ledger").json()
+        assert ledger["cap"] == "epsilon = 12"
+        assert any(entry["who"] == "cas and dora" for entry in ledger["entries"])
+        assert 'budget: {epsilon: "12"}' in (
+            served.workspace / "deaths-dp" / "discreet.yaml"
+        ).read_text("utf-8")
+        share = {"epsilon": "0.01", "reason": "a student"}
+        cas.put("/datasets/deaths-dp/budgets/user:ben", json=share)
+        with served.client("ben") as ben:
+            over = ben.post("/datasets/deaths-dp/tables", json={"rows": ["sex"], "epsilon": "0.02"})
+            assert over.json()["rule"] == "budget"
+            assert ben.post(
+                "/datasets/deaths-dp/tables", json={"rows": ["sex"], "epsilon": "0.01"}
+            ).is_success
+        cas.delete("/users/dora")
+        alone = cas.post("/proposals", json={**change, "epsilon": "13"}).json()
+        assert alone["state"] == "accepted"
+        assert "one custodian sufficed" in alone["note"]
+        entries = odo.get("/datasets/deaths-dp/ledger").json()["entries"]
+        assert entries[-1]["who"] == "cas"
+        assert cas.delete("/users/cas").status_code == 400
+        policies = odo.get("/datasets/deaths-dp/policies").json()["policies"]
+        assert policies
+
+
+def test_a_changed_description_is_served_at_once(served: Served):
+    """When discreet.yaml is replaced the next request sees it; requests under way finish."""
+    path = served.workspace / "genes" / "discreet.yaml"
+    before = path.read_text("utf-8")
+    with served.client("ana") as ana:
+        assert ana.get("/datasets/genes").json()["population"] != "Everybody tested"
+        text = before.replace("population:", "population: Everybody tested\n#", 1)
+        if "population:" not in before:
+            text = before.replace("title:", "population: Everybody tested\ntitle:", 1)
+        path.write_text(text, "utf-8")
+        assert ana.get("/datasets/genes").json()["population"] == "Everybody tested"
+        path.write_text("family: [", "utf-8")
+        broken = ana.get("/datasets/genes")
+        assert broken.status_code == 503
+        assert str(served.workspace) not in broken.text
+        path.write_text(before, "utf-8")
+        assert ana.get("/datasets/genes").is_success
+
+
+@pytest.mark.parametrize(
+    ("query", "found"), [("london", "area"), ("sex", "sex"), ("january", "month")]
+)
+def test_one_search_over_variables_and_categories(served: Served, query: str, found: str):
+    """A word finds variables and categories at once."""
+    with served.client() as public:
+        answer = public.get("/datasets/deaths/variables", params={"query": query}).json()
+        names = [variable["name"] for variable in answer["variables"]]
+        assert found in names
