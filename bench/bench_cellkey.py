@@ -32,7 +32,7 @@ from discreet.core.control import Control
 from discreet.core.description import Description, Family, Policy
 from discreet.core.domain import AxisRef, Text, variable
 from discreet.core.table import Status
-from discreet.core.true_values import Cells, reveal, seal
+from discreet.core.true_values import Cells, cube, reveal, seal
 from discreet.engines.coding import Source
 from discreet.engines.duckdb import open_engine
 from discreet.engines.loading import load
@@ -41,7 +41,6 @@ from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.dialects import ten_five
 from discreet.methods.cellkey.dialects import write as write_ptable
 from discreet.methods.cellkey.method import CellKeyMethod
-from discreet.methods.cellkey.perturb import cube
 from discreet.recipe import Question, TableSpec
 
 AXES = ("ccg", "cause", "age", "sex")

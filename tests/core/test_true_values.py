@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.core.domain import Axis, Domain, variable
-from discreet.core.true_values import add_totals, dense
+from discreet.core.true_values import add_totals, cube, dense
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (2, 3), (3, 2), (4, 1, 3), (2, 3, 1, 4), (3, 0)])
@@ -38,3 +38,29 @@ def test_dense_puts_zeros_where_no_cell_is() -> None:
     domain = Domain(tuple(Axis(v, v.finest) for v in (variable("a", "xy"), variable("b", "pqr"))))
     made = dense(domain, np.array([1, 5]), np.array([7, 9]))
     assert made.tolist() == [[0, 7, 0], [0, 0, 9]]
+
+
+@pytest.mark.parametrize("shape", [(), (17,), (2, 17), (17, 2), (3, 20, 2), (2, 3, 4, 5), (0, 3)])
+def test_a_cube_is_dense_with_totals_mod_2_to_the_64(shape: tuple[int, ...]) -> None:
+    """Axes short and long, first and last; sums wrap as those of key sums must."""
+    rng = np.random.default_rng(8)
+    size = int(np.prod(shape))
+    held = np.sort(rng.choice(size, size - size // 3, replace=False)) if size else np.arange(0)
+    values = rng.integers(-(1 << 62), 1 << 62, held.size)
+    plain = np.zeros(size, dtype=object)
+    plain[held] = values.tolist()
+    plain = plain.reshape(shape)
+    assert cube(shape, held, values, False).tolist() == plain.tolist()
+    for axis in range(len(shape)):
+        plain = np.concatenate([plain, plain.sum(axis=axis, keepdims=True)], axis=axis)
+    made = cube(shape, held, values, True)
+    assert made.shape == plain.shape
+    assert all(
+        (a - b) % (1 << 64) == 0 for a, b in zip(plain.ravel(), made.ravel().tolist(), strict=True)
+    )
+
+
+def test_totals_leave_what_they_were_given_alone() -> None:
+    values = np.arange(6).reshape(2, 3)
+    assert not np.shares_memory(add_totals(values, ()), values)
+    assert add_totals(values, ()).tolist() == values.tolist()

@@ -7,7 +7,8 @@ whole units. `cube` adds every margin in memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from .domain import Domain
 from .table import TrueTable
 
 Counts = npt.NDArray[np.int64]
+
+_FEW = 16
+"""Columns this few are summed one by one: rows of them are too short for a sum each."""
 
 
 class Cells:
@@ -63,33 +67,68 @@ def reveal(table: TrueTable) -> Cells:
 
 def dense(domain: Domain, addresses: Counts, values: Counts) -> Counts:
     """Values over the whole domain, zeros where no cell is."""
-    full = np.zeros(domain.size, dtype=np.int64)
-    full[addresses] = values
-    return full.reshape(domain.shape)
+    return cube(domain.shape, addresses, values, totals=False)
+
+
+def cube(shape: tuple[int, ...], addresses: Counts, values: Counts, totals: bool) -> Counts:
+    """Values over the whole shape, with a total last on each axis where wanted; sums mod 2^64.
+
+    >>> cube((2, 2), np.array([0, 3]), np.array([1, 2]), True)
+    array([[1, 0, 1],
+           [0, 2, 2],
+           [1, 2, 3]])
+    """
+    wanted = range(len(shape)) if totals else ()
+    return _with_totals(_filled(prod(shape), addresses, values), shape, wanted)
 
 
 def add_totals(values: Counts, axes: Sequence[int] | None = None) -> Counts:
     """The same values with a total appended at the end of each of these axes (all by default).
+
+    Sums are mod 2^64, as those of 64-bit integers are.
 
     >>> add_totals(np.array([[1, 2], [3, 4]]))
     array([[ 1,  2,  3],
            [ 3,  4,  7],
            [ 4,  6, 10]])
     """
-    if values.ndim == 0:
-        return values.copy()
-    wanted = set(range(values.ndim) if axes is None else axes)
-    # Sums run over long rows when the longest axis lies innermost: several times faster where a
-    # table ends in a short variable, as tables do.
-    order = sorted(range(values.ndim), key=lambda axis: values.shape[axis])
-    reach = [values.shape[axis] for axis in order]
-    full = np.empty([values.shape[axis] + (axis in wanted) for axis in order], dtype=np.int64)
-    full[tuple(map(slice, reach))] = values.transpose(order)
-    for place, axis in enumerate(order):
-        if axis in wanted:
-            total = list(map(slice, reach))
-            total[place] = slice(reach[place], reach[place] + 1)
-            part = full[tuple(map(slice, reach))]
-            np.add.reduce(part, axis=place, out=full[tuple(total)], keepdims=True)
-            reach[place] += 1
-    return np.ascontiguousarray(full.transpose(np.argsort(order)))
+    wanted = range(values.ndim) if axes is None else axes
+    made = _with_totals(np.ascontiguousarray(values, dtype=np.int64), values.shape, wanted)
+    return made if wanted else made.copy()
+
+
+def _filled(size: int, addresses: Counts, values: Counts) -> Counts:
+    full = np.zeros(size, dtype=np.int64)
+    full[addresses] = values
+    return full
+
+
+def _with_totals(full: Counts, shape: tuple[int, ...], axes: Collection[int]) -> Counts:
+    """From the last axis to the first, each on one contiguous block; may return `full` itself."""
+    made = tuple(length + (axis in axes) for axis, length in enumerate(shape))
+    after = 1
+    for axis in reversed(range(len(shape))):
+        if axis in axes:
+            before, length = prod(shape[:axis]), shape[axis]
+            part = full.reshape(before, length, after)
+            full = np.empty((before, length + 1, after), dtype=np.int64)
+            _total_last(part, full)
+        after *= made[axis]
+    return full.reshape(made)
+
+
+def _total_last(part: Counts, full: Counts) -> None:
+    """Fill `full` with `part` and its sums over the middle axis, by the fastest of three ways."""
+    length, after = part.shape[1:]
+    total = full[:, length]
+    if after == 1 and 0 < length <= _FEW:
+        total[:] = full[:, 0] = part[:, 0]
+        for k in range(1, length):
+            full[:, k] = part[:, k]
+            total += part[:, k]
+        return
+    full[:, :length] = part
+    if after == 1:
+        np.sum(part, axis=1, out=total)
+    else:
+        np.einsum("ijk->ik", part, out=total)
