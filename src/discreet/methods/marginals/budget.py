@@ -204,7 +204,7 @@ def table_budgets(
     if not kept:
         shares = fixed or {((), ()): 1.0}
         return [_whole("one-way margins only", shape, workload, shares, epsilon, neighbours, lost)]
-    wanted = [*kept, *(singles or [])]
+    wanted = [*kept, *(one for one in singles if any(one[0] in margin for margin in kept))]
     out = []
     plain: dict[Key, float] = {(m, ()): rest / len(kept) for m in kept}
     out.append(_whole("each table", shape, workload, fixed | plain, epsilon, neighbours, lost))

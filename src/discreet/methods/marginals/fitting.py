@@ -12,7 +12,7 @@ from ...core.control import Control
 from .classic import Features, solve_program
 from .combine import Residual, Residuals, centre, rebuild
 from .fit import Limits, fit_sparse
-from .margins import Margin, Reals, Rows, Shape, Whole
+from .margins import Margin, Reals, Rows, Shape, Whole, closure
 from .measured import Measured
 from .model import FourierModel, Targets, fit_weights, model_of
 from .synthesis import SyntheticTable, whole_table
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BOX_DELTA = 0.05
 """With probability 1 − this, no noise is larger than its box (barak, proof of Theorem 7)."""
 _STARTS = 400
+_MOST_IN_PROGRAM = 1000
+"""With more measured numbers than this the program takes too long, and the fit stands."""
 
 
 def simplex(values: Reals, total: float) -> Reals:
@@ -100,10 +102,10 @@ def fit_modern(
 
 def limits_for(rank: int, exact: bool) -> Limits:
     """How hard to try: batches grow with the rank; local search stops on small gains."""
-    batch = min(400, max(40, rank // 2))
+    batch = min(150 if exact else 400, max(40, rank // 2))
     if exact:
         return Limits(batch=batch, tolerance=0.01, steps=300, most_cells=6000)
-    return Limits(batch=batch, tolerance=0.001, steps=60, most_cells=5000)
+    return Limits(batch=batch, tolerance=0.001, steps=60, most_cells=2600)
 
 
 def _start(shape: Shape, one_way: Sequence[Reals], targets: Targets) -> Rows:
@@ -133,16 +135,24 @@ def _within_box(
     """The fit if every measured number is within its box, else the program that is nearest to it.
 
     The true table lies in the box with probability 1 − BOX_DELTA, so then a table does; Theorem
-    7's argument holds for whichever is returned.
+    7's argument holds for whichever is returned. Tables merged wider than any asked for are left
+    out: only their margins are fitted.
     """
-    measured = design.budget.measured
+    asked = set(closure(design.margins))
+    pairs = [
+        (m, t) for m, t in zip(design.budget.measured, tables, strict=True) if m.margin in asked
+    ]
+    measured = [m for m, _ in pairs]
+    if not measured:
+        return rows, mass
     features = Features(design.shape, measured, design.workload.forbidden)
-    target = np.concatenate([table.ravel() for table in tables]).astype(np.float64)
+    target = np.concatenate([table.ravel() for _, table in pairs]).astype(np.float64)
     reach = np.repeat(box(measured, features.count), np.diff(features.starts))
     said = np.zeros(features.count)
-    for at in range(0, len(rows), 2000):
-        said += features.columns(rows[at : at + 2000]) @ mass[at : at + 2000]
-    if float((np.abs(said - target) / reach).max(initial=0.0)) <= 1:
+    for at in range(0, len(rows), 500):
+        said += features.columns(rows[at : at + 500]) @ mass[at : at + 500]
+    outside = float((np.abs(said - target) / reach).max(initial=0.0))
+    if outside <= 1 or features.count > _MOST_IN_PROGRAM:
         return rows, mass
     program = solve_program(features, target, "largest", scales=reach, start=rows, control=control)
     return (program.rows, program.weights) if program.value <= 1 else (rows, mass)

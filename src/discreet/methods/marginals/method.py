@@ -101,7 +101,9 @@ class MarginalsMethod:
             counts=tuple(
                 Count(tuple(workload.refs[axis] for axis in cover)) for cover in design.covers
             ),
-            guarantee=telling.guarantee(settings, description, len(question.tables)),
+            guarantee=telling.guarantee(
+                settings, description, len(question.tables), exact=_all_spent(design, description)
+            ),
             errors=telling.expected(design),
             charge=telling.charge(design, description, digest),
             warnings=telling.warnings(design, description),
@@ -202,6 +204,12 @@ def _design_of(
     needed = tuple(m.margin for m in budget.measured)
     covers = _covers(workload.shape, needed)
     return Design(settings, workload, budget, None, description.records, covers), others
+
+
+def _all_spent(design: Design, description: Description) -> bool:
+    """Whether the measurements cost all of ε (classic mode costs half of it under add/remove)."""
+    spent = cost(design.budget.measured, len(design.shape), words_of(description))
+    return spent * description.records_per_unit == design.settings.epsilon
 
 
 def _classic_budget(

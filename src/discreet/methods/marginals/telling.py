@@ -34,8 +34,10 @@ WIDTH = 2.12
 BOUND_DELTA = Fraction(1, 20)
 
 
-def guarantee(settings: Settings, description: Description, tables: int) -> Guarantee:
-    """The promise of a whole plan: pure ε."""
+def guarantee(
+    settings: Settings, description: Description, tables: int, *, exact: bool
+) -> Guarantee:
+    """The promise of a whole plan: pure ε; not `exact` where the measurements cost less than it."""
     if settings.epsilon is None:
         raise Bug("A question without ε was planned.")
     most = description.records_per_unit
@@ -57,7 +59,7 @@ def guarantee(settings: Settings, description: Description, tables: int) -> Guar
         neighbours=str(description.neighbours),
         epsilon=settings.epsilon,
         delta=Fraction(0),
-        exact=True,
+        exact=exact,
         scope="this table" if tables == 1 else f"these {tables} tables together",
         invariants=known,
         caveats=(

@@ -1,0 +1,337 @@
+"""Consistent margins: error and seconds, beside barak's program by plain HiGHS and beside mbi.
+
+    python -m bench.bench_marginals [binary] [classic] [adult] [mixed] [deaths] [rounding]
+                                    [--draws N] [--adult FILE] [--peer] [--threads N]
+
+Error is the mean absolute error of a cell of the released whole numbers, first over the cells of a
+table, then over tables ("pooled": over all cells at once). Seconds are those of one core unless
+--threads says otherwise: plan, measure (exact noise; setting up a law's sampler included) and fit.
+
+    binary   k binary variables, 3,000 records (declared, so replace-one), ε = 1, mean over 8 draws
+    classic  the same program by column generation and by plain HiGHS, k = 8, 10, 12
+    adult    needs adult_coded.csv (14 columns of codes): binarised, and as it is
+    mixed    3 × 4 × 5 × 6 categories, 3,000 records, 20 draws
+    deaths   the demo deaths, all 2-way over region, cause, age, sex, month, marital
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+if "--threads" not in sys.argv:  # before numpy loads its BLAS
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from bench.peers import Peer
+from discreet.core.control import Control
+from discreet.core.description import Budget, Description, Family, Policy
+from discreet.core.domain import AxisRef, Text, variable
+from discreet.core.true_values import Cells, seal
+from discreet.methods.base import Facts
+from discreet.methods.marginals.classic import Features, solve_program
+from discreet.methods.marginals.fitting import _warm
+from discreet.methods.marginals.margins import closure
+from discreet.methods.marginals.measured import Measured
+from discreet.methods.marginals.method import MarginalsMethod
+from discreet.methods.rounding import controlled
+from discreet.recipe import Question, TableSpec
+
+SECTIONS = ("rounding", "classic", "binary", "mixed", "deaths", "adult")
+ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult_coded.csv"
+MBI = Peer("mbi", ("mbi==2.0.0",))
+MBI_PROGRAM = """
+import itertools, json, sys, time
+import numpy as np
+rows = np.load(sys.argv[1]); k = rows.shape[1]
+from mbi import Domain, LinearMeasurement, estimation
+domain = Domain([str(i) for i in range(k)], [2] * k)
+pairs = list(itertools.combinations(range(k), 2))
+rng = np.random.default_rng(0)
+true = {p: np.bincount(rows[:, p[0]] * 2 + rows[:, p[1]], minlength=4) for p in pairs}
+scale = 2.0 * len(pairs)
+began = time.perf_counter()
+measured = [LinearMeasurement(true[p] + rng.laplace(0, scale, 4), (str(p[0]), str(p[1])), stddev=2 ** 0.5 * scale) for p in pairs]
+model = estimation.mirror_descent(domain, measured, known_total=len(rows), iters=1000)
+error = np.mean([np.abs(np.asarray(model.project((str(p[0]), str(p[1]))).datavector()) - true[p]).mean() for p in pairs])
+print(json.dumps({"seconds": time.perf_counter() - began, "error": float(error)}))
+"""
+
+
+def binary_rows(k: int, records: int, seed: int) -> np.ndarray:
+    """Skewed, correlated binary records from six hidden classes."""
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.ones(6) * 0.7)
+    chance = rng.beta(0.35, 0.9, (6, k))
+    return (rng.random((records, k)) < chance[rng.choice(6, records, p=shares)]).astype(np.int64)
+
+
+def latent_rows(shape: tuple[int, ...], records: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    which = rng.choice(6, records, p=rng.dirichlet(np.ones(6) * 0.7))
+    rows = np.zeros((records, len(shape)), dtype=np.int64)
+    for axis, n in enumerate(shape):
+        shares = np.cumsum(rng.dirichlet(np.ones(n) * 0.6, 6)[which], axis=1)
+        rows[:, axis] = (rng.random(records)[:, None] > shares).sum(axis=1).clip(0, n - 1)
+    return rows
+
+
+class Bench:
+    """One data set, one workload; releases it as often as asked."""
+
+    def __init__(
+        self,
+        rows: np.ndarray,
+        shape: tuple[int, ...],
+        order: int,
+        epsilon: str,
+        *,
+        declared: bool,
+        **parameters: str,
+    ) -> None:
+        self.rows, self.shape = rows, shape
+        variables = tuple(
+            variable(f"v{i:02}", [str(j) for j in range(n)]) for i, n in enumerate(shape)
+        )
+        description = Description(
+            "bench", Text.of("Bench"), variables, records=len(rows) if declared else None
+        )
+        policy = Policy(Family.DP, "marginals", budget=Budget("pure"))
+        self.facts = Facts(description, policy, "d", "p")
+        self.margins = list(itertools.combinations(range(len(shape)), order))
+        specs = tuple(
+            TableSpec(tuple(AxisRef(f"v{a:02}", f"v{a:02}") for a in m), totals=False)
+            for m in self.margins
+        )
+        self.question = Question("bench", specs, "marginals", {"epsilon": epsilon, **parameters})
+        self.true = {m: self._margin(m) for m in self.margins}
+        self.method = MarginalsMethod()
+
+    def _margin(self, margin: tuple[int, ...]) -> np.ndarray:
+        table = np.zeros([self.shape[a] for a in margin], dtype=np.int64)
+        np.add.at(table, tuple(self.rows[:, a] for a in margin), 1)
+        return table
+
+    def _count(self, plan: Any) -> list[Any]:
+        found = []
+        for count in plan.counts:
+            domain = self.facts.description.domain(count.axes)
+            columns = [int(ref.variable[1:]) for ref in count.axes]
+            addresses, counts = np.unique(domain.address(self.rows[:, columns]), return_counts=True)
+            found.append(seal(domain, Cells(addresses.astype(np.int64), counts.astype(np.int64))))
+        return found
+
+    def release(self) -> dict[str, float]:
+        began = time.perf_counter()
+        plan = self.method.plan(self.question, self.facts)
+        planned = time.perf_counter()
+        tables = self._count(plan)
+        counted = time.perf_counter()
+        measured = self.method.measure(plan, tables, None, Control())
+        drawn = time.perf_counter()
+        out = self.method.fit(plan, measured, self.facts, Control())
+        fitted = time.perf_counter()
+        off = [
+            np.abs(table.values - self.true[m]) for table, m in zip(out, self.margins, strict=True)
+        ]
+        for table in out:
+            assert table.values.min() >= 0
+        return {
+            "error": float(np.mean([o.mean() for o in off])),
+            "pooled": float(sum(o.sum() for o in off) / sum(o.size for o in off)),
+            "plan": planned - began,
+            "measure": drawn - counted,
+            "fit": fitted - drawn,
+        }
+
+    def mean(self, draws: int) -> dict[str, float]:
+        found = [self.release() for _ in range(draws)]
+        return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+
+
+def memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def line(name: str, found: dict[str, float], bar: str) -> None:
+    seconds = sum(found[part] for part in ("plan", "measure", "fit"))
+    print(
+        f"{name:34s} error {found['error']:7.2f}  pooled {found['pooled']:7.2f}  {seconds:6.2f} s "
+        f"(plan {found['plan']:.2f}, measure {found['measure']:.2f}, fit {found['fit']:.2f})  "
+        f"bar: {bar}",
+        flush=True,
+    )
+
+
+def plain_program(features: Features, target: np.ndarray) -> tuple[float, float, np.ndarray]:
+    """barak's program over all 2^k cells, by scipy's HiGHS."""
+    from scipy.optimize import linprog
+
+    cells = 1 << len(features.shape)
+    rows = np.stack(np.unravel_index(np.arange(cells), features.shape), axis=1)
+    began = time.perf_counter()
+    columns = features.columns(rows)
+    ones = np.ones((features.count, 1))
+    cost = np.zeros(cells + 1)
+    cost[-1] = 1
+    found = linprog(
+        cost,
+        A_ub=np.block([[columns, -ones], [-columns, -ones]]),
+        b_ub=np.concatenate([target, -target]),
+        method="highs",
+    )
+    return float(found.fun), time.perf_counter() - began, np.rint(found.x[:-1])
+
+
+def coefficients(k: int, order: int, seed: int) -> tuple[Features, np.ndarray, np.ndarray]:
+    from fractions import Fraction
+
+    rows = binary_rows(k, 3000, k)
+    every = closure(itertools.combinations(range(k), order))
+    rate = Fraction(1, 2 * len(every))
+    features = Features((2,) * k, [Measured(m, m, rate) for m in every])
+    noise = np.rint(np.random.default_rng(seed).laplace(size=len(every)) * 2 * len(every))
+    return features, features.columns(rows) @ np.ones(len(rows)) + noise, rows
+
+
+def classic(draws: int) -> None:
+    print("classic: the same optimum, seconds by column generation | plain HiGHS (3 draws each)")
+    for k, order in itertools.product((8, 10, 12), (2, 3)):
+        ours, plain, apart = [], [], 0.0
+        for seed in range(3):
+            features, target, _ = coefficients(k, order, seed)
+            began = time.perf_counter()
+            start = _warm(features, target, Control())
+            program = solve_program(features, target, start=start)
+            ours.append(time.perf_counter() - began)
+            value, seconds, _ = plain_program(features, target)
+            plain.append(seconds)
+            apart = max(apart, abs(value - program.value) / max(1.0, value))
+        print(
+            f"  k = {k:2d}, {order}-way: {np.median(ours):7.3f} s | {np.median(plain):7.3f} s, "
+            f"optima apart by {apart:.1e}  bar: less, 1e-6",
+            flush=True,
+        )
+
+
+def binary(draws: int, peer: bool) -> None:
+    bars = {(14, 2): "< 0.5 s, 45", (12, 3): "< 0.5 s, 75", (20, 3): "< 10 s", (40, 2): "< 40 s"}
+    for (k, order), bar in bars.items():
+        bench = Bench(binary_rows(k, 3000, k), (2,) * k, order, "1", declared=True)
+        found = bench.mean(draws if k < 20 else max(1, min(3, draws)))
+        line(f"k = {k}, all {order}-way", found, bar)
+    for k, order in ((14, 2), (12, 3)):
+        features, target, rows = coefficients(k, order, 7)
+        _, seconds, weights = plain_program(features, target)
+        table = weights.reshape((2,) * k)
+        off = []
+        for margin in itertools.combinations(range(k), order):
+            true = np.zeros((2,) * order)
+            np.add.at(true, tuple(rows[:, a] for a in margin), 1)
+            gone = tuple(a for a in range(k) if a not in margin)
+            off.append(np.abs(table.sum(axis=gone) - true).mean())
+        print(f"  plain program, k = {k}, {order}-way: {np.mean(off):.1f} a cell, {seconds:.1f} s")
+    if peer:
+        import tempfile
+
+        for k in (10, 14):
+            with tempfile.NamedTemporaryFile(suffix=".npy") as file:
+                np.save(file.name, binary_rows(k, 3000, k))
+                print(f"  mbi, k = {k}, 2-way: {MBI.run(MBI_PROGRAM, file.name)}", flush=True)
+
+
+def adult(path: Path, draws: int) -> None:
+    if not path.exists():
+        print(f"adult: {path.name} is not here; give it with --adult FILE.")
+        return
+    rows = np.loadtxt(path, delimiter=",", skiprows=1, dtype=np.int64)
+    cut = (rows > np.median(rows, axis=0)).astype(np.int64)
+    for column in range(rows.shape[1]):  # a median that is the largest code splits nothing
+        if cut[:, column].min() == cut[:, column].max():
+            cut[:, column] = rows[:, column] != np.bincount(rows[:, column]).argmax()
+    for epsilon, bar in (("1", "50"), ("0.1", "450")):
+        bench = Bench(cut, (2,) * 14, 2, epsilon, declared=True)
+        line(f"adult binarised, ε = {epsilon}", bench.mean(draws), bar)
+    shape = tuple(int(n) for n in rows.max(axis=0) + 1)
+    about = {"records_about": "50000"}
+    for epsilon, bar in (("1", "22 | 4.5, 60 s, 1 GB"), ("0.1", "80 | 14, 60 s")):
+        bench = Bench(rows, shape, 2, epsilon, declared=False, **about)
+        line(f"adult as it is, ε = {epsilon}", bench.mean(max(1, min(3, draws))), bar)
+    print(f"  largest memory {memory():.2f} GB")
+
+
+def mixed(draws: int) -> None:
+    found = []
+    shape = (3, 4, 5, 6)
+    for seed in range(draws):
+        rows = latent_rows(shape, 3000, 100 + seed)
+        found.append(Bench(rows, shape, 2, "1", declared=False).release())
+    line("3 × 4 × 5 × 6", {n: float(np.mean([f[n] for f in found])) for n in found[0]}, "4.8")
+
+
+def deaths(draws: int) -> None:
+    from discreet.demo.deaths import codes
+
+    found = codes()
+    names = ("region", "cause", "age", "sex", "month", "marital")
+    rows = np.stack([found[name] for name in names], axis=1)
+    shape = tuple(int(n) for n in rows.max(axis=0) + 1)
+    bench = Bench(rows, shape, 2, "1", declared=False, records_about="500000")
+    line("demo deaths", bench.mean(max(1, min(3, draws))), "17.5, 15 s, 0.5 GB")
+    print(f"  shape {shape}, largest memory {memory():.2f} GB")
+
+
+def rounding() -> None:
+    table = np.random.default_rng(0).gamma(0.4, 5, (251, 300))
+    regions = np.repeat(np.arange(13), [1, 11, 33, 23, 19, 22, 19, 32, 32, 16, 5, 31, 7])
+    causes = np.repeat(np.arange(15), 20)
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        off = controlled(table, row_groups=[regions], column_groups=[causes]) - table
+        times.append(time.perf_counter() - began)
+    worst = max(
+        np.abs(off.sum(axis=1)).max(),
+        np.abs(off.sum(axis=0)).max(),
+        np.abs(np.bincount(regions, off.sum(axis=1))).max(),
+        np.abs(np.bincount(causes, off.sum(axis=0))).max(),
+        abs(off.sum()),
+    )
+    print(
+        f"rounding 251 × 300 with subtotals: worst margin off by {worst:.3f}, "
+        f"{times[0]:.2f} s first, {min(times):.2f} s then  bar: ≤ 1, < 1 s"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Consistent margins: error and seconds.")
+    parser.add_argument("sections", nargs="*", metavar="section", help=", ".join(SECTIONS))
+    parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--adult", type=Path, default=ADULT)
+    parser.add_argument("--peer", action="store_true", help="run mbi too (a large download)")
+    parser.add_argument("--threads", type=int, default=1)
+    asked = parser.parse_args()
+    wanted = asked.sections or SECTIONS
+    if unknown := set(wanted) - set(SECTIONS):
+        parser.error(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+    runs = {
+        "rounding": rounding,
+        "classic": lambda: classic(asked.draws),
+        "binary": lambda: binary(asked.draws, asked.peer),
+        "mixed": lambda: mixed(asked.draws),
+        "deaths": lambda: deaths(asked.draws),
+        "adult": lambda: adult(asked.adult, asked.draws),
+    }
+    for section in wanted:
+        runs[section]()
+
+
+if __name__ == "__main__":
+    main()
