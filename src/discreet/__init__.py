@@ -4,6 +4,7 @@ Turns confidential microdata into protected frequency tables, and says exactly h
 protected and how far off its numbers may be.
 
     open(path)                      a data set: draft tables, look at their cost, release them
+    connect(url, token)             the same verbs on a server
     laplace, normal, hellinger,     exact integer laws
     max_entropy, exponential
     audit(law)                      its exact (ε, δ), both directions
@@ -21,6 +22,7 @@ from .version import __version__
 
 _HOMES = {
     "open": "api",
+    "connect": "client",
     "audit": "core.audit",
     "delta": "core.audit",
     "design": "core.design",
@@ -52,6 +54,7 @@ __all__ = [
     "__version__",
     "audit",
     "check",
+    "connect",
     "declare",
     "delta",
     "design",
@@ -71,6 +74,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .api import open as open
+    from .client import connect
     from .core.audit import audit, delta
     from .core.design import design
     from .core.law_builders import (

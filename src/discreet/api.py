@@ -16,16 +16,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import formats, release, workspace
 from . import recipe as recipes
+from . import release, workspace
 from .core.charge import Charge
 from .core.control import Control
-from .core.exact import exact, rounded_down
+from .core.exact import rounded_down
 from .core.guarantee import Guarantee
 from .core.loss import loss_from_json
-from .core.table import ProtectedTable, Status
+from .core.table import ProtectedTable
 from .errors import InputError
-from .formats import html, terminal
+from .formats import frame, html, terminal
 from .workspace.files import replace_text
 from .workspace.yaml_reader import read_file
 
@@ -245,31 +245,11 @@ class Table:
 
     def to_pandas(self, table: int = 0) -> pd.DataFrame:
         """The table as a data frame: codes, labels, count, status and noise columns."""
-        import pandas as pd
-
-        flat = formats.flatten(self.tables[table], self.detail.recipe.layouts[table])
-        columns: dict[str, Any] = {}
-        for place, axis in enumerate(flat.axes):
-            at = flat.positions(place)
-            columns[axis.name] = pd.Categorical.from_codes(at, categories=pd.Index(axis.codes))
-            columns[axis.label_name] = [axis.labels[i] for i in at]
-        counts = pd.array(flat.values, dtype="Int64")
-        counts[~flat.shown] = pd.NA
-        columns[flat.measure] = counts
-        columns["status"] = [Status(code).letter for code in flat.status]
-        return pd.DataFrame(columns | flat.numbers)
+        return frame.to_pandas(self.tables[table], self.detail.recipe.layouts[table])
 
     def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
         """Noise intervals of every cell; they speak of the noise, not of sampling."""
-        frame = self.to_pandas(table)
-        noise = self.tables[table].noise
-        if noise is None:
-            raise InputError("The noise law of this table is not known, so there is no interval.")
-        if noise.coverage != exact(coverage, "coverage", above=0, below=1):
-            raise InputError(
-                f"Intervals of {float(noise.coverage):.0%} are stored with a table, got {coverage}."
-            )
-        return frame
+        return frame.interval(self.tables[table], coverage, self.detail.recipe.layouts[table])
 
     def write(self, path: str | Path, formats: Sequence[str] = ("csv", "xlsx")) -> Path:
         """Write one table to a file, or a release of several to a folder with its report."""
@@ -282,7 +262,7 @@ class Table:
         return terminal.to_text(self.protected, self.detail.recipe.layouts[0])
 
     def _repr_html_(self) -> str:
-        return html.fragment(self.protected, self.detail.recipe.layouts[0])
+        return html.fragment(self.protected, self.detail.recipe.layouts[0], intervals=True)
 
 
 def verify_ledger(path: str | Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.table import ProtectedTable, Status
 from ..recipe import Layout
-from .flat import flatten, sides
+from .flat import Flat, flatten, sides
 from .footnote import footnote
 from .terminal import shown_as
 
@@ -16,9 +16,17 @@ MOST_CELLS = 20_000
 
 
 def fragment(
-    table: ProtectedTable, layout: Layout | None = None, language: str = "", *, notes: bool = True
+    table: ProtectedTable,
+    layout: Layout | None = None,
+    language: str = "",
+    *,
+    notes: bool = True,
+    intervals: bool = False,
 ) -> str:
-    """The table as `<figure>`, with every label escaped; large ones show their first rows."""
+    """The table as `<figure>`, with every label escaped; large ones show their first rows.
+
+    With `intervals`, the noise interval stands under each number that has one.
+    """
     flat = flatten(table, layout, language)
     layers, rows, columns = sides(table, layout)
     down = len(layers) + len(rows)
@@ -53,7 +61,8 @@ def fragment(
             at //= len(axis)
         cells = "".join(f"<th scope=row>{escape(label)}</th>" for label in reversed(labels))
         for i in range(row * across, (row + 1) * across):
-            cells += f"<td>{escape(shown_as(values[i], Status(status[i])))}</td>"
+            below = _interval(flat, i) if intervals else ""
+            cells += f"<td>{escape(shown_as(values[i], Status(status[i])))}{below}</td>"
         out.append(f"<tr>{cells}</tr>")
     out.append("</tbody></table>")
     if height > most:
@@ -65,3 +74,10 @@ def fragment(
         )
         out.append("</figcaption>")
     return "".join(out) + "</figure>"
+
+
+def _interval(flat: Flat, cell: int) -> str:
+    if flat.lower is None or flat.upper is None or not flat.shown[cell]:
+        return ""
+    low, high = int(flat.lower[cell]), int(flat.upper[cell])
+    return "" if low == high else f"<br><small>{low:,} to {high:,}</small>"

@@ -113,7 +113,7 @@ def of(error: DiscreetError, alternatives: Sequence[Mapping[str, Any]] | None = 
     if isinstance(error, KeyReused):
         return Problem(409, "key-reused", error.message)
     if isinstance(error, InputError):
-        return Problem(400, "input", error.message)
+        return Problem(400, "input", error.message, error=type(error).__name__)
     if isinstance(error, Cancelled):
         return Problem(
             503,

@@ -1,0 +1,219 @@
+"""Requests that survive a lost connection, and problems as the exceptions they were.
+
+Every request may be sent again: reading changes nothing, and asking for a table is charged once
+however often it is asked (one question, one answer). A request that asks for a table carries one
+idempotency key for all its attempts, so a server can tell a repetition from a new request.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from .. import errors
+from ..errors import (
+    BudgetExceeded,
+    Bug,
+    Cancelled,
+    DiscreetError,
+    EngineError,
+    InputError,
+    KeyReused,
+    Refusal,
+    StoreError,
+)
+from ..version import __version__
+
+API = "/api/v1"
+ATTEMPTS = 6
+_LONGEST_WAIT = 30.0
+_AGAIN = {429, 502, 503, 504}
+_BUG = " This is a bug in discreet, please report it."
+
+
+class Connection:
+    """One server, one token; a request is tried again when the connection is lost or it is busy."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        insecure: bool = False,
+        timeout: float = 60.0,
+        sleep: Callable[[float], None] = time.sleep,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.url = _base(url)
+        parts = urlsplit(self.url)
+        if token and parts.scheme == "http" and not insecure and not _loopback(parts.hostname):
+            raise InputError(
+                f"A token would travel unencrypted to {parts.netloc}. Use https, or say "
+                "insecure=True if the way there is protected otherwise."
+            )
+        headers = {"User-Agent": f"discreet/{__version__}"}
+        if token:
+            headers["Authorization"] = f"Bearer {token.strip()}"
+        self._http = httpx.Client(
+            base_url=self.url + API, headers=headers, timeout=timeout, transport=transport
+        )
+        self._sleep = sleep
+
+    def json(self, method: str, path: str, **more: Any) -> Any:
+        """The answer as plain values."""
+        return self.request(method, path, **more)[0].json()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[httpx.Response, bool]:
+        """An answer that is no error, and whether an earlier attempt may have reached the server."""
+        sent = dict(headers or {})
+        lost = False
+        wait = 0.2
+        params = {k: v for k, v in (query or {}).items() if v not in (None, "")}
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                answer = self._http.request(method, path, json=body, params=params, headers=sent)
+            except httpx.TransportError as error:
+                lost = lost or not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if attempt == ATTEMPTS:
+                    raise _unreachable(self.url, error) from None
+                self._sleep(wait)
+            except (httpx.InvalidURL, httpx.HTTPError) as error:
+                raise InputError(f"Cannot ask {self.url}: {error}") from None
+            else:
+                if answer.status_code < 400 and not 300 <= answer.status_code < 400:
+                    return answer, lost
+                if answer.status_code not in _AGAIN or attempt == ATTEMPTS:
+                    raise problem(answer)
+                if _kind(answer) == "too-long":
+                    sent["Prefer"] = "respond-async"
+                elif _kind(answer) == "too-many-jobs":
+                    raise problem(answer)
+                self._sleep(max(wait, _retry_after(answer)))
+            wait = min(wait * 2, _LONGEST_WAIT)
+        raise Bug("A request ended without an answer.")
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, as between two looks at a job."""
+        self._sleep(seconds)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._http.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def problem(answer: httpx.Response) -> DiscreetError:
+    """The exception that an error response stands for."""
+    try:
+        facts = answer.json()
+        if not isinstance(facts, dict) or "detail" not in facts:
+            raise ValueError
+    except ValueError:
+        return EngineError(
+            f"The server answered {answer.status_code} without saying why. Is {answer.url.host} a "
+            "discreet server, and is the address right?"
+        )
+    return from_problem(facts)
+
+
+def from_problem(facts: Mapping[str, Any]) -> DiscreetError:
+    """The exception that a problem document stands for.
+
+    >>> from_problem({"type": "urn:discreet:refusal", "detail": "No.", "rule": "budget"})
+    BudgetExceeded('No.')
+    """
+    kind = str(facts.get("type", "")).removeprefix("urn:discreet:")
+    text = str(facts.get("detail", ""))
+    if kind == "refusal":
+        rule = str(facts.get("rule") or "")
+        words = [str(offer.get("words", "")) for offer in facts.get("alternatives") or []]
+        made = BudgetExceeded if rule == "budget" else Refusal
+        return made(text, rule=rule, alternatives=words)
+    if kind == "input":
+        known = getattr(errors, str(facts.get("error", "")), InputError)
+        if isinstance(known, type) and issubclass(known, InputError):
+            return known(text)
+        return InputError(text)
+    simple: dict[str, type[DiscreetError]] = {
+        "key-reused": KeyReused,
+        "store": StoreError,
+        "dataset": StoreError,
+        "engine": EngineError,
+        "busy": EngineError,
+        "too-long": EngineError,
+        "cancelled": Cancelled,
+    }
+    if kind == "bug":
+        return Bug(text.removesuffix(_BUG))
+    return simple.get(kind, InputError)(text)
+
+
+def _kind(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json().get("type", "")).removeprefix("urn:discreet:")
+    except (ValueError, AttributeError):
+        return ""
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    sent = answer.headers.get("retry-after", "")
+    return min(float(sent), _LONGEST_WAIT) if sent.isdigit() else 0.0
+
+
+def _unreachable(url: str, error: httpx.TransportError) -> EngineError:
+    if isinstance(error, httpx.TimeoutException):
+        why = "it did not answer in time"
+    elif isinstance(error, httpx.ConnectError):
+        why = "nothing answers there"
+    else:
+        why = "the connection was lost"
+    return EngineError(
+        f"Cannot reach {url}: {why}, after {ATTEMPTS} attempts. Is the server running? Asking again "
+        "is safe: a question is charged once."
+    )
+
+
+def _base(url: str) -> str:
+    text = str(url).strip().rstrip("/").removesuffix(API).rstrip("/")
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(
+            f"A server's address begins with http:// or https://, got {str(url)[:100]!r}. "
+            'Write it as in connect("http://127.0.0.1:8000"); a folder is opened with open().'
+        )
+    if parts.username or parts.password:
+        raise InputError("An address must not hold a name or password. Give token= instead.")
+    return text
+
+
+def _loopback(host: str | None) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host or "").is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,396 @@
+"""A server, its data sets, drafts and tables: the verbs of `discreet.api` over HTTP."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from .. import formats
+from ..core.control import Control
+from ..core.exact import exact
+from ..core.guarantee import Guarantee
+from ..core.table import ProtectedTable
+from ..errors import Cancelled, InputError, RecipeError, Refusal, did_you_mean
+from ..formats import frame, html, reading, terminal
+from ..recipe import Layout
+from .connection import Connection, from_problem
+
+if TYPE_CHECKING:
+    import httpx
+    import pandas as pd
+
+_EXACT = ("epsilon", "delta", "rho")
+
+
+def connect(
+    url: str, token: str | None = None, *, insecure: bool = False, timeout: float = 60.0
+) -> Server:
+    """A server at `url`; with `token`, as the account it belongs to.
+
+    A token is sent to https addresses and to this machine only, unless `insecure` is said.
+    """
+    connection = Connection(url, token, insecure=insecure, timeout=timeout)
+    try:
+        connection.json("GET", "/session")  # is it there, and is the token good?
+    except BaseException:
+        connection.close()
+        raise
+    return Server(connection)
+
+
+class Server:
+    """A discreet server. Close it, or use it in a `with` block."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def datasets(self) -> dict[str, str]:
+        """Names and titles of the data sets one may ask."""
+        found = self._connection.json("GET", "/datasets")["datasets"]
+        return {one["id"]: one["title"] for one in found}
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Limits, methods, formats, and every policy in plain words."""
+        return dict(self._connection.json("GET", "/config"))
+
+    def open(self, name: str) -> RemoteDataSet:
+        """A data set by name."""
+        names = self.datasets
+        if name not in names:
+            known = ", ".join(names) or "none that you may see"
+            raise InputError(
+                f"There is no data set {name[:60]!r} here; there is {known}."
+                f"{did_you_mean(name, names)}"
+            )
+        return RemoteDataSet(self._connection, name)
+
+    dataset = open
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<server {self._connection.url}: {', '.join(self.datasets)}>"
+
+
+class RemoteDataSet:
+    """A data set on a server, ready to be asked for tables."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._connection = connection
+        self._path = f"/datasets/{quote(name, safe='')}"
+        self.name = name
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """All that is public about it: title, unit, rules, notes."""
+        return dict(self._connection.json("GET", self._path))
+
+    @property
+    def variables(self) -> dict[str, list[str]]:
+        """Names of variables and, finest first, of their levels."""
+        found = self._connection.json("GET", f"{self._path}/variables")["variables"]
+        return {one["name"]: [level["name"] for level in one["levels"]] for one in found}
+
+    def categories(self, name: str) -> dict[str, str]:
+        """Codes and labels of a variable, or of one of its levels."""
+        path = f"{self._path}/codelists/{quote(name, safe=':')}"
+        found = self._connection.json("GET", path)["categories"]
+        return {one["code"]: one["label"] for one in found}
+
+    def table(
+        self,
+        rows: Sequence[str] | str = (),
+        columns: Sequence[str] | str = (),
+        layers: Sequence[str] | str = (),
+        where: Mapping[str, Sequence[str] | str] | None = None,
+        *,
+        totals: bool | str = True,
+        weighted: bool = False,
+        method: str | None = None,
+        title: str = "",
+        language: str = "",
+        project: str = "",
+        **parameters: str | int | None,
+    ) -> RemoteDraft:
+        """Draft a table: nothing is read or spent until `release()`."""
+        recipe: dict[str, Any] = {
+            side: names if isinstance(names, str) else list(names)
+            for side, names in (("rows", rows), ("columns", columns), ("layers", layers))
+        }
+        if where:
+            recipe["where"] = {
+                name: codes if isinstance(codes, str) else list(codes)
+                for name, codes in where.items()
+            }
+        if totals is not True:
+            recipe["totals"] = totals
+        if weighted:
+            recipe["weighted"] = True
+        for name, text in (("method", method), ("title", title), ("language", language)):
+            if text:
+                recipe[name] = text
+        for name, value in parameters.items():
+            if value is not None:
+                recipe[name] = _sent(name, value)
+        return self.recipe(recipe, project=project)
+
+    def recipe(self, recipe: Mapping[str, Any], *, project: str = "") -> RemoteDraft:
+        """Draft what a recipe's mapping says."""
+        draft = RemoteDraft(self._connection, self._path, dict(recipe), project)
+        # names that are not there are said now; a lawful no when the table is asked for
+        with suppress(Refusal):
+            draft.preview()
+        return draft
+
+    def __repr__(self) -> str:
+        return f"<data set {self.name}: {', '.join(self.variables)}>"
+
+
+@dataclass(frozen=True)
+class RemotePreview:
+    """What would happen, from public facts: verdict, cost, expected error, and what is left."""
+
+    allowed: bool
+    affordable: bool
+    breaches: tuple[dict[str, Any], ...]
+    alternatives: tuple[dict[str, Any], ...]
+    """What would work instead: `words`, whether it was `checked`, and the `recipe` to send."""
+    cells: int
+    method: str
+    cost: str
+    answered: bool
+    left: str | None
+    guarantee: Guarantee | None
+    errors: tuple[dict[str, Any], ...]
+    warnings: tuple[str, ...]
+    as_job: bool
+    query: str
+    recipe: dict[str, Any]
+
+
+class RemoteDraft:
+    """A recipe that the server has understood and not yet released."""
+
+    def __init__(
+        self, connection: Connection, path: str, recipe: dict[str, Any], project: str
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._recipe = recipe
+        self._project = project
+
+    def preview(self) -> RemotePreview:
+        """Verdict, cost and expected error, from public facts only."""
+        seen = self._connection.json(
+            "POST",
+            f"{self._path}/tables:check",
+            body=self._recipe,
+            query={"project": self._project},
+        )
+        free = seen["cost"] is None or seen["answered_before"]
+        return RemotePreview(
+            allowed=seen["allowed"],
+            affordable=seen["affordable"],
+            breaches=tuple(seen["breaches"]),
+            alternatives=tuple(seen["alternatives"]),
+            cells=seen["cells"],
+            method=seen["method"],
+            cost="nothing" if free else seen["cost"],
+            answered=seen["answered_before"],
+            left=seen["left"],
+            guarantee=reading.guarantee(seen["guarantee"]) if seen["guarantee"] else None,
+            errors=tuple(seen["errors"]),
+            warnings=tuple(seen["warnings"]),
+            as_job=seen["as_job"],
+            query=seen["query"] or "",
+            recipe=seen["recipe"],
+        )
+
+    @property
+    def cost(self) -> str:
+        """What releasing would charge, in words."""
+        return self.preview().cost
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the released table would promise; None where it may not be asked at all."""
+        return self.preview().guarantee
+
+    @property
+    def query(self) -> str:
+        """The question in its short form."""
+        return self.preview().query
+
+    def release(self, *, control: Control | None = None) -> RemoteTable:
+        """Charge what it costs, then give the protected table; long ones are followed as jobs.
+
+        However often the connection is lost, the question is charged once.
+        """
+        control = control or Control()
+        seen = self.preview()
+        control.step(0.0, "asking")
+        answer, lost = self._ask("json-stat", seen.as_job)
+        charged = answer.headers.get("Discreet-Charged") == "yes"
+        # an attempt whose answer was lost, and a job, were charged before this answer was made
+        earlier = lost or answer.status_code == 202
+        if answer.status_code == 202:
+            answer = self._follow(answer.json(), control)
+        cost = seen.cost if charged or earlier else "nothing"
+        return RemoteTable(self, seen, cost, reading.tables(answer.json()))
+
+    def file(self, format: str) -> bytes:
+        """The released table as a file of that format, as the server writes it."""
+        answer, _ = self._ask(format, False)
+        if answer.status_code == 202:
+            answer = self._follow(answer.json(), Control())
+        return answer.content
+
+    def _ask(self, format: str, as_job: bool) -> tuple[httpx.Response, bool]:
+        headers = {"Idempotency-Key": secrets.token_hex(16)}
+        if as_job:
+            headers["Prefer"] = "respond-async"
+        return self._connection.request(
+            "POST",
+            f"{self._path}/tables",
+            body=self._recipe,
+            query={"format": format, "project": self._project},
+            headers=headers,
+        )
+
+    def _follow(self, job: Mapping[str, Any], control: Control) -> httpx.Response:
+        """A job to its end: progress is passed on, a stop is passed back."""
+        path = f"/jobs/{quote(str(job['id']), safe='')}"
+        wait = 0.1
+        try:
+            while job["state"] in ("waiting", "running"):
+                control.step(min(float(job["share"]), 0.99), job["doing"] or job["state"])
+                self._connection.wait(wait)
+                wait = min(wait * 1.5, 2.0)
+                job = self._connection.json("GET", path)
+        except (Cancelled, KeyboardInterrupt):
+            self._connection.json("DELETE", path)
+            raise
+        if job["state"] == "cancelled":
+            raise Cancelled("The job was stopped on the server; nothing was lost.")
+        if job["state"] == "failed":
+            raise from_problem(job["error"] or {"detail": "The job failed."})
+        answer, _ = self._connection.request("GET", f"{path}/result")
+        control.step(1.0, "done")
+        return answer
+
+    def __repr__(self) -> str:
+        seen = self.preview()
+        return f"<draft {seen.query}; costs {seen.cost}>"
+
+    def _repr_html_(self) -> str:
+        seen = self.preview()
+        facts = [("Question", seen.query), ("Cells", f"{seen.cells:,}"), ("Costs", seen.cost)]
+        if seen.left:
+            facts.append(("Left", seen.left))
+        facts += [
+            ("Expected error", f"within ±{error['within_95']:,} in 95 of 100 cells")
+            for error in seen.errors
+        ]
+        facts += [("Refused", breach["sentence"]) for breach in seen.breaches]
+        facts += [("Would work", offer["words"]) for offer in seen.alternatives]
+        if seen.guarantee is not None:
+            facts.append(("Guarantee", seen.guarantee.sentence()))
+        rows = "".join(
+            f"<tr><th scope=row>{escape(name)}</th><td>{escape(str(text))}</td></tr>"
+            for name, text in facts
+        )
+        return f'<table class="discreet">{rows}</table>'
+
+
+class RemoteTable:
+    """A released table (or several): numbers, errors, guarantee, and files."""
+
+    def __init__(
+        self, draft: RemoteDraft, seen: RemotePreview, cost: str, made: list[ProtectedTable]
+    ) -> None:
+        self._draft = draft
+        self._seen = seen
+        self.tables = tuple(made)
+        """Every table of the release."""
+        sides = seen.recipe.get("tables") or [seen.recipe]
+        self._layouts = [_layout(one, side) for one, side in zip(made, sides, strict=True)]
+        self.cost = cost
+        """What was charged, in words."""
+
+    @property
+    def protected(self) -> ProtectedTable:
+        """The table; of several, the first."""
+        return self.tables[0]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised."""
+        return self.protected.guarantee
+
+    @property
+    def query(self) -> str:
+        """The question in its short form."""
+        return self._seen.query
+
+    def to_pandas(self, table: int = 0) -> pd.DataFrame:
+        """The table as a data frame: codes, labels, count, status and noise columns."""
+        return frame.to_pandas(self.tables[table], self._layouts[table])
+
+    def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
+        """Noise intervals of every cell; they speak of the noise, not of sampling."""
+        return frame.interval(self.tables[table], coverage, self._layouts[table])
+
+    def write(self, path: str | Path, format: str = "") -> Path:
+        """Write the file that the server makes; without `format` the path's ending decides."""
+        made = formats.by_name(format or formats.by_extension(path))
+        target = Path(path)
+        content = self._draft.file(made.name)
+        try:
+            target.write_bytes(content)
+        except OSError as error:
+            raise InputError(
+                f"Cannot write {target}: {(error.strerror or str(error)).lower()}."
+            ) from None
+        return target
+
+    def __repr__(self) -> str:
+        return terminal.to_text(self.protected, self._layouts[0])
+
+    def _repr_html_(self) -> str:
+        shown = "".join(
+            html.fragment(table, layout, intervals=True)
+            for table, layout in zip(self.tables, self._layouts, strict=True)
+        )
+        return f"{shown}<p>Charged: {escape(self.cost)}.</p>"
+
+
+def _layout(table: ProtectedTable, sides: Mapping[str, Any]) -> Layout:
+    """The layout asked for, by the names of a table whose axes come in its order."""
+    names = [axis.name for axis in table.domain.axes]
+    layers = len(sides.get("layers", ()))
+    down = layers + len(sides.get("rows", ()))
+    return Layout(tuple(names[layers:down]), tuple(names[down:]), tuple(names[:layers]))
+
+
+def _sent(name: str, value: object) -> object:
+    """A parameter as JSON can carry it; exact numbers travel as text, a float is refused."""
+    if name in _EXACT or isinstance(value, float):
+        exact(value, name, error=RecipeError)
+        return str(value)
+    return value

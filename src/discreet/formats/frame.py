@@ -1,0 +1,49 @@
+"""A protected table as a pandas data frame; pandas is imported when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.exact import exact
+from ..core.table import ProtectedTable, Status
+from ..errors import InputError
+from ..recipe import Layout
+from .flat import flatten
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def to_pandas(table: ProtectedTable, layout: Layout | None = None) -> pd.DataFrame:
+    """Codes, labels, count, status and noise columns; a hidden count is NA."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise InputError(
+            "pandas is not installed, and a data frame needs it. Run `pip install discreet[pandas]`."
+        ) from None
+
+    flat = flatten(table, layout)
+    columns: dict[str, Any] = {}
+    for place, axis in enumerate(flat.axes):
+        at = flat.positions(place)
+        columns[axis.name] = pd.Categorical.from_codes(at, categories=pd.Index(axis.codes))
+        columns[axis.label_name] = [axis.labels[i] for i in at]
+    counts = pd.array(flat.values, dtype="Int64")
+    counts[~flat.shown] = pd.NA
+    columns[flat.measure] = counts
+    columns["status"] = [Status(code).letter for code in flat.status]
+    return pd.DataFrame(columns | flat.numbers)
+
+
+def interval(
+    table: ProtectedTable, coverage: str = "0.95", layout: Layout | None = None
+) -> pd.DataFrame:
+    """The same with the noise intervals of every cell, or InputError where they are not known."""
+    if table.noise is None:
+        raise InputError("The noise law of this table is not known, so there is no interval.")
+    if table.noise.coverage != exact(coverage, "coverage", above=0, below=1):
+        raise InputError(
+            f"Intervals of {float(table.noise.coverage):.0%} are stored with a table, got {coverage}."
+        )
+    return to_pandas(table, layout)

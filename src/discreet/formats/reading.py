@@ -1,0 +1,157 @@
+"""JSON-stat 2.0 as discreet writes it, read back to the table it was.
+
+What comes back shows, writes and tabulates like the table that was published. Exact numbers that
+were written rounded up (δ) stay rounded up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.domain import TOTAL, Axis, Category, Domain, Level, Text, Variable
+from ..core.exact import exact
+from ..core.guarantee import Guarantee, Kind
+from ..core.table import Noise, ProtectedTable, Provenance, Status
+from ..errors import InputError
+
+_STATUS = {status.letter: status for status in Status}
+_KINDS = {"geo": "geography", "time": "time"}
+
+
+def tables(document: Mapping[str, Any]) -> list[ProtectedTable]:
+    """Every table of a document: a dataset, or a collection that holds its datasets.
+
+    InputError where it is none of ours.
+    """
+    with _ours():
+        several = document.get("class") == "collection"
+        items = document["link"]["item"] if several else [document]
+        return [_table(item) for item in items]
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InputError(
+            "This is not a JSON-stat table that discreet wrote "
+            f"({type(error).__name__} while reading it). Ask the server for format=json-stat."
+        ) from None
+
+
+def guarantee(facts: Mapping[str, Any]) -> Guarantee:
+    """A guarantee from its plain values.
+
+    >>> facts = {"kind": "dp", "unit": "person", "neighbours": "add or remove one", "epsilon": "0.5"}
+    >>> guarantee(facts).sentence()
+    'Differentially private with ε = 0.5 (neighbours: add or remove one person), for this table.'
+    """
+
+    def number(name: str) -> Any:
+        return None if facts.get(name) is None else exact(facts[name], name)
+
+    return Guarantee(
+        kind=Kind(facts["kind"]),
+        unit=facts["unit"],
+        neighbours=facts["neighbours"],
+        epsilon=number("epsilon"),
+        delta=number("delta"),
+        rho=number("rho"),
+        exact=bool(facts.get("exact", True)),
+        scope=facts.get("scope", "this table"),
+        invariants=tuple(facts.get("invariants", ())),
+        caveats=tuple(facts.get("caveats", ())),
+        odds=tuple(facts.get("odds", ())),
+    )
+
+
+def _table(document: Mapping[str, Any]) -> ProtectedTable:
+    facts = document["extension"]
+    alone = document.get("role", {}).get("metric") == document["id"]
+    names = [] if alone else document["id"]
+    kinds = {
+        name: _KINDS[role]
+        for role, named in document.get("role", {}).items()
+        if role in _KINDS
+        for name in named
+    }
+    axes, totals = [], []
+    for name in names:
+        codes = _codes(document, name)
+        total = bool(codes) and codes[-1] == TOTAL
+        totals.append(total)
+        axes.append(_axis(document, name, codes[:-1] if total else codes, kinds.get(name)))
+    domain = Domain(tuple(axes))
+    shape = tuple(len(axis) + total for axis, total in zip(axes, totals, strict=True))
+    status = np.zeros(int(np.prod(shape, dtype=np.int64)), dtype=np.uint8)
+    for place, letter in document.get("status", {}).items():
+        status[int(place)] = _STATUS[letter]
+
+    def column(listed: Sequence[Any]) -> npt.NDArray[np.int64]:
+        filled = [0 if value is None else value for value in listed]
+        return np.array(filled, dtype=np.int64).reshape(shape)
+
+    noise = None
+    if "noise" in facts:
+        sd = [0.0 if value is None else value for value in facts["noise"]["sd"]]
+        noise = Noise(
+            np.array(sd, dtype=np.float64).reshape(shape),
+            column(facts["noise"]["lower"]),
+            column(facts["noise"]["upper"]),
+            exact(facts["noise"]["coverage"], "coverage"),
+        )
+    return ProtectedTable(
+        title=document["label"],
+        domain=domain,
+        totals=tuple(totals),
+        values=column(document["value"]),
+        status=status.reshape(shape),
+        guarantee=guarantee(facts["guarantee"]),
+        provenance=_provenance(document, facts),
+        noise=noise,
+        extra={name: column(values) for name, values in facts.get("extra", {}).items()},
+        law=dict(facts.get("law", {})),
+        notes=tuple(document.get("note", ())),
+        measure=facts["measure"],
+    )
+
+
+def _provenance(document: Mapping[str, Any], facts: Mapping[str, Any]) -> Provenance:
+    optional = ("release", "source", "licence", "contact", "population", "period")
+    return Provenance(
+        dataset=facts["dataset"],
+        dataset_title=facts["dataset_title"],
+        question=facts["question"],
+        question_hash=facts["question_hash"],
+        data_version=facts["data_version"],
+        policy_version=facts["policy_version"],
+        method=facts["method"],
+        software=facts["software"],
+        synthetic=bool(facts["synthetic"]),
+        unit=facts["unit"],
+        **{name: facts[name] for name in optional if name in facts},
+    )
+
+
+def _codes(document: Mapping[str, Any], name: str) -> list[str]:
+    index = document["dimension"][name]["category"]["index"]
+    return list(index) if isinstance(index, list) else sorted(index, key=index.__getitem__)
+
+
+def _axis(document: Mapping[str, Any], name: str, codes: Sequence[str], kind: str | None) -> Axis:
+    dimension = document["dimension"][name]
+    labels = dimension["category"]["label"]
+    level = Level(
+        name,
+        Text.of(dimension["label"]),
+        tuple(Category(code, Text.of(labels[code])) for code in codes),
+        tuple(range(len(codes))),
+    )
+    variable = Variable(name, level.label, (level,), kind=kind or "classification")
+    return Axis(variable, level)
