@@ -14,7 +14,7 @@ import pytest
 from discreet.core.description import Description, Weight
 from discreet.core.design import design as design_law
 from discreet.core.domain import Text, variable
-from discreet.core.true_values import reveal
+from discreet.core.true_values import cube, reveal
 from discreet.methods.cellkey import (
     describe,
     keys,
@@ -239,10 +239,10 @@ def _shared(self, sums, counts, descriptions, family=keys.FAMILY):
     return honest_keys(self, np.zeros_like(sums), np.ones_like(counts), np.zeros(1, np.uint64))
 
 
-def _summed_margins(self, table, texts, zeros, shape, scale=1):
+def _summed_margins(self, table, texts, zeros, shape, scale=1, everybody=None):
     from discreet.core.true_values import add_totals
 
-    values = honest_protect(self, table, texts, zeros, shape, scale)
+    values = honest_protect(self, table, texts, zeros, shape, scale, everybody)
     inner = values[tuple(slice(0, n) for n in table.domain.shape)]
     return add_totals(inner) if shape.totals else values
 
@@ -253,14 +253,14 @@ def _clamped_first(self, counts, cell_keys):
     return noise
 
 
-def _clipped_result(self, table, texts, zeros, shape, scale=1):
-    return np.minimum(honest_protect(self, table, texts, zeros, shape, scale), 8)
+def _clipped_result(self, table, texts, zeros, shape, scale=1, everybody=None):
+    return np.minimum(honest_protect(self, table, texts, zeros, shape, scale, everybody), 8)
 
 
-def _missing_key_zero(self, table, texts, zeros, shape, scale=1):
+def _missing_key_zero(self, table, texts, zeros, shape, scale=1, everybody=None):
     cells = reveal(table)
-    counts = perturb.cube(table.domain.shape, cells.addresses, cells.counts, shape.totals)
-    values = honest_protect(self, table, texts, zeros, shape, scale)
+    counts = cube(table.domain.shape, cells.addresses, cells.counts, shape.totals)
+    values = honest_protect(self, table, texts, zeros, shape, scale, everybody)
     values[..., 2] = counts[..., 2] + self._lookup(
         counts[..., 2].ravel(), np.zeros(counts[..., 2].size, np.uint64)
     ).reshape(counts[..., 2].shape)

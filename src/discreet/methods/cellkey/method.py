@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...core.control import Control
 from ...core.description import Description, Family
-from ...core.domain import margins
+from ...core.domain import Count, margins
 from ...core.exact import plain, rounded_up
 from ...core.guarantee import Guarantee, Kind
 from ...core.table import Noise, ProtectedTable, Status, TrueTable
@@ -50,6 +50,13 @@ Mask = npt.NDArray[np.bool_]
 
 NEGLIGIBLE = Fraction(1, 100)
 """A δ above one in a hundred promises nothing: the guarantee then says there is no finite ε."""
+
+
+_FORM = "by table"
+"""How values are stored: part of the hash, so that a cache of another form is never read."""
+
+_EVERYBODY = Count(())
+"""Counted with weighted tables: an empty cell takes the mean weight of all records."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +115,12 @@ class CellKeyMethod:
             question=question,
             question_hash=question.hash(
                 data_version=facts.data_version,
-                policy_version=f"{facts.policy_version} {ready.settings.table.digest}",
+                policy_version=f"{facts.policy_version} {ready.settings.table.digest} {_FORM}",
             ),
-            counts=tuple(spec.count for spec in question.tables),
+            counts=(
+                *(spec.count for spec in question.tables),
+                *([_EVERYBODY] if any(spec.weighted for spec in question.tables) else []),
+            ),
             guarantee=replace(
                 ready.guarantee, unit=description.unit, neighbours=str(description.neighbours)
             ),
@@ -136,10 +146,12 @@ class CellKeyMethod:
             detail.ready.lookup, settings.scheme, settings.sameness, secrets.derive("cell key")
         )
         arrays: dict[str, Ints] = {}
-        for number, (spec, table) in enumerate(zip(plan.question.tables, tables, strict=True)):
+        everybody = tables[-1] if plan.needs_weights else None
+        asked = plan.question.tables
+        for number, (spec, table) in enumerate(zip(asked, tables[: len(asked)], strict=True)):
             control.step(number / len(tables), "perturbing")
-            arrays[str(number)] = protector.protect(
-                table, detail.texts[number], detail.zeros[number], spec, detail.scale
+            arrays[_name(spec)] = protector.protect(
+                table, detail.texts[number], detail.zeros[number], spec, detail.scale, everybody
             )
         return Measurements(arrays, {"p_table": settings.table.digest})
 
@@ -153,7 +165,7 @@ class CellKeyMethod:
         made = []
         for number, spec in enumerate(plan.question.tables):
             control.step(number / len(plan.question.tables), "fitting")
-            values = measurements.arrays[str(number)]
+            values = measurements.arrays[_name(spec)]
             made.append(_protected(plan, spec, values, detail.zeros[number], detail.ready, facts))
         return tuple(made)
 
@@ -162,6 +174,11 @@ def _detail(plan: Plan) -> Detail:
     if not isinstance(plan.detail, Detail):
         raise Bug("A cell-key plan has lost its own part.")
     return plan.detail
+
+
+def _name(spec: TableSpec) -> str:
+    """What a table's values are stored under: one question may name its tables in any order."""
+    return json.dumps(spec.canonical(), sort_keys=True, ensure_ascii=False)
 
 
 def _settings(parameters: Mapping[str, Any]) -> Settings:

@@ -48,8 +48,13 @@ class Protector:
         zeros: Mask | None,
         spec: TableSpec,
         scale: int = 1,
+        everybody: TrueTable | None = None,
     ) -> Ints:
-        """The perturbed values, dense with totals where the question wants them."""
+        """The perturbed values, dense with totals where the question wants them.
+
+        A weighted table needs `everybody`: the count and weight of all records, whatever its
+        filter.
+        """
         cells = reveal(table)
         if cells.key_low is None or cells.key_high is None:
             raise DataError(
@@ -62,7 +67,7 @@ class Protector:
         sums = cube(shape, cells.addresses, summed.view(np.int64), spec.totals).view(np.uint64)
         noise = self.perturbations(counts.ravel(), sums.ravel(), texts).reshape(counts.shape)
         if spec.weighted:
-            values = self._weighted(cells, counts, noise, spec, shape, scale)
+            values = self._weighted(cells, counts, noise, spec, shape, scale, everybody)
         else:
             values = np.add(counts, noise, out=counts)
         if zeros is not None:
@@ -126,14 +131,16 @@ class Protector:
         spec: TableSpec,
         domain_shape: tuple[int, ...],
         scale: int,
+        everybody: TrueTable | None,
     ) -> Ints:
-        if cells.weights is None:
+        whole = None if everybody is None else reveal(everybody)
+        if cells.weights is None or whole is None or whole.weights is None:
             raise DataError(
                 "The records of this data set have no weights. Name a weight in its description."
             )
         weights = cube(domain_shape, cells.addresses, cells.weights, spec.totals)
-        whole = (int(cells.counts.sum()), int(cells.weights.sum()))
-        return weighted_values(counts, perturbations, weights, scale, whole)
+        of_all = (int(whole.counts.sum()), int(whole.weights.sum()))
+        return weighted_values(counts, perturbations, weights, scale, of_all)
 
 
 def weighted_values(
@@ -145,9 +152,9 @@ def weighted_values(
 ) -> Ints:
     """(n + v) × mean weight, rounded to whole numbers, half up; exact.
 
-    `weights` are sums in units of 1/scale. An empty cell has no mean weight and takes that of the
-    whole table (`whole`: its count and weight sum), so that its number does not show that it is
-    empty.
+    `weights` are sums in units of 1/scale. An empty cell has no mean weight and takes that of all
+    records (`whole`: their count and weight sum): one number for every question, or a cell that
+    changes with the filter would show that it is empty.
 
     >>> weighted_values(np.array([4, 0]), np.array([1, 2], np.int16), np.array([1000, 0]), 100, (4, 1000))
     array([13,  5])
