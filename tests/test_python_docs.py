@@ -1,0 +1,61 @@
+"""The pages about Python and other tools: their examples run against a live server."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import discreet as dc
+from discreet import formats
+
+from .server.serving import Served, Settings, add_accounts, serving
+
+DOCS = Path(__file__).parent.parent / "docs"
+PYTHON = DOCS / "reference" / "python.md"
+TOOLS = DOCS / "how-to" / "read-with-other-tools.md"
+
+
+def scripts(page: Path) -> list[str]:
+    return re.findall(r"```py\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+
+
+def test_every_public_name_is_on_the_page() -> None:
+    """A name in `discreet.__all__` that the page does not name fails the build."""
+    text = PYTHON.read_text("utf-8")
+    missing = [name for name in dc.__all__ if not re.search(rf"\b{name}\b", text)]
+    assert not missing
+
+
+def test_the_client_and_tool_examples_run(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every `py` block runs as it stands but for address and token."""
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    tokens = add_accounts(workspace)
+    monkeypatch.chdir(tmp_path)
+    with serving(workspace, Settings(public=("deaths",), calls_per_minute=10**6)) as url:
+        served = Served(url, workspace, tokens)
+        body = {"dataset": "deaths", "recipe": {"rows": ["region"], "columns": ["sex"]}}
+        with served.client("ana") as client:
+            assert client.post("/saved", json={**body, "shared": True}).status_code == 201
+        with dc.connect(url) as server:
+            made = server.open("deaths").table(rows=["region"], columns=["sex"]).release()
+            for ending in (".px", ".sdmx.csv"):
+                made.write(tmp_path / f"deaths{ending}")
+        blocks = [*scripts(PYTHON), *scripts(TOOLS)]
+        assert len(blocks) == 4
+        for block in blocks:
+            text = block.replace("http://127.0.0.1:8000", url).replace("dct_…", tokens["ana"])
+            known: dict[str, object] = {}
+            exec(text, known)
+            for name in ("server",):
+                if name in known:
+                    known[name].close()  # type: ignore[attr-defined]
+            if "api" in known:
+                known["api"]._client.session.close()  # type: ignore[attr-defined]
+    assert formats.by_extension("deaths.xlsx") == "xlsx"
+    assert (tmp_path / "deaths.xlsx").stat().st_size > 1000
