@@ -66,7 +66,7 @@ def test_filters_do_not_dodge_a_rule():
     rule_set = {"max_cells": "20", "blocked_levels": ["area:area"]}
     whole = judged(rule_set, rows="area", columns="age")
     filtered = judged(rule_set, rows="area", columns="age", where={"area": "a1", "age": "65"})
-    assert whole == filtered
+    assert whole.breaches == filtered.breaches
 
 
 def test_populations_and_slivers():

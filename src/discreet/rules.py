@@ -1,9 +1,10 @@
 """Rules: sentences a policy sets about which tables may be asked for, judged from public facts.
 
 Every rule is a pure function of question and public facts; the verdict is the same on two data
-sets that differ in one record (rule 2), and filters do not matter to it: a table is judged as if it
-were not filtered, so a filter cannot dodge a rule. A refusal offers alternatives, each of which was
-judged and passes.
+sets that differ in one record (rule 2). A filter cannot dodge a rule: a table is judged as if it
+were not filtered, and what it is filtered by counts as if it were in the table, because the
+filtered tables together are that table. Only `max_cells` and `mandatory` look at the table itself.
+A refusal offers alternatives, each of which was judged and passes.
 
     rules:
       max_variables: 4
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -90,11 +92,19 @@ def cells_of(spec: TableSpec, description: Description) -> int:
     return cells
 
 
+def _refs(spec: TableSpec) -> tuple[AxisRef, ...]:
+    """What a table is by and what it is filtered by, each once."""
+    filters = (AxisRef(part.variable, part.level) for part in spec.where)
+    return tuple(dict.fromkeys((*spec.axes, *filters)))
+
+
 def _max_variables(spec: TableSpec, description: Description, most: Any) -> str | None:
     most = _whole(most, "rules.max_variables")
-    if len(spec.axes) <= most:
+    used = len({ref.variable for ref in _refs(spec)})
+    if used <= most:
         return None
-    return f"A table may use at most {most} variables, this one uses {len(spec.axes)}."
+    also = ", filters included" if used > len(spec.axes) else ""
+    return f"A table may use at most {most} variables, this one uses {used}{also}."
 
 
 def _max_cells(spec: TableSpec, description: Description, most: Any) -> str | None:
@@ -107,28 +117,28 @@ def _max_cells(spec: TableSpec, description: Description, most: Any) -> str | No
 
 def _at_most_one_of(spec: TableSpec, description: Description, groups: Any) -> str | None:
     for group in _lists(groups, "rules.at_most_one_of"):
-        used = [name for name in group if _uses(spec, description, name)]
+        used = [name for name in group if _uses(_refs(spec), description, name)]
         if len(used) > 1:
             return f"At most one of {', '.join(group)} may be in a table, this one has {' and '.join(used)}."
     return None
 
 
 def _mandatory(spec: TableSpec, description: Description, names: Any) -> str | None:
-    absent = [n for n in _list(names, "rules.mandatory") if not _uses(spec, description, n)]
+    absent = [n for n in _list(names, "rules.mandatory") if not _uses(spec.axes, description, n)]
     return f"Every table must have {' and '.join(absent)}." if absent else None
 
 
 def _blocked_levels(spec: TableSpec, description: Description, names: Any) -> str | None:
     for name in _list(names, "rules.blocked_levels"):
         blocked = find_axis(description, name)
-        if blocked in spec.axes:
+        if blocked in _refs(spec):
             return f"{blocked} is not published at this level."
     return None
 
 
 def _least_population(spec: TableSpec, description: Description, least: Any) -> str | None:
     least = _whole(least, "rules.least_population")
-    for ref in spec.axes:
+    for ref in _refs(spec):
         level = description.axis(ref).level
         small = [
             c.code for c in level.categories if c.population is not None and c.population < least
@@ -145,18 +155,22 @@ def _max_cells_per_record(spec: TableSpec, description: Description, most: Any) 
     limit = exact(most, "rules.max_cells_per_record", above=0, error=DescriptionError)
     if description.records is None:
         return None
-    cells = description.domain(spec.axes).size
+    sizes: dict[str, int] = {}
+    for ref in _refs(spec):
+        sizes[ref.variable] = max(sizes.get(ref.variable, 1), len(description.axis(ref)))
+    cells = prod(sizes.values())
     if cells <= limit * description.records:
         return None
     return (
         f"A table may have at most {plain(limit)} cells for each of the {description.records:,} "
-        f"records, this one has {cells:,} cells."
+        f"records, this one has {cells:,} cells"
+        + (", filters included." if set(_refs(spec)) - set(spec.axes) else ".")
     )
 
 
 def _sliver_population(spec: TableSpec, description: Description, least: Any) -> str | None:
     least = _whole(least, "rules.sliver_population")
-    for ref in spec.axes:
+    for ref in _refs(spec):
         variable = description.variable(ref.variable)
         other = _sliver(variable, ref.level, least)
         if other:
@@ -285,6 +299,9 @@ def _steps(spec: TableSpec, description: Description) -> Iterator[tuple[str, Tab
     for position, ref in enumerate(spec.axes):
         axes = spec.axes[:position] + spec.axes[position + 1 :]
         yield f"leave out {ref.level}", replace(spec, axes=axes)
+    for part in spec.where:
+        where = tuple(other for other in spec.where if other != part)
+        yield f"leave out the filter on {part.level}", replace(spec, where=where)
     used = {ref.variable for ref in spec.axes}
     for variable in description.variables:
         if variable.name not in used:
@@ -293,11 +310,11 @@ def _steps(spec: TableSpec, description: Description) -> Iterator[tuple[str, Tab
             yield f"add {coarsest}", replace(spec, axes=axes)
 
 
-def _uses(spec: TableSpec, description: Description, name: str) -> bool:
+def _uses(refs: Sequence[AxisRef], description: Description, name: str) -> bool:
     wanted = find_axis(description, name)
     if ":" in name or wanted.level != description.variable(wanted.variable).finest.name:
-        return wanted in spec.axes
-    return any(ref.variable == wanted.variable for ref in spec.axes)
+        return wanted in refs
+    return any(ref.variable == wanted.variable for ref in refs)
 
 
 def _whole(value: Any, name: str) -> int:

@@ -1,0 +1,98 @@
+"""A filter cannot dodge a rule: what is refused whole is refused one slice at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from discreet import recipe as recipes
+from discreet import rules
+
+from ..facts import people, policy
+
+
+def with_small_areas():
+    """People with a public population for every area, two of them small."""
+    description = people(records=1000)
+    area, *rest = description.variables
+    sizes = [400, 400, 5, 95, 60, 40]
+    finest = dataclasses.replace(
+        area.finest,
+        categories=tuple(
+            dataclasses.replace(c, population=n)
+            for c, n in zip(area.finest.categories, sizes, strict=True)
+        ),
+    )
+    made = dataclasses.replace(area, levels=(finest, *area.levels[1:]))
+    return dataclasses.replace(description, variables=(made, *rest))
+
+
+DESCRIPTION = with_small_areas()
+
+
+def broken(rule_set, **parts):
+    """The rules a table breaks, every alternative having been tried."""
+    made = policy(rules=rule_set)
+    question = recipes.make(DESCRIPTION, made, **parts).question
+    verdict = rules.judge(question, DESCRIPTION, made)
+    for offer in verdict.offers:
+        tables = list(question.tables)
+        tables[offer.table] = offer.spec
+        again = rules.judge(dataclasses.replace(question, tables=tuple(tables)), DESCRIPTION, made)
+        assert again.allowed, offer.words
+    return [breach.rule for breach in verdict.breaches]
+
+
+@pytest.mark.parametrize(
+    ("rule_set", "whole", "slices"),
+    [
+        (
+            {"blocked_levels": ["area:area"]},
+            {"rows": "area,sex"},
+            [
+                {"rows": "sex", "where": {"area": "a1"}},
+                {"rows": "sex", "where": {"area": "a1,a3"}},
+                {"rows": "region", "where": {"area": "a1"}},
+            ],
+        ),
+        (
+            {"max_variables": "2"},
+            {"rows": "area,age,sex"},
+            [
+                {"rows": "area,age", "where": {"sex": "F"}},
+                {"where": {"sex": "F", "age": "0", "area": "a1"}},
+            ],
+        ),
+        (
+            {"at_most_one_of": [["area:area", "age"]]},
+            {"rows": "area,age"},
+            [{"rows": "area", "where": {"age": "65"}}, {"rows": "age", "where": {"area": "a1"}}],
+        ),
+        (
+            {"least_population": "50"},
+            {"rows": "area"},
+            [{"rows": "sex", "where": {"area": "a3"}}, {"rows": "region", "where": {"area": "a3"}}],
+        ),
+        (
+            {"max_cells_per_record": "0.01"},
+            {"rows": "area,sex"},
+            [
+                {"rows": "area", "where": {"sex": "F"}},
+                {"rows": "region,sex", "where": {"area": "a1"}},
+            ],
+        ),
+    ],
+)
+def test_a_refused_table_is_refused_in_slices(rule_set, whole, slices):
+    """Each slice names the rule that the whole table breaks."""
+    (rule,) = rule_set
+    assert broken(rule_set, **whole) == [rule]
+    for parts in slices:
+        assert broken(rule_set, **parts) == [rule], parts
+
+
+def test_filters_by_what_the_table_may_show_pass():
+    """A filter at a level that may be published is no breach."""
+    assert broken({"blocked_levels": ["area:area"]}, rows="sex", where={"region": "north"}) == []
+    assert broken({"max_variables": "2"}, rows="area,age", where={"area": "a1"}) == []
