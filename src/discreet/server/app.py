@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from .. import __version__
 from ..errors import Bug, DiscreetError
-from . import documentation, logs, problems, pxweb, routes
+from . import documentation, logs, pages, problems, pxweb, routes
 from .auth import Guard
 from .gate import Gate
 from .problems import Problem, ProblemDocument
@@ -65,6 +65,8 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
     for router in routes.routers():
         refuse_unguarded(router)
         app.include_router(router, prefix=PREFIX)
+    refuse_unguarded(pages.router)
+    app.include_router(pages.router)
     refuse_unguarded(pxweb.router)
     app.include_router(pxweb.router)
     app.include_router(documentation.router(PREFIX), include_in_schema=False)

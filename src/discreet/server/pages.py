@@ -1,0 +1,208 @@
+"""Pages for people, without scripts: what there is, and a table built from a form.
+
+Thin on purpose: every number comes through the one flow, as over the API. A page asks by GET, so it
+never spends: on a data set with a budget it shows cost and expected error, and the table only
+where it costs nothing (asked before, or following from an earlier release).
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from .. import formats, release, rules
+from ..core.control import Control
+from ..errors import DiscreetError, Refusal
+from ..formats import html
+from ..methods import registry
+from ..recipe import Recipe, to_query
+from ..workspace import DataSet
+from . import answering
+from .auth import EVERYONE, Asker, Asking, guarded
+from .problems import Problem
+from .routes.catalogue import DataSetId
+from .service import Service, Serving
+
+router = guarded(EVERYONE, "read", "pages")
+
+Names = Annotated[list[str], Query(max_length=6)]
+Word = Annotated[str, Query(max_length=200)]
+
+
+@cache
+def _template(name: str) -> Template:
+    environment = Environment(
+        loader=PackageLoader("discreet.server", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
+
+
+def _page(template: str, facts: dict[str, Any], status: int = 200) -> HTMLResponse:
+    return HTMLResponse(_template(template).render(facts), status)
+
+
+@router.get("/", include_in_schema=False)
+def home(service: Serving, asker: Asking) -> HTMLResponse:
+    """The data sets this reader may see."""
+    shown = []
+    for name in service.visible(asker):
+        with service.dataset(asker, name) as data:
+            description = data.description
+            shown.append(
+                {
+                    "name": name,
+                    "title": str(description.title),
+                    "family": str(data.policy.family),
+                    "population": description.population,
+                    "period": description.period,
+                    "synthetic": description.synthetic,
+                    "variables": [str(variable.label) for variable in description.variables],
+                    "served": data.policy.method in registry.names(),
+                }
+            )
+    return _page("home.html", {"datasets": shown})
+
+
+@router.get("/style.css", include_in_schema=False)
+def style() -> Response:
+    """The one style sheet."""
+    text = files("discreet.server").joinpath("static", "pages.css").read_bytes()
+    return Response(text, media_type="text/css", headers={"Cache-Control": "max-age=3600"})
+
+
+@router.get("/build/{dataset}", include_in_schema=False)
+def build(
+    request: Request,
+    service: Serving,
+    asker: Asking,
+    dataset: DataSetId,
+    rows: Names = [],  # noqa: B006 (read-only)
+    columns: Names = [],  # noqa: B006
+    layers: Names = [],  # noqa: B006
+    category: Word = "",
+    epsilon: Word = "",
+) -> HTMLResponse:
+    """The form, and below it what was asked for: the table, or why not and what would work."""
+    with service.dataset(asker, dataset) as data:
+        request.state.notes["dataset"] = dataset
+        asked = {
+            "rows": [name for name in rows if name],
+            "columns": [name for name in columns if name],
+            "layers": [name for name in layers if name],
+            "category": category.strip(),
+            "epsilon": epsilon.strip(),
+        }
+        facts = _form(data, asked)
+        status = 200
+        if any(asked[side] for side in ("rows", "columns", "layers")):
+            try:
+                facts |= _answer(service, asker, data, asked)
+            except Refusal as refusal:
+                status, facts["refused"] = 403, (refusal.message, refusal.alternatives)
+            except Problem as problem:
+                status, facts["refused"] = problem.status, (problem.detail, ())
+            except DiscreetError as error:
+                status, facts["refused"] = 400, (error.message, ())
+        return _page("build.html", facts, status)
+
+
+def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
+    choices = [
+        (
+            str(variable.label),
+            [(level.name, str(level.label), len(level)) for level in variable.levels],
+        )
+        for variable in data.description.variables
+    ]
+    categories = [
+        (
+            str(level.label),
+            [(f"{variable.name}:{level.name}:{c.code}", str(c.label)) for c in level.categories],
+        )
+        for variable in data.description.variables
+        for level in variable.levels
+        if len(level) <= 60
+    ]
+    method = data.policy.method
+    return {
+        "name": data.name,
+        "title": str(data.description.title),
+        "synthetic": data.description.synthetic,
+        "rules": rules.in_words(data.policy),
+        "family": str(data.policy.family),
+        "budgeted": method in registry.names() and registry.get(method).drawn,
+        "choices": choices,
+        "categories": categories,
+        "asked": asked,
+        "refused": None,
+        "table": None,
+        "verdict": None,
+        "downloads": [],
+        "api": "",
+    }
+
+
+def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
+    mapping: dict[str, Any] = {side: asked[side] for side in ("rows", "columns", "layers")}
+    if asked["category"]:
+        level, _, code = asked["category"].rpartition(":")
+        mapping["where"] = {level: [code]}
+    drawn = (
+        registry.get(data.policy.method).drawn if data.policy.method in registry.names() else False
+    )
+    if drawn:
+        mapping["epsilon"] = asked["epsilon"] or "0.1"
+    recipe = answering.understood(data, mapping)
+    seen = release.preview(data, recipe, user=asker.user)
+    seen.verdict.enforce()
+    error = seen.plan.errors[0]
+    facts: dict[str, Any] = {
+        "verdict": {
+            "cells": seen.verdict.cells,
+            "within": error.half_width,
+            "guarantee": seen.plan.guarantee.sentence(),
+            "odds": seen.plan.guarantee.odds,
+            "cost": None if seen.plan.charge is None else str(seen.plan.charge.loss),
+            "answered": seen.answered,
+            "follows": seen.follows_from,
+            "left": seen.left,
+        },
+        "api": _command(data, recipe),
+    }
+    if answering.must_be_job(service, seen.verdict.cells, 1):
+        raise Refusal(
+            f"A table of {seen.verdict.cells:,} cells is too long for a page. Ask over the API.",
+            rule="page-size",
+        )
+    if drawn and not seen.answered and seen.follows_from is None:
+        return facts
+    deadline = time.monotonic() + service.settings.most_seconds
+    control = Control(cancelled=lambda: time.monotonic() > deadline)
+    with service.slots.one():
+        if drawn and not seen.answered:
+            made = release.derive(data, recipe, control=control)
+        else:
+            made = release.release(data, recipe, user=asker.user, control=control)
+        facts["table"] = html.fragment(made.tables[0], recipe.layouts[0])
+    query = to_query(recipe)
+    if not drawn:
+        facts["downloads"] = [
+            (made_.title, f"/api/v1/datasets/{data.name}/tables?{query}&format={made_.name}")
+            for made_ in formats.FORMATS.values()
+        ]
+    return facts
+
+
+def _command(data: DataSet, recipe: Recipe) -> str:
+    return f"/api/v1/datasets/{data.name}/tables?{to_query(recipe)}"
+
