@@ -17,9 +17,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $(STAMP)
 
-demo: $(STAMP)   ## build the demo workspace and print a protected table
-	$(BIN)/discreet demo --into demo --no-serve
-	$(BIN)/discreet table demo/deaths --rows region --columns sex
+demo: $(STAMP)   ## build the demo workspace and serve it at 127.0.0.1:8000 until Ctrl-C
+	$(BIN)/discreet demo --into demo
 
 test: $(STAMP)   ## everything: format, lint, types, import rules, all tests
 	$(BIN)/python tools/system_needs.py

@@ -104,6 +104,7 @@ def run(
         calls_per_minute=calls_per_minute,
         log_level=log_level,
     )
+    _free(host, port)
     os.environ.update(settings.to_environment(path))
     _tell(path, host, port, names)
     uvicorn.run(
@@ -125,10 +126,26 @@ def run(
     )
 
 
+def _free(host: str, port: int) -> None:
+    """Refuse, in a sentence, an address that cannot be listened on."""
+    import socket
+
+    try:
+        kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(kind[0], kind[1]) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(kind[4])
+    except OSError as problem:
+        raise InputError(
+            f"{host}:{port} cannot be listened on ({problem.strerror or 'unknown address'}). "
+            "Stop what uses it, or choose another with --port."
+        ) from None
+
+
 def _tell(path: Path, host: str, port: int, public: list[str]) -> None:
     out = show.console(error=True)
     at = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
-    out.print(f"[bold]{path}[/bold] at {at}/api/v1 · documentation at {at}/api/v1/docs")
+    out.print(f"[bold]{path}[/bold] at {at} · API documentation at {at}/api/v1/docs")
     if public:
         said = "every data set" if public == ["*"] else ", ".join(public)
         out.print(f"Without login: {said}.")

@@ -22,11 +22,14 @@ def demo(
     no_serve: Annotated[
         bool, typer.Option("--no-serve", help="Make the workspace and stop.")
     ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where it is served.")] = 8000,
     json: Json = False,
 ) -> None:
-    """Make a workspace with synthetic data sets: deaths, deaths-dp and genes. No real person.
+    """Make a workspace with synthetic data sets and serve it on this machine. No real person.
 
-    [bold]discreet demo --into demo[/bold]
+    [bold]discreet demo --into demo[/bold] serves deaths, deaths-dp and genes at 127.0.0.1:8000
+
+    [bold]discreet demo --into demo --no-serve[/bold] makes the workspace and stops
     """
     from ..demo import make_demo
 
@@ -47,6 +50,11 @@ def demo(
     out.print(
         f"  discreet table {into}/deaths-dp --rows region --columns cause --epsilon 0.5 --dry-run"
     )
+    if not no_serve:
+        from .serving import run
+
+        out.print()
+        run(into, port=port, public=["all"], public_spends=True, log_level="warning")
 
 
 def init(
