@@ -123,6 +123,11 @@ def read_workload(tables: Sequence[TableSpec], description: Description) -> Work
         for name, levels in sorted(used.items())
     )
     domain = description.domain(refs)
+    if all(n < 2 for n in domain.shape):
+        raise RecipeError(
+            "The marginals method needs a variable of two or more categories, got none. "
+            "Name one, or use method noise for a total alone."
+        )
     place = {ref.variable: i for i, ref in enumerate(refs)}
     wanted = tuple(_wanted(table, description, refs, place) for table in tables)
     for one in wanted:
