@@ -231,15 +231,18 @@ def _drawn(
         ledger.require(charge, user=user, project=project)
         measurements = _measure(data, method, plan, control)
         facts = {**measurements.facts, "question": plan.question.canonical()}
+        ours = replace(measurements, facts=facts).to_bytes()
         stored = ledger.commit(
             charge,
-            replace(measurements, facts=facts).to_bytes(),
+            ours,
             idempotency_key=idempotency_key or plan.question_hash,
             user=user,
             project=project,
             data_version=data.data_version,
             policy_version=data.policy.version,
         )
+        # somebody who asked the same at the same moment was charged, not this asker
+        reused = stored.measurements != ours
     return Measurements.from_bytes(stored.measurements), reused, stored.receipt
 
 

@@ -127,6 +127,26 @@ def may_spend(service: Service, asker: Asker, data: DataSet, asked: Recipe) -> N
     )
 
 
+def no_spending_by_link(request: Request, asker: Asker, data: DataSet, asked: Recipe) -> None:
+    """Another site can make a browser GET with its session: such a request never spends.
+
+    Browsers say themselves that a request comes from our own page (Sec-Fetch-Site: same-origin).
+    """
+    if request.method != "GET" or not asker.session:
+        return
+    if request.headers.get("sec-fetch-site") == "same-origin":
+        return
+    if not registry.get(asked.question.method).drawn:
+        return
+    if data.ledger().find(question_hash(data, asked)) is None:
+        raise Problem(
+            403,
+            "csrf",
+            "Following a link with a session does not spend budget. Send the question with POST and "
+            "the header X-CSRF-Token, or use a token.",
+        )
+
+
 def respond(
     service: Service, asker: Asker, data: DataSet, asked: Recipe, wish: Wish, request: Request
 ) -> Response:

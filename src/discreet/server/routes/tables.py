@@ -227,6 +227,7 @@ def answer(
 ) -> Response:
     """The table or a job for it."""
     request.state.notes["dataset"] = dataset
+    answering.no_spending_by_link(request, asker, data, asked)
     if len(asked.question.tables) > 1 and not wish.format.many:
         several = " or ".join(made.name for made in formats.FORMATS.values() if made.many)
         raise Problem(
