@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.bars import measured
 from bench.peers import CELL_KEY_PERTURBATION
 from bench.records import DEATHS, coding, description, write
 from discreet.core.control import Control
@@ -114,14 +115,20 @@ def speed(records: int, rounds: int) -> dict[str, Any]:
                         plan, tables, BenchSecrets(), Control()
                     )
                     times[which].append(timed(work))
-    middle = {which: 1000 * statistics.median(found[2:]) for which, found in times.items()}
+    times = {which: found[2:] for which, found in times.items()}
+    middle = {which: 1000 * statistics.median(found) for which, found in times.items()}
     best = {which: 1000 * min(found) for which, found in times.items()}
     return {
         "records": records,
         "cells": plans["designed p-table"].cells,
         "milliseconds": middle,
         "best_milliseconds": best,
-        "added": {which: middle[which] / middle["counting"] for which in plans},
+        "added": {
+            which: statistics.median(
+                part / whole for part, whole in zip(times[which], times["counting"], strict=True)
+            )
+            for which in plans
+        },
         "added_best": {which: best[which] / best["counting"] for which in plans},
     }
 
@@ -219,20 +226,25 @@ def main() -> None:
     print(f"{quick['records']:,} records, {quick['cells']:,} cells with all margins")
     print(f"  counting                   {quick['milliseconds']['counting']:8.1f} ms")
     for name in POLICIES:
-        print(
-            f"  protecting, {name:<20} {quick['milliseconds'][name]:6.1f} ms, adds "
-            f"{100 * quick['added'][name]:.0f} % (best {quick['best_milliseconds'][name]:.1f} ms, "
-            f"{100 * quick['added_best'][name]:.0f} %; bar: 30 %)"
+        measured(
+            f"protecting adds to counting, {name}",
+            100 * quick["added"][name],
+            "%",
+            at_most=30,
+            note=f"{quick['milliseconds'][name]:.1f} ms, best {quick['best_milliseconds'][name]:.1f}",
         )
     for name, found in result["peer"].items():
+        what = f"cells as the ONS package's, {name}"
         if found is None:
+            measured(what, None, "%", at_least=100, note="the peer could not run")
             continue
-        print(f"  cell-key-perturbation, {name}: {found['alike']} of {found['cells']} cells alike")
+        note = f"{found['alike']} of {found['cells']}"
         if found["missing"]:
-            print(
-                f"    of {found['missing']} cells with a missing category it gives "
-                f"{found['missing_with_key_0']} the key 0; {found['missing_alike']} are alike"
+            note += (
+                f"; of {found['missing']} more with a missing category it gives "
+                f"{found['missing_with_key_0']} the key 0, {found['missing_alike']} are alike"
             )
+        measured(what, 100 * found["alike"] / found["cells"], "%", at_least=100, note=note)
 
 
 if __name__ == "__main__":

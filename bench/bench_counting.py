@@ -5,7 +5,8 @@
 Ours: count the interior with key sums, and add every margin: 133,056 cells of counts and two key
 halves. Bare: a GROUP BY on the same integer codes in a copy of the same file, default settings,
 the interior only, fetched as numpy. Peer: cell-key-perturbation 3.1.0 making the interior. Rounds
-alternate; medians are compared. Peak memory is that of a process which counts and does nothing else.
+of all three alternate; the median of ours over bare within a round is the ratio, so that a machine
+busy for a while is busy for both. Peak memory is that of a process which counts and does nothing else.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
-from bench.peers import CELL_KEY_PERTURBATION
+from bench.bars import measured
+from bench.peers import CELL_KEY_PERTURBATION, PeerFailed
 from bench.records import DEATHS, coding, description, write
 from discreet.core.domain import AxisRef, Count
 from discreet.core.true_values import add_totals, dense, reveal
@@ -32,29 +36,32 @@ from discreet.engines.duckdb import DuckDBEngine, open_engine
 from discreet.engines.loading import FILE, load
 
 AXES = ("ccg", "cause", "age", "sex")
+WAYS = {
+    "ours": "discreet, every margin",
+    "bare": "bare GROUP BY, interior",
+    "peer": "cell-key-perturbation",
+}
+PEER_EVERY = 5
 COUNT = Count(tuple(AxisRef(name, name) for name in AXES))
 BARE = (
     "SELECT v0, v1, v2, v3, count(*) AS n, CAST(sum(k_lo) AS BIGINT) AS lo, "
     "CAST(sum(k_hi) AS BIGINT) AS hi FROM records GROUP BY v0, v1, v2, v3"
 )
 PEER = """
-import contextlib, io, json, sys, time
+import time
 import pandas as pd
 from cell_key_perturbation.create_perturbed_table import create_perturbed_table
 from cell_key_perturbation.utils.generate_test_ptable import generate_ptable_10_5_rule
 data = pd.read_parquet(sys.argv[1])
 ptable = generate_ptable_10_5_rule()
-times, cpus = [], []
-for _ in range(int(sys.argv[2])):
+def once():
     start, cpu = time.perf_counter(), time.process_time()
-    with contextlib.redirect_stdout(io.StringIO()):
-        made = create_perturbed_table(
-            data=data, ptable=ptable, geog=["ccg"], tab_vars=["cause", "age", "sex"],
-            record_key="record_key", use_existing_ons_id=False,
-        )
-    times.append(time.perf_counter() - start)
-    cpus.append(time.process_time() - cpu)
-print(json.dumps({"seconds": times, "cpu": cpus, "total": int(made["pre_sdc_count"].sum()), "cells": len(made)}))
+    made = create_perturbed_table(
+        data=data, ptable=ptable, geog=["ccg"], tab_vars=["cause", "age", "sex"],
+        record_key="record_key", use_existing_ons_id=False,
+    )
+    times = {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu}
+    return {**times, "total": int(made["pre_sdc_count"].sum())}
 """
 
 
@@ -106,46 +113,71 @@ def for_peer(version: Path, path: Path) -> None:
         )
 
 
-def run(records: int, rounds: int, peer: bool) -> dict[str, float | int | None]:
-    with tempfile.TemporaryDirectory() as name:
+def run(records: int, rounds: int, peer: bool) -> dict[str, Any]:
+    times: dict[str, list[tuple[float, float]]] = {"ours": [], "bare": [], "peer": []}
+    why = "not asked"
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         write(folder / "records.parquet", records)
         load(Source.guess(folder / "records.parquet"), coding(), folder / "version")
         memory = peak_megabytes(folder / "version")
-        theirs = None
+        shutil.copyfile(folder / "version" / FILE, folder / "copy.duckdb")
+        bare = stack.enter_context(duckdb.connect(str(folder / "copy.duckdb"), read_only=True))
+        engine = stack.enter_context(open_engine(folder / "version", description()))
+        other = None
         if peer:
             for_peer(folder / "version", folder / "peer.parquet")
-            theirs = CELL_KEY_PERTURBATION.run(PEER, str(folder / "peer.parquet"), "5")
-        shutil.copyfile(folder / "version" / FILE, folder / "copy.duckdb")
-        bare = duckdb.connect(str(folder / "copy.duckdb"), read_only=True)
-        ours_times, bare_times = [], []
-        with open_engine(folder / "version", description()) as engine:
-            cells = table(engine)
-            for _ in range(rounds + 2):
-                bare_times.append(timed(lambda: bare.execute(BARE).fetchnumpy()))
-                ours_times.append(timed(lambda: table(engine)))
-        bare.close()
-    ours, plain = (statistics.median(t[0] for t in times[2:]) for times in (ours_times, bare_times))
-    best, plain_best = (min(t[0] for t in times) for times in (ours_times, bare_times))
-    cpu, plain_cpu = (
-        statistics.median(t[1] for t in times[2:]) for times in (ours_times, bare_times)
-    )
-    other = None if theirs is None else statistics.median(theirs["seconds"])
+            try:
+                start = CELL_KEY_PERTURBATION.running(PEER, str(folder / "peer.parquet"))
+                other = stack.enter_context(start)
+            except PeerFailed as problem:
+                why = str(problem)
+        cells = table(engine)
+        for number in range(rounds):
+            if other is not None and number % PEER_EVERY == 0:
+                answer = other.once()
+                assert answer["total"] == records, f"the peer counted {answer['total']} records"
+                times["peer"].append((answer["seconds"], answer["cpu"]))
+            if number % PEER_EVERY == 0:  # warm again, untimed
+                bare.execute(BARE).fetchnumpy()
+                table(engine)
+            times["bare"].append(timed(lambda: bare.execute(BARE).fetchnumpy()))
+            times["ours"].append(timed(lambda: table(engine)))
+    wall = {way: [t[0] for t in found] for way, found in times.items() if found}
+    cpu = {way: statistics.median(t[1] for t in found) for way, found in times.items() if found}
+    middle = {way: statistics.median(found) for way, found in wall.items()}
+    best = {way: min(found) for way, found in wall.items()}
     return {
         "records": records,
         "cells": cells,
-        "ours_ms": 1000 * ours,
-        "bare_ms": 1000 * plain,
-        "ratio": ours / plain,
-        "ours_best_ms": 1000 * best,
-        "bare_best_ms": 1000 * plain_best,
-        "ratio_best": best / plain_best,
-        "ratio_cpu": cpu / plain_cpu,
-        "peer_ms": None if other is None else 1000 * other,
-        "faster_than_peer": None if other is None else other / ours,
-        "faster_than_peer_cpu": None if theirs is None else statistics.median(theirs["cpu"]) / cpu,
+        "milliseconds": {way: 1000 * seconds for way, seconds in middle.items()},
+        "best_milliseconds": {way: 1000 * seconds for way, seconds in best.items()},
+        "ratio": statistics.median(
+            ours / plain for ours, plain in zip(wall["ours"], wall["bare"], strict=True)
+        ),
+        "ratio_best": best["ours"] / best["bare"],
+        "ratio_cpu": cpu["ours"] / cpu["bare"],
+        "faster_than_peer": middle["peer"] / middle["ours"] if "peer" in middle else None,
+        "faster_than_peer_cpu": cpu["peer"] / cpu["ours"] if "peer" in middle else None,
+        "no_peer": why,
         "peak_megabytes": memory,
     }
+
+
+def show(r: dict[str, Any]) -> None:
+    """One size, for people, with its bars."""
+    size = f"{r['records'] / 1e6:.1f} M records"
+    print(f"{r['records']:,} records, {r['cells']:,} cells with all margins")
+    for way, told in WAYS.items():
+        if way in r["milliseconds"]:
+            middle, best = r["milliseconds"][way], r["best_milliseconds"][way]
+            print(f"  {told:<28} {middle:8.1f} ms (best {best:.1f})")
+    beside = f"of best {r['ratio_best']:.2f}, of processor time {r['ratio_cpu']:.2f}"
+    measured(f"4-way with margins ÷ bare, {size}", r["ratio"], "×", at_most=1.5, note=beside)
+    faster = r["faster_than_peer"]
+    told = f"in processor time {r['faster_than_peer_cpu']:.1f}" if faster else r["no_peer"]
+    measured(f"faster than ONS package, {size}", faster, "×", at_least=5, note=told)
+    measured(f"peak memory, {size}", r["peak_megabytes"], "MB", at_most=1500)
 
 
 def main() -> None:
@@ -164,21 +196,8 @@ def main() -> None:
     results = []
     for records in options.records or (DEATHS, 10_000_000):
         results.append(run(records, options.rounds, peer=not options.no_peer))
-        if options.json:
-            continue
-        r = results[-1]
-        print(f"{records:,} records, {r['cells']:,} cells with all margins")
-        print(f"  discreet, every margin     {r['ours_ms']:8.1f} ms (best {r['ours_best_ms']:.1f})")
-        print(f"  bare GROUP BY, interior    {r['bare_ms']:8.1f} ms (best {r['bare_best_ms']:.1f})")
-        print(
-            f"  ratio                      {r['ratio']:8.2f}    (best {r['ratio_best']:.2f}, processor {r['ratio_cpu']:.2f}; bar: 1.5)"
-        )
-        if r["peer_ms"]:
-            print(f"  cell-key-perturbation      {r['peer_ms']:8.1f} ms, interior only")
-            print(
-                f"  faster than it             {r['faster_than_peer']:8.1f} times (processor {r['faster_than_peer_cpu']:.1f}; bar: 5)"
-            )
-        print(f"  peak memory                {r['peak_megabytes']:8.0f} MB (bar: 1500)")
+        if not options.json:
+            show(results[-1])
     if options.json:
         print(json.dumps(results))
 

@@ -1,6 +1,6 @@
 """How fast charges reach the disk: one after another, grouped, and from sixteen processes.
 
-    python bench/bench_ledger.py [--processes 16] [--each 625] [--budget 5000] [--folder DIR]
+    python -m bench.bench_ledger [--processes 16] [--each 625] [--budget 5000] [--folder DIR]
 
 Each charge is a durable commit: hash-chained row, measurements, sync, anchor. Read the figures on
 an idle machine; the folder must lie on a disk, not in memory.
@@ -18,7 +18,9 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
+from bench.bars import measured
 from discreet.core.charge import Charge
 from discreet.core.loss import PureLoss
 from discreet.errors import BudgetExceeded
@@ -78,14 +80,15 @@ def racer(folder: str, name: str, each: str) -> None:
     print(json.dumps({"granted": granted, "waits": waits}))
 
 
-def race(folder: Path, processes: int, each: int, budget: int) -> dict[str, object]:
+def race(folder: Path, processes: int, each: int, budget: int) -> dict[str, Any]:
     opened(folder, budget).close()
     workers = [
         subprocess.Popen(
-            [sys.executable, __file__, "--racer", str(folder), str(i), str(each)],
+            [sys.executable, "-m", "bench.bench_ledger", "--racer", str(folder), str(i), str(each)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            cwd=Path(__file__).parent.parent,
         )
         for i in range(processes)
     ]
@@ -124,14 +127,20 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=asked.folder) as root:
         base = Path(root)
+        race_found = race(base / "d", asked.processes, asked.each, asked.budget)
         figures: dict[str, object] = {
             "one_after_another_per_second": round(one_after_another(base / "a", 500)),
             "16_threads_per_second": round(grouped(base / "b", 16, 100)),
             "64_threads_per_second": round(grouped(base / "c", 64, 50)),
-            "race": race(base / "d", asked.processes, asked.each, asked.budget),
+            "race": race_found,
             "load": os.getloadavg(),
         }
     print(json.dumps(figures, indent=2))
+    asking = f"{asked.processes} processes × {asked.each}"
+    allowed = asked.budget
+    measured(f"granted of {asking}", race_found["granted"], at_least=allowed, at_most=allowed)
+    longest = race_found["wait_max_ms"] / 1000
+    measured(f"longest wait of {asking}", longest, "s", at_most=3)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import duckdb
 
+from bench.bars import measured
 from bench.records import coding, write
 from discreet.engines.coding import Source
 from discreet.engines.loading import load
@@ -77,12 +78,14 @@ def main() -> None:
     print(f"  CREATE TABLE AS SELECT *    {r['plain_seconds']:6.2f} s")
     print(f"  load with ids               {r['with_id_seconds']:6.2f} s")
     print(f"  load, keys drawn            {r['without_id_seconds']:6.2f} s")
-    print(
-        f"  ratio with ids              {r['ratio_with_id']:6.2f} (processor {r['ratio_cpu_with_id']:.2f}; bar: 3)"
-    )
-    print(
-        f"  ratio, keys drawn           {r['ratio_without_id']:6.2f} (processor {r['ratio_cpu_without_id']:.2f}; bar: 3)"
-    )
+    for way, told in (("with_id", "with ids"), ("without_id", "keys drawn")):
+        measured(
+            f"loading ÷ CREATE TABLE AS SELECT *, {told}",
+            r[f"ratio_{way}"],
+            "×",
+            at_most=3,
+            note=f"in processor time {r[f'ratio_cpu_{way}']:.2f}",
+        )
 
 
 if __name__ == "__main__":
