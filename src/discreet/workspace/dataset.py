@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Self
 
 from ..core.description import Budget, Description, Family, Policy
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
-from ..errors import InputError, did_you_mean
+from ..errors import InputError, LedgerDamaged, did_you_mean
 from . import secrets, versions
 from .description_file import FILE, DescribedData, read
 from .files import replace_text
 from .loading import coding_digest
 
 SERVED = "served-family"
-"""Holds the family tables were made under, once there were any."""
+"""Holds the family tables were made under, once there were any; for dp also whom it protects."""
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
@@ -98,7 +98,7 @@ class DataSet:
             if self._engine is None:
                 from ..engines.duckdb import open_engine
 
-                _keep_family(self.folder, self.policy.family)
+                _keep_served(self.folder, self.description, self.policy.family)
                 self._engine = open_engine(self.version, self.description)
             return self._engine
 
@@ -115,6 +115,8 @@ class DataSet:
                 raise InputError(
                     f"{self.name} has no budget. Set `budget: {{epsilon: …}}` in {self.folder / FILE}."
                 )
+            if _served(self.folder, self.description, self.policy.family) is not None:
+                _ledger_there(self.folder)
             ledger = Ledger.open(self.folder, dataset=self.name)
             try:
                 _follow(ledger, budget)
@@ -171,21 +173,61 @@ def loss_of(budget: Budget) -> Loss:
     return ApproxLoss(budget.epsilon, budget.delta) if budget.delta else PureLoss(budget.epsilon)
 
 
-def _keep_family(folder: Path, family: Family) -> None:
-    """Note the family tables are made under; refuse another one than was noted."""
+def _keep_served(folder: Path, description: Description, family: Family) -> None:
+    """Note what tables are made under; refuse what does not go with what was noted."""
+    promise = _promise(description)
+    noted = _served(folder, description, family)
+    if noted is None or (family is Family.DP and promise not in noted):
+        lines = [str(family), promise] if family is Family.DP else [str(family)]
+        replace_text(folder / SERVED, "\n".join(lines) + "\n")
+
+
+def _served(folder: Path, description: Description, family: Family) -> list[str] | None:
+    """What was noted, None where no table was ever made; refuses where it is something else.
+
+    Losses add up only for one unit of protection and one kind of neighbours: ε for one record a
+    unit is 3ε for three, ε for adding or removing one is 2ε for replacing one, and no ε for
+    replacing one says anything about adding or removing one.
+    """
     path = folder / SERVED
     try:
-        noted = path.read_text(encoding="utf-8").strip()
+        noted = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
-        replace_text(path, f"{family}\n")
-        return
+        return None
     except (OSError, UnicodeDecodeError):
-        noted = "unreadable"
-    if noted != str(family):
+        noted = ["unreadable"]
+    noted = [line.strip() for line in noted if line.strip()] or ["unreadable"]
+    if noted[0] != str(family):
         raise InputError(
-            f"{folder} has served tables of family {noted}, and {FILE} now says {family}: what was "
-            "published is not counted in the new family's guarantees. Set the old family again; if "
+            f"{folder} has served tables of family {noted[0]}, and {FILE} now says {family}: what "
+            "was published is not counted in the new family's guarantees. Set the old family "
+            f"again; if nothing was ever published, remove {path}."
+        )
+    promise = _promise(description)
+    if family is Family.DP and noted[1:] and noted[1] != promise:
+        raise InputError(
+            f"What was spent on {description.name} protects {noted[1]}; {FILE} now says {promise}: "
+            "the two do not add up. Set unit, records_per_unit and records as they were; if "
             f"nothing was ever published, remove {path}."
+        )
+    return noted
+
+
+def _promise(description: Description) -> str:
+    """Whom every charge of a ledger protects, in words."""
+    many = description.records_per_unit
+    records = "1 record" if many == 1 else f"{many} records"
+    return f"a {description.unit} with up to {records}, neighbours: {description.neighbours}"
+
+
+def _ledger_there(folder: Path) -> None:
+    """Tables were made, so there was a ledger; without any trace of it a new one would begin."""
+    from ..store.verification import ANCHOR, DATABASE
+
+    if not (folder / DATABASE).exists() and not (folder / ANCHOR).exists():
+        raise LedgerDamaged(
+            f"Tables were made from {folder}, but its ledger and the ledger's anchor are gone. "
+            f"Nothing is answered; restore {DATABASE} and {ANCHOR} from the newest copy."
         )
 
 
