@@ -70,8 +70,10 @@ def main() -> int:
             if not well:
                 failed.append(name)
     print("\n" + table(rows))
-    missed = [figure.what for _, figure, _ in rows if figure.holds is False]
-    print(f"\n{len(rows) - len(missed)} of {len(rows)} bars without a miss; kept in {RESULTS}.")
+    verdicts = [figure.holds for _, figure, _ in rows]
+    told = f"{verdicts.count(True)} hold, {verdicts.count(False)} do not"
+    told += f", {verdicts.count(None)} not measured" if None in verdicts else ""
+    print(f"\n{told}; kept in {RESULTS.relative_to(HERE.parent)}.")
     if failed:
         print(f"These benches failed: {', '.join(failed)}.", file=sys.stderr)
     return 1 if failed else 0

@@ -64,6 +64,7 @@ def once():
 """
 TUMULT_PROGRAM = """
 import time
+os.environ["PYSPARK_PYTHON"] = sys.executable  # its workers too are of this environment
 from pyspark.sql import SparkSession
 from tmlt.analytics import AddOneRow, KeySet, PureDPBudget, QueryBuilder, Session
 shape = json.loads(sys.argv[2])

@@ -20,6 +20,7 @@ import argparse
 import itertools
 import os
 import resource
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -30,6 +31,7 @@ if "--threads" not in sys.argv:  # before numpy loads its BLAS
 
 import numpy as np
 
+from bench import bars
 from bench.peers import Peer
 from discreet.core.control import Control
 from discreet.core.description import Budget, Description, Family, Policy
@@ -157,17 +159,22 @@ class Bench:
 
 
 def memory() -> float:
+    """Gigabytes at most, of this process; a section is run in a process of its own."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def line(name: str, found: dict[str, float], bar: str) -> None:
-    seconds = sum(found[part] for part in ("plan", "measure", "fit"))
+def line(name: str, found: dict[str, float], **limits: float) -> None:
+    """A release in words, and each of its limits (error, pooled, seconds) as a bar."""
+    found = {**found, "seconds": sum(found[part] for part in ("plan", "measure", "fit"))}
     print(
-        f"{name:34s} error {found['error']:7.2f}  pooled {found['pooled']:7.2f}  {seconds:6.2f} s "
-        f"(plan {found['plan']:.2f}, measure {found['measure']:.2f}, fit {found['fit']:.2f})  "
-        f"bar: {bar}",
+        f"{name:34s} error {found['error']:7.2f}  pooled {found['pooled']:7.2f}  "
+        f"{found['seconds']:6.2f} s (plan {found['plan']:.2f}, measure {found['measure']:.2f}, "
+        f"fit {found['fit']:.2f})",
         flush=True,
     )
+    units = {"error": "a cell", "pooled": "a cell", "seconds": "s"}
+    for figure, most in limits.items():
+        bars.measured(f"{name}: {figure}", found[figure], units[figure], at_most=most)
 
 
 def plain_program(features: Features, target: np.ndarray) -> tuple[float, float, np.ndarray]:
@@ -214,19 +221,23 @@ def classic(draws: int) -> None:
             value, seconds, _ = plain_program(features, target)
             plain.append(seconds)
             apart = max(apart, abs(value - program.value) / max(1.0, value))
-        print(
-            f"  k = {k:2d}, {order}-way: {np.median(ours):7.3f} s | {np.median(plain):7.3f} s, "
-            f"optima apart by {apart:.1e}  bar: less, 1e-6",
-            flush=True,
-        )
+        quick, slow = float(np.median(ours)), float(np.median(plain))
+        what, note = f"classic ÷ HiGHS, k = {k}, {order}-way", f"{quick:.3f} s | {slow:.3f} s"
+        bars.measured(what, quick / slow, "×", at_most=1, note=note)
+        bars.measured(f"optima apart, k = {k}, {order}-way", apart, at_most=1e-6)
 
 
 def binary(draws: int, peer: bool) -> None:
-    bars = {(14, 2): "< 0.5 s, 45", (12, 3): "< 0.5 s, 75", (20, 3): "< 10 s", (40, 2): "< 40 s"}
-    for (k, order), bar in bars.items():
+    limits = {
+        (14, 2): {"seconds": 0.5, "error": 45},
+        (12, 3): {"seconds": 0.5, "error": 75},
+        (20, 3): {"seconds": 10},
+        (40, 2): {"seconds": 40},
+    }
+    for (k, order), most in limits.items():
         bench = Bench(binary_rows(k, 3000, k), (2,) * k, order, "1", declared=True)
         found = bench.mean(draws if k < 20 else max(1, min(3, draws)))
-        line(f"k = {k}, all {order}-way", found, bar)
+        line(f"k = {k}, all {order}-way", found, **most)
     for k, order in ((14, 2), (12, 3)):
         features, target, rows = coefficients(k, order, 7)
         _, seconds, weights = plain_program(features, target)
@@ -256,15 +267,16 @@ def adult(path: Path, draws: int) -> None:
     for column in range(rows.shape[1]):  # a median that is the largest code splits nothing
         if cut[:, column].min() == cut[:, column].max():
             cut[:, column] = rows[:, column] != np.bincount(rows[:, column]).argmax()
-    for epsilon, bar in (("1", "50"), ("0.1", "450")):
+    for epsilon, error in (("1", 50), ("0.1", 450)):
         bench = Bench(cut, (2,) * 14, 2, epsilon, declared=True)
-        line(f"adult binarised, ε = {epsilon}", bench.mean(draws), bar)
+        line(f"adult binarised, ε = {epsilon}", bench.mean(draws), error=error)
     shape = tuple(int(n) for n in rows.max(axis=0) + 1)
     about = {"records_about": "50000"}
-    for epsilon, bar in (("1", "22 | 4.5, 60 s, 1 GB"), ("0.1", "80 | 14, 60 s")):
+    for epsilon, error, pooled in (("1", 22, 4.5), ("0.1", 80, 14)):
         bench = Bench(rows, shape, 2, epsilon, declared=False, **about)
-        line(f"adult as it is, ε = {epsilon}", bench.mean(max(1, min(3, draws))), bar)
-    print(f"  largest memory {memory():.2f} GB")
+        found = bench.mean(max(1, min(3, draws)))
+        line(f"adult as it is, ε = {epsilon}", found, error=error, pooled=pooled, seconds=60)
+    bars.measured("adult: largest memory", memory(), "GB", at_most=1)
 
 
 def mixed(draws: int) -> None:
@@ -273,7 +285,7 @@ def mixed(draws: int) -> None:
     for seed in range(draws):
         rows = latent_rows(shape, 3000, 100 + seed)
         found.append(Bench(rows, shape, 2, "1", declared=False).release())
-    line("3 × 4 × 5 × 6", {n: float(np.mean([f[n] for f in found])) for n in found[0]}, "4.8")
+    line("3 × 4 × 5 × 6", {n: float(np.mean([f[n] for f in found])) for n in found[0]}, error=4.8)
 
 
 def deaths(draws: int) -> None:
@@ -284,8 +296,8 @@ def deaths(draws: int) -> None:
     rows = np.stack([found[name] for name in names], axis=1)
     shape = tuple(int(n) for n in rows.max(axis=0) + 1)
     bench = Bench(rows, shape, 2, "1", declared=False, records_about="500000")
-    line("demo deaths", bench.mean(max(1, min(3, draws))), "17.5, 15 s, 0.5 GB")
-    print(f"  shape {shape}, largest memory {memory():.2f} GB")
+    line("demo deaths", bench.mean(max(1, min(3, draws))), error=17.5, seconds=15)
+    bars.measured("demo deaths: largest memory", memory(), "GB", at_most=0.5)
 
 
 def rounding() -> None:
@@ -304,10 +316,9 @@ def rounding() -> None:
         np.abs(np.bincount(causes, off.sum(axis=0))).max(),
         abs(off.sum()),
     )
-    print(
-        f"rounding 251 × 300 with subtotals: worst margin off by {worst:.3f}, "
-        f"{times[0]:.2f} s first, {min(times):.2f} s then  bar: ≤ 1, < 1 s"
-    )
+    bars.measured("rounding 251 × 300, worst margin off", worst, at_most=1)
+    first = f"{times[0]:.2f} s the first time"
+    bars.measured("rounding 251 × 300 with subtotals", min(times), "s", at_most=1, note=first)
 
 
 def main() -> None:
@@ -329,8 +340,13 @@ def main() -> None:
         "deaths": lambda: deaths(asked.draws),
         "adult": lambda: adult(asked.adult, asked.draws),
     }
+    if len(wanted) == 1:
+        runs[wanted[0]]()
+        return
+    options = [word for word in sys.argv[1:] if word not in SECTIONS]
     for section in wanted:
-        runs[section]()
+        command = [sys.executable, "-m", "bench.bench_marginals", section, *options]
+        subprocess.run(command, check=True, cwd=Path(__file__).parent.parent)
 
 
 if __name__ == "__main__":
