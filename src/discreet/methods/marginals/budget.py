@@ -353,7 +353,7 @@ def _gains(
 ) -> tuple[Reals, Reals]:
     """Weights of residuals, and what each measured table tells of each residual."""
     value = worth(shape, workload)
-    residuals = [kept for kept in value if kept or not public_total]
+    residuals = [kept for kept in value if value[kept] > 0 and (kept or not public_total)]
     table = np.array(
         [
             [information(shape, Measured(m, c, Fraction(1)), kept) for m, c in keys]
@@ -365,7 +365,7 @@ def _gains(
 
 def _error(weights: Reals, gains: Reals, shares: Reals) -> float:
     told = gains @ shares**2
-    return float((weights / np.maximum(told, 1e-300)).sum())
+    return float((weights / np.maximum(told, 1e-100)).sum())
 
 
 def _with_differences(
@@ -419,7 +419,7 @@ def _tuned(
         part = np.exp(logs - logs.max())
         part = rest * part / part.sum()
         shares = np.concatenate([given, part])
-        told = np.maximum(gains @ shares**2, 1e-300)
+        told = np.maximum(gains @ shares**2, 1e-100)
         error = float((weights / told).sum())
         slope = -2 * shares * (gains.T @ (weights / told**2))
         own = slope[len(given) :]
