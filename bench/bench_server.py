@@ -110,17 +110,14 @@ async def load(port: int, messages: Iterable[bytes], seconds: float) -> float:
 
 
 def filters(data: DataSet, by: str, part: int) -> Iterator[dict[str, list[str]]]:
-    """Filters nobody used before: most categories of one variable and five or six of marital."""
+    """Filters nobody used before: most categories of one variable."""
     codes = data.description.variable(by).finest.codes
-    marital = data.description.variable("marital").finest.codes
     number = 0
-    for size in range(len(codes) - 1, 6, -1):
+    for size in range(len(codes) - 1, 3, -1):
         for kept in itertools.combinations(codes, size):
-            for left_out in (None, *marital):
-                number += 1
-                if number % 2 == part:
-                    some = [code for code in marital if code != left_out]
-                    yield {by: list(kept), "marital": some}
+            number += 1
+            if number % 2 == part:
+                yield {by: list(kept)}
 
 
 def bare(data: DataSet, shape: dict[str, list[str]], by: str, seconds: float) -> float:

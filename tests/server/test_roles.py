@@ -121,6 +121,15 @@ def test_every_route_has_a_row(served: Served):
     assert document(served)["openapi"].startswith("3.1")  # type: ignore[union-attr]
 
 
+def test_every_route_is_documented(served: Served):
+    """A route that is not in docs/reference/http.md fails the build."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "http.md").read_text("utf-8")
+    missing = [
+        route for route in routes(served) if "/pxweb/" not in route and f"`{route}`" not in page
+    ]
+    assert not missing
+
+
 def test_every_route_by_every_role(served: Served):
     """No route answers a role with another status than the matrix says; all errors are problems."""
     with served.client("ana") as ana:
