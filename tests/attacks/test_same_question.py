@@ -7,9 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
+from discreet.core.table import Status
 from discreet.workspace import DataSet
 
-from .people import ask, make
+from .people import ask, change, make
 
 TABLES = [
     {"rows": "area", "where": {"sex": "f"}},
@@ -36,3 +37,26 @@ def test_a_table_named_twice_is_answered_twice_alike(tmp_path):
     with DataSet.open(make(tmp_path, "cell-key")) as data:
         one, two = ask(data, tables=[TABLES[0], TABLES[0]]).tables
         assert np.array_equal(one.values, two.values)
+
+
+@pytest.mark.parametrize("family", ["cell-key", "dp"])
+def test_structural_zeros_are_part_of_the_question(tmp_path, family):
+    """Zeros declared later, or taken back, make another question: no number was made under both."""
+    more = {} if family == "cell-key" else {"epsilon": "1"}
+    folder = make(tmp_path, family)
+
+    def answer():
+        with DataSet.open(folder) as data:
+            return ask(data, rows="sex", columns="job", **more)
+
+    before = answer()
+    change(folder, structural_zeros=[{"where": {"sex": ["m"], "job": ["x"]}}])
+    declared = answer()
+    assert not declared.reused
+    (table,) = declared.tables
+    assert table.values[1, 0] == 0
+    assert table.status[1, 0] == Status.STRUCTURAL_ZERO
+    change(folder, structural_zeros=None)
+    again = answer()
+    assert again.reused
+    assert np.array_equal(again.tables[0].values, before.tables[0].values)

@@ -206,6 +206,8 @@ class Policy:
     rules: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget | None = None
     reliable: Mapping[str, Any] = field(default_factory=dict)
+    impossible: tuple[StructuralZero, ...] = ()
+    """The description's structural zeros: they change published numbers without a new load."""
 
     def parameters(self, method: str) -> Mapping[str, Any]:
         """The parameters written for a method; empty where none are."""
@@ -214,12 +216,17 @@ class Policy:
     @cached_property
     def version(self) -> str:
         """A digest of everything in the policy that can change a published number."""
-        facts = {
+        facts: dict[str, Any] = {
             "family": str(self.family),
             "method": self.method,
             "methods": self.methods,
             "rules": self.rules,
             "reliable": self.reliable,
         }
+        if self.impossible:
+            facts["impossible"] = sorted(
+                sorted([part.variable, part.level, *part.codes] for part in zero.conditions)
+                for zero in self.impossible
+            )
         text = json.dumps(facts, sort_keys=True, ensure_ascii=False, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

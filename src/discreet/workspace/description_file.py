@@ -162,7 +162,7 @@ def read(folder: Path) -> DescribedData:
     zeros = _structural_zeros(top, description)
     if zeros:
         description = replace(description, structural_zeros=zeros)
-    policy = read_policy(top, folder, files)
+    policy = replace(read_policy(top, folder, files), impossible=zeros)
     check_rules(top, policy, description)
     id_column = top.text("id") or None
     if unit_records > 1 and id_column is None:
