@@ -172,7 +172,10 @@ def _restricted(
         matrix = np.block([[columns, side], [-columns, side]])
         cost = np.zeros(cells + 1)
         cost[-1] = 1
-        found = linprog(cost, A_ub=matrix, b_ub=np.concatenate([target, -target]), method="highs")
+        sides = np.concatenate([target, -target])
+        found = linprog(
+            cost, A_ub=matrix, b_ub=sides, method="highs", options={"presolve": False}
+        )
         _check(found)
         duals = np.asarray(found.ineqlin.marginals)
         return np.asarray(found.x[:-1]), float(found.fun), duals[:rows] - duals[rows:]

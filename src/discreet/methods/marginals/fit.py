@@ -25,6 +25,7 @@ from .model import Model
 _RIDGE = 1e-10
 _TRIES = 60
 _PATIENCE = 4
+_TINY = 120
 _SMALL = 500
 _CAREFUL_STEPS = 2000
 
@@ -107,6 +108,8 @@ def _solve(gram: Reals, linear: Reals, weights: Reals, before: float) -> tuple[R
     wrong side at once while that makes fewer of them. Where it does not, Lawson–Hanson, which
     always finishes: from the start for few cells, from the old weights for many.
     """
+    if len(linear) <= _TINY:
+        return _by_factor(gram, linear)
     positive = weights > 0
     if not positive.any():
         positive[:] = True
