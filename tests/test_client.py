@@ -6,6 +6,7 @@ without passing the answer back: what is charged then must be charged once.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ from discreet.formats import reading
 from discreet.server import Settings
 
 from .formats.tables import axis, deaths, make
-from .server.serving import Served, add_accounts, serving
+from .server.serving import Processes, Served, add_accounts, serving
 
 SETTINGS = Settings(public=("deaths",), calls_per_minute=10**6, long_cells=5000, lease_seconds=2)
 
@@ -405,3 +406,45 @@ def test_an_answer_that_is_no_problem_document_is_said_plainly(served: Served) -
         other.shutdown()
         thread.join()
         other.server_close()
+
+
+@pytest.mark.slow
+def test_workers_killed_under_the_client_cost_nothing_twice(demo: Path, tmp_path: Path) -> None:
+    """Two workers, one killed every half second: each of 40 questions is answered, charged once."""
+    import os
+    import signal
+
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    tokens = add_accounts(workspace)
+    processes = Processes(workspace, 2)
+    stop = threading.Event()
+    killed: list[int] = []
+
+    def kill() -> None:
+        while not stop.wait(0.5):
+            for child in processes.children()[-1:]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+                    killed.append(child)
+
+    killer = threading.Thread(target=kill)
+    try:
+        processes.wait()
+        served = Served(processes.url, workspace, tokens)
+        entries, _ = spent(served)
+        with dc.connect(processes.url, tokens["ana"]) as server:
+            data = server.open("deaths-dp")
+            killer.start()
+            costs = [
+                data.table(rows=["sex"], epsilon=f"0.01{number:02d}").release().cost
+                for number in range(40)
+            ]
+    finally:
+        stop.set()
+        if killer.ident is not None:
+            killer.join()
+        processes.close()
+    assert len(killed) >= 3
+    assert spent(served)[0] == entries + 40
+    assert all(cost.startswith("epsilon = 0.01") for cost in costs)

@@ -3,7 +3,7 @@
 >>> import discreet as dc                                                # doctest: +SKIP
 >>> server = dc.connect("https://tables.example.org", token="dct_…")      # doctest: +SKIP
 >>> t = server.open("deaths-dp").table(rows=["region"], epsilon="0.5")   # doctest: +SKIP
->>> t.cost, t.guarantee                       # before anything is spent   doctest: +SKIP
+>>> t.cost, t.guarantee                       # doctest: +SKIP
 >>> t.release().to_pandas()                                              # doctest: +SKIP
 
 Errors are those of the local API: a refusal is a `Refusal` with its rule and alternatives.
