@@ -23,7 +23,7 @@ from .core.control import Control
 from .core.description import Description
 from .core.domain import Axis, Domain, Level
 from .core.table import Noise, ProtectedTable
-from .errors import Bug, Refusal
+from .errors import Bug, InputError, Refusal
 from .methods import registry
 from .methods.base import Measurements, Method, Plan
 from .recipe import Layout, Question, Recipe, TableSpec
@@ -165,7 +165,10 @@ def _earlier(
         form = stored and Measurements.from_bytes(stored.measurements).facts.get("question")
         if stored is None or not form or form["method"] != method.name:
             continue
-        made = method.plan(Question.from_canonical(form), data.facts)
+        try:
+            made = method.plan(Question.from_canonical(form), data.facts)
+        except (InputError, Refusal):  # a variable is not declared any more, say
+            continue
         follows = planned(made, question, data.facts)
         if follows is not None:
             yield follows, stored

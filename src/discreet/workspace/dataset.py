@@ -98,6 +98,8 @@ class DataSet:
             if self._engine is None:
                 from ..engines.duckdb import open_engine
 
+                if self.policy.family is Family.DP and self.policy.budget is not None:
+                    self.ledger()  # made before anything is noted as served
                 _keep_served(self.folder, self.description, self.policy.family)
                 self._engine = open_engine(self.version, self.description)
             return self._engine
