@@ -122,11 +122,12 @@ def run(records: int, rounds: int, peer: bool) -> dict[str, Any]:
         load(Source.guess(folder / "records.parquet"), coding(), folder / "version")
         memory = peak_megabytes(folder / "version")
         shutil.copyfile(folder / "version" / FILE, folder / "copy.duckdb")
+        if peer:
+            for_peer(folder / "version", folder / "peer.parquet")
         bare = stack.enter_context(duckdb.connect(str(folder / "copy.duckdb"), read_only=True))
         engine = stack.enter_context(open_engine(folder / "version", description()))
         other = None
         if peer:
-            for_peer(folder / "version", folder / "peer.parquet")
             try:
                 start = CELL_KEY_PERTURBATION.running(PEER, str(folder / "peer.parquet"))
                 other = stack.enter_context(start)
