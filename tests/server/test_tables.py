@@ -366,3 +366,39 @@ def test_one_search_over_variables_and_categories(served: Served, query: str, fo
         answer = public.get("/datasets/deaths/variables", params={"query": query}).json()
         names = [variable["name"] for variable in answer["variables"]]
         assert found in names
+
+
+def test_a_repeated_request_is_as_good_as_a_new_one(served: Served):
+    """Sent again it gives the same bytes; to others only what they may see; after a change of the
+    description the new words."""
+    path = served.workspace / "deaths" / "discreet.yaml"
+    before = path.read_text("utf-8")
+    asked = {"rows": ["marital"], "columns": ["sex"]}
+    with served.client("ana") as ana, served.client() as public, served.client("odo") as odo:
+        first = ana.post("/datasets/deaths/tables", json=asked)
+        for client in (ana, public, ana):
+            again = client.post("/datasets/deaths/tables", json=asked)
+            assert again.content == first.content
+            assert again.headers["etag"] == first.headers["etag"]
+        assert (
+            "no-store" in ana.post("/datasets/deaths/tables", json=asked).headers["cache-control"]
+        )
+        assert odo.post("/datasets/deaths/tables", json=asked).status_code == 403
+        spent = {**REGIONS, "epsilon": "0.0625"}
+        charged = [
+            ana.post("/datasets/deaths-dp/tables", json=spent).headers["discreet-charged"]
+            for _ in range(3)
+        ]
+        assert charged == ["yes", "no", "no"]
+        assert public.post("/datasets/deaths-dp/tables", json=spent).status_code == 401
+        text = before.replace("title: Synthetic deaths", "title: Invented deaths", 1)
+        spare = path.with_name("spare.yaml")
+        spare.write_text(text, "utf-8")
+        spare.replace(path)
+        renamed = ana.post("/datasets/deaths/tables", json=asked)
+        assert renamed.json()["label"].startswith("Invented deaths")
+        assert renamed.json()["value"] == first.json()["value"]
+        assert renamed.headers["etag"] != first.headers["etag"]
+        path.write_text(before, "utf-8")
+        rows = odo.get("/audit?user=ana&dataset=deaths").json()["rows"]
+        assert len([row for row in rows if row.get("route") == "/datasets/{dataset}/tables"]) >= 4

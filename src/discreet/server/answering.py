@@ -26,6 +26,7 @@ from . import problems
 from .auth import Asker
 from .negotiation import chosen_format, chosen_language
 from .problems import Problem
+from .repeats import Repeat
 from .service import Kept, Service
 
 VARY = "Accept, Accept-Language, Authorization, Cookie"
@@ -91,6 +92,7 @@ def tag(service: Service, data: DataSet, asked: Recipe, wish: Wish) -> str:
         "etag",
         asked.question.hash(data_version=data.data_version, policy_version=data.policy.version),
         _fingerprint(service, data, asked),
+        service.shelf.edition(data),
         said,
         wish.format.name,
         wish.language,
@@ -151,7 +153,8 @@ def respond(
     service: Service, asker: Asker, data: DataSet, asked: Recipe, wish: Wish, request: Request
 ) -> Response:
     """The answer to a question that is short enough; charged before a byte of it leaves."""
-    notes = request.state.notes
+    notes, name = request.state.notes, data.folder.name
+    spoken = _spoken(data, wish)
     try:
         tag_ = tag(service, data, asked, wish)
     except Refusal as refusal:
@@ -162,18 +165,27 @@ def respond(
         try:
             if _matches(request, tag_):
                 rules.judge(asked.question, data.description, data.policy).enforce()
-                return Response(status_code=304, headers=_headers(service, data, asker, tag_))
+                return Response(
+                    status_code=304, headers=headers_for(service, name, spoken, asker, tag_)
+                )
             kept, charged = _made(service, asker, data, asked, wish)
         except Refusal as refusal:
             notes["rule"] = refusal.rule
             raise refused(data, asked, refusal, asker, wish) from None
         service.answers.put(tag_, kept)
     notes |= {"question": kept.question, "cells": kept.cells, "charged": charged}
-    headers = _headers(service, data, asker, tag_)
+    headers = headers_for(service, name, spoken, asker, tag_)
+    request.state.repeat = Repeat(tag_, name, service.shelf.edition(data), wish.format.media_type)
     if _matches(request, tag_):
         return Response(status_code=304, headers=headers)
     headers |= kept.headers | {"Discreet-Charged": "yes" if charged else "no"}
     return Response(kept.body, 200, headers, wish.format.media_type)
+
+
+def _spoken(data: DataSet, wish: Wish) -> str:
+    """The language of an answer's labels, as a header can say it."""
+    language = wish.language or data.description.language
+    return language.encode("ascii", "ignore").decode() or "en"
 
 
 def _made(
@@ -186,9 +198,9 @@ def _made(
         made = release.release(data, asked, user=asker.user, project=wish.project, control=control)
         body = rendered(made, wish)
     charged = made.plan.charge is not None and not made.reused
-    return Kept(
-        body, _facts(made, wish), sum(t.cells for t in made.tables), made.plan.question_hash
-    ), charged
+    cells = sum(table.cells for table in made.tables)
+    kept = Kept(body, _facts(made, wish), cells, made.plan.question_hash, _spoken(data, wish))
+    return kept, charged
 
 
 def rendered(made: release.Release, wish: Wish) -> bytes:
@@ -212,13 +224,16 @@ def _facts(made: release.Release, wish: Wish) -> dict[str, str]:
     return headers
 
 
-def _headers(service: Service, data: DataSet, asker: Asker, tag_: str) -> dict[str, str]:
-    public = asker.role == "public" and service.settings.is_public(data.folder.name)
+def headers_for(
+    service: Service, dataset: str, language: str, asker: Asker, tag_: str
+) -> dict[str, str]:
+    """What every answer to this asker says of itself."""
+    public = asker.role == "public" and service.settings.is_public(dataset)
     return {
         "ETag": tag_,
         "Cache-Control": "public, no-cache" if public else "private, no-store",
         "Vary": VARY,
-        "Content-Language": data.description.language or "en",
+        "Content-Language": language,
     }
 
 

@@ -19,6 +19,7 @@ from ..errors import Bug
 from . import logs
 from .auth import PUBLIC, Asker, identify
 from .problems import Problem, bug
+from .repeats import ROUTE
 
 if TYPE_CHECKING:
     from .service import Service
@@ -58,7 +59,9 @@ class Gate:
             problem = passage.enter()
             if problem is None:
                 body = await self._body(scope, receive)
-                await self.app(scope, _replay(body, receive), passage.send)
+                if not await self._repeated(scope, body, receive, passage):
+                    await self.app(scope, _replay(body, receive), passage.send)
+                    passage.remember()
                 return
         except Problem as refused:
             problem = refused
@@ -70,6 +73,24 @@ class Gate:
         if problem.status in (408, 413):
             response.headers["Connection"] = "close"
         await response(scope, receive, passage.send)
+
+    async def _repeated(
+        self, scope: Scope, body: bytes, receive: Receive, passage: Passage
+    ) -> bool:
+        """Answer a request that came before, byte for byte; False where it must go the whole way."""
+        repeats = self.service.repeats
+        passage.key = repeats.key(scope, body)
+        found = passage.key and repeats.answer(self.service, passage.key, passage.asker)
+        if not found:
+            return False
+        response, repeat = found
+        kept = self.service.answers.get(repeat.tag)
+        passage.notes |= {"dataset": repeat.dataset, "route": ROUTE, "charged": False}
+        if kept is not None:
+            passage.notes |= {"question": kept.question, "cells": kept.cells}
+        scope["state"]["guarded"] = True
+        await response(scope, receive, passage.send)
+        return True
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body, within limits of size and time; nothing is handled half."""
@@ -108,12 +129,14 @@ class Passage:
         self.scope = scope
         self._send = send
         self.started = False
+        self.status = 0
         self.asker: Asker = PUBLIC
         self.request = secrets.token_hex(8)
         self.began = time.perf_counter()
         self.extra: dict[str, str] = {}
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
         state["asker"] = PUBLIC
+        self.key: bytes | None = None
         self.notes: dict[str, Any] = {}
         state["notes"] = self.notes
 
@@ -149,6 +172,12 @@ class Passage:
             f"More than {allowance.limit} requests in a minute. Wait {allowance.wait_seconds} s.",
         )
 
+    def remember(self) -> None:
+        """Know this request when it comes again, where it was answered with a table."""
+        repeat = self.scope["state"].get("repeat")
+        if self.key is not None and repeat is not None and self.status == 200:
+            self.service.repeats.remember(self.key, repeat)
+
     async def send(self, message: Message) -> None:
         """Pass a message on; the head only once its row is in the audit log."""
         if message["type"] == "http.response.start" and not self.started:
@@ -160,6 +189,7 @@ class Passage:
             headers.setdefault("Content-Security-Policy", POLICY)
             headers.setdefault("Cache-Control", "no-store")
             headers["X-Request-Id"] = self.request
+            self.status = message["status"]
             await self._note(message["status"])
             self.started = True
         await self._send(message)

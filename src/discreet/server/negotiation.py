@@ -72,10 +72,10 @@ def languages(description: Description) -> list[str]:
 
 
 def chosen_language(asked: str | None, accept: str | None, description: Description) -> str:
-    """The language a client wants among those there are; empty for the data set's own."""
-    if asked:
-        return asked[:20]
+    """The language a client wants among those there are; empty: the data set's own."""
     known = languages(description)
+    if asked:
+        return asked if asked in known else ""
     for part in (accept or "").split(",")[:20]:
         code = part.split(";")[0].strip().lower()
         for language in (code, code.partition("-")[0]):

@@ -22,6 +22,7 @@ from ..workspace import DataSet
 from .auth import Asker, unknown
 from .limits import Buckets, Slots
 from .problems import not_found
+from .repeats import Repeats
 from .settings import Settings
 from .shelf import Shelf
 
@@ -34,6 +35,7 @@ class Kept:
     headers: dict[str, str]
     cells: int
     question: str
+    language: str
 
 
 class Answers:
@@ -88,6 +90,7 @@ class Service:
         self.logins = Buckets(settings.logins_per_minute, settings.workers)
         self.slots = Slots(settings.slots, settings.waiting)
         self.answers = Answers(settings.cache_bytes)
+        self.repeats = Repeats()
         self.fingerprints: dict[tuple[str, str, str, str], str] = {}
         self.job_waits = threading.Event()
 

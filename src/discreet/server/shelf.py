@@ -6,6 +6,7 @@ request; requests under way finish on the one they began with, and the last of t
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
@@ -27,6 +28,7 @@ _SCAN_SECONDS = 2.0
 class _Copy:
     data: DataSet
     stamp: tuple[object, ...]
+    edition: str
     users: int = 0
     old: bool = False
 
@@ -40,6 +42,7 @@ class Shelf:
     """Told of every data set that is opened."""
     _copies: dict[str, _Copy] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _editions: dict[int, str] = field(default_factory=dict)
     _opening: dict[str, threading.Lock] = field(default_factory=dict)
     _names: tuple[float, Path, tuple[str, ...]] = (-_SCAN_SECONDS, Path(), ())
 
@@ -63,7 +66,18 @@ class Shelf:
                 copy.users -= 1
                 close = copy.old and copy.users == 0
             if close:
-                copy.data.close()
+                self._let_go(copy)
+
+    def edition(self, data: DataSet) -> str:
+        """What a data set's published texts and numbers are made from, as a digest."""
+        return self._editions.get(id(data), "")
+
+    def served(self, name: str) -> str:
+        """The edition the next request would get; empty where it must be opened first."""
+        copy = self._copies.get(name)
+        if copy is None or copy.stamp != _stamp(self._names[1] / name):
+            return ""
+        return copy.edition
 
     def close(self) -> None:
         """Close all."""
@@ -87,7 +101,10 @@ class Shelf:
                 if copy is not None and copy.stamp == stamp:
                     copy.users += 1
                     return copy
-            fresh = _Copy(self._open(name, folder), stamp, users=1)
+            edition = _edition(folder)
+            data = self._open(name, folder)
+            fresh = _Copy(data, stamp, f"{edition} {data.data_version}", users=1)
+            self._editions[id(data)] = fresh.edition
             with self._lock:
                 before = self._copies.get(name)
                 self._copies[name] = fresh
@@ -95,8 +112,12 @@ class Shelf:
                     before.old = True
                     close = before.users == 0
             if before is not None and close:
-                before.data.close()
+                self._let_go(before)
             return fresh
+
+    def _let_go(self, copy: _Copy) -> None:
+        self._editions.pop(id(copy.data), None)
+        copy.data.close()
 
     def _open(self, name: str, folder: Path) -> DataSet:
         try:
@@ -124,10 +145,21 @@ class Shelf:
         return data
 
 
+def _edition(folder: Path) -> str:
+    """A digest of the description as written, labels and notes included."""
+    digest = hashlib.blake2b(digest_size=16)
+    try:
+        for path in (folder / "discreet.yaml", *sorted((folder / "categories").glob("*.csv"))):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    except OSError:
+        return ""  # opening it says what is wrong
+    return digest.hexdigest()
+
+
 def _stamp(folder: Path) -> tuple[object, ...]:
     """Changes whenever the version served or the description is replaced."""
     made: list[object] = []
-    for name in ("current", "discreet.yaml"):
+    for name in ("current", "discreet.yaml", "categories"):
         try:
             found = os.stat(folder / name)
             made += [found.st_mtime_ns, found.st_ino, found.st_size]
