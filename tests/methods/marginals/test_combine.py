@@ -10,6 +10,7 @@ import pytest
 
 from discreet.core.control import Control
 from discreet.methods.marginals.combine import combine, rebuild, sum_variance
+from discreet.methods.marginals.dense import DenseFit
 from discreet.methods.marginals.fit import Limits, fit_sparse
 from discreet.methods.marginals.fourier import transform
 from discreet.methods.marginals.margins import all_ways, closure, subsets
@@ -181,3 +182,40 @@ def test_local_search_forbids_what_cannot_exist() -> None:
 
 def test_subsets_are_all_margins() -> None:
     assert len(subsets((0, 1, 2))) == 8
+
+
+@pytest.mark.slow
+def test_the_dense_fit_agrees_with_the_sparse_one() -> None:
+    """All cells at once reaches the same distance as column generation, zeros and total kept."""
+    shape = (4, 5, 6)
+    rng = np.random.default_rng(6)
+    true = rng.gamma(0.3, 20, shape).astype(int)
+    banned = np.zeros((4, 5))
+    banned[0, 0] = 1
+    true[0, 0] = 0
+    measured = [Measured(m, (), Fraction(1, 3)) for m in all_ways(3, 2)]
+    tables = []
+    for m in measured:
+        gone = tuple(a for a in range(3) if a not in m.margin)
+        tables.append(true.sum(axis=gone) + rng.integers(-6, 7, m.shape(shape)))
+    total = int(true.sum())
+    found = combine(shape, measured, tables, all_ways(3, 2), total=total)
+    targets = Targets(shape, fit_weights(found, one_way=1), {(0, 1): banned})
+    model = ResidualModel(targets)
+    fit = DenseFit(model, total, Control())
+    table = fit.run(np.full(shape, total / true.size))
+    assert table.sum() == pytest.approx(total)
+    assert table.min() >= 0
+    assert not table[0, 0].any()
+    cells = np.array(list(itertools.product(*(range(n) for n in shape))))
+    start = cells[targets.allowed(cells) > 0][::5]
+    sparse = fit_sparse(model, start, Limits(tolerance=1e-6, batch=30), Control())
+    small = np.zeros(shape)
+    small[tuple(sparse.rows.T)] = sparse.weights
+    assert fit.slope(table)[0] <= fit.slope(small * total / small.sum())[0] * 1.05 + 0.5
+    whole = fit.whole(table)
+    assert whole.total == total
+    assert not ((whole.rows[:, 0] == 0) & (whole.rows[:, 1] == 0)).any()
+    for m in all_ways(3, 2):
+        gone = tuple(a for a in range(3) if a not in m)
+        assert np.abs(whole.margin(m) - table.sum(axis=gone)).mean() < 1

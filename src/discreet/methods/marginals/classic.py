@@ -173,9 +173,7 @@ def _restricted(
         cost = np.zeros(cells + 1)
         cost[-1] = 1
         sides = np.concatenate([target, -target])
-        found = linprog(
-            cost, A_ub=matrix, b_ub=sides, method="highs", options={"presolve": False}
-        )
+        found = linprog(cost, A_ub=matrix, b_ub=sides, method="highs", options={"presolve": False})
         _check(found)
         duals = np.asarray(found.ineqlin.marginals)
         return np.asarray(found.x[:-1]), float(found.fun), duals[:rows] - duals[rows:]

@@ -11,10 +11,11 @@ import numpy as np
 from ...core.control import Control
 from .classic import Features, solve_program
 from .combine import Residual, Residuals, centre, rebuild
+from .dense import MOST_RANK, DenseFit
 from .fit import Limits, fit_sparse
 from .margins import Margin, Reals, Rows, Shape, Whole, closure
 from .measured import Measured
-from .model import FourierModel, Targets, fit_weights, model_of
+from .model import FourierModel, ResidualModel, Targets, fit_weights, model_of
 from .synthesis import SyntheticTable, whole_table
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def fit_modern(
     weights = fit_weights(complete, one_way=4.0 if design.budget.one_way else 1.0)
     targets = Targets(shape, weights, design.workload.forbidden)
     model = model_of(targets)
+    if isinstance(model, ResidualModel) and model.exact_pricing and model.rank > MOST_RANK:
+        return _fit_dense(model, one_way, total, control)
     start = _start(shape, one_way, targets)
     fitted = fit_sparse(model, start, limits_for(model.rank, model.exact_pricing), control)
     rows, mass = fitted.rows, fitted.weights
@@ -98,6 +101,17 @@ def fit_modern(
     if not design.budget.dropped and model.exact_pricing:
         rows, mass = _within_box(design, tables, rows, mass, control)
     return whole_table(shape, rows, mass, total)
+
+
+def _fit_dense(
+    model: ResidualModel, one_way: Sequence[Reals], total: int, control: Control
+) -> SyntheticTable:
+    """All cells at once, from the table of independent variables."""
+    fit = DenseFit(model, total, control)
+    first: Reals = np.array(float(total))
+    for side in one_way:
+        first = np.multiply.outer(first, (side + 0.5) / (side + 0.5).sum())
+    return fit.whole(fit.run(first))
 
 
 def limits_for(rank: int, exact: bool) -> Limits:

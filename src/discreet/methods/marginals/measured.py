@@ -21,6 +21,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -188,7 +189,12 @@ def scaled_to(
 
 def variance_of(measured: Measured) -> float:
     """The exact variance of one number's noise, as a float."""
-    return float(measured.law.variance)
+    return _variance(measured.rate)
+
+
+@lru_cache(maxsize=4096)
+def _variance(rate: Fraction) -> float:
+    return float(PureLaplace.of(rate).variance)
 
 
 COEFFICIENTS = "coefficients"

@@ -100,7 +100,8 @@ def _table(
             "name": "laplace",
             "mode": design.settings.mode,
             "plan": design.budget.name,
-            "measured": [[m.name, str(m.rate)] for m in design.budget.measured[:200]],
+            "tables measured": len(design.budget.measured),
+            "epsilon": str(design.settings.epsilon),
         },
         notes=tuple(notes),
     )

@@ -22,6 +22,7 @@ from ..base import ExpectedError
 from .budget import Budget
 from .classic import theorem_7, theorem_8
 from .combine import mean_variance, sum_variance
+from .dense import MOST_RANK
 from .margins import size
 from .workload import Wanted
 
@@ -249,7 +250,9 @@ def seconds(design: Design) -> float:
     """Roughly how long the fit takes on one core."""
     shape = design.shape
     rank = sum(math.prod(shape[axis] - 1 for axis in kept) for kept in design.budget.known)
-    support = min(rank, 5000)
+    if rank > MOST_RANK and size(shape, range(len(shape))) <= 1 << 22:
+        return 100 * 1.5e-7 * size(shape, range(len(shape))) * (4 + len(design.margins) / 5) + 5
+    support = min(rank, 2600)
     cells = min(size(shape, range(len(shape))), 1 << 22)
     exact = size(shape, range(len(shape))) <= 1 << 22
     solve = support**3 / 3 / 5e9 * 6

@@ -47,7 +47,7 @@ class Workload:
     mixed: tuple[str, ...]
     """Variables asked for at more than one level."""
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """Categories along each axis of the product."""
         return self.domain.shape
