@@ -188,6 +188,19 @@ def test_equal_and_empty_labels_are_told_apart_by_codes() -> None:
     assert found['ELIMINATION("area")'] == "NO"
 
 
+def test_the_language_is_that_of_the_labels() -> None:
+    """A language the labels do not have is not claimed."""
+    label = {"fr": "Sexe", "de": "Geschlecht"}
+    table = make([axis("sex", ["F", "M"], label=label)], (False,))
+    for wanted, said, stub in (
+        ("", "fr", "Sexe"),
+        ("de", "de", "Geschlecht"),
+        ("en", "fr", "Sexe"),
+    ):
+        found = parsed(formats.to_bytes(table, "px", language=wanted).decode())
+        assert (found["LANGUAGE"], found["STUB"]) == ([said], [stub])
+
+
 def test_what_is_hidden_leaves_no_number() -> None:
     """Neither the value nor its interval of a hidden cell is in the file."""
     table = make(

@@ -89,7 +89,7 @@ def _keywords(
     yield 'CHARSET="ANSI";'
     yield 'AXIS-VERSION="2013";'
     yield 'CODEPAGE="utf-8";'
-    yield from _texts("LANGUAGE", [language or "en"])
+    yield from _texts("LANGUAGE", [_language(table, language)])
     yield "DECIMALS=0;"
     yield from _texts("MATRIX", [matrix])
     yield "AGGREGALLOWED=NO;"
@@ -137,6 +137,12 @@ def _about(
         if (flat.status == status).any():
             yield f'{keyword}="{symbol if symbol == "-" else f"[{status.letter}]"}";'
     yield from _unreliable(flat, words)
+
+
+def _language(table: ProtectedTable, wanted: str) -> str:
+    """The language labels are shown in: the one wanted where they have it, else their first."""
+    known = [code for axis in table.domain.axes for code, _ in axis.level.label.by_language if code]
+    return wanted if wanted in known else next(iter(known), wanted or "en")
 
 
 def _notes(table: ProtectedTable, flat: Flat, words: _Words, language: str) -> list[str]:
