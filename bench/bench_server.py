@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from bench.bars import measured
 from discreet import release
 from discreet.core.control import Control
 from discreet.demo import make_demo
@@ -171,11 +172,9 @@ def main() -> None:
                 rate = asyncio.run(load(port, messages, min(options.seconds, 5)))
             finally:
                 stop(process)
-            print(
-                f"uncached {name}: bare engine {engine:.0f}/s, server {rate:.0f}/s, "
-                f"ratio {rate / engine:.2f}",
-                flush=True,
-            )
+            told = f"server {rate:.0f}/s, bare engine {engine:.0f}/s"
+            what = f"uncached {name} ÷ bare engine, {CLIENTS} clients"
+            measured(what, rate / engine, "×", at_least=0.6, note=told)
         process, port = start(workspace, options.workers)
         try:
             codes = data.description.variable("area").level("region").codes
@@ -185,7 +184,7 @@ def main() -> None:
             ]
             asyncio.run(load(port, itertools.cycle(repeated), 1))
             rate = asyncio.run(load(port, itertools.cycle(repeated), options.seconds))
-            print(f"repeated questions: {rate:.0f}/s", flush=True)
+            measured("repeated questions", rate, "/s", at_least=1000)
             asyncio.run(large(port))
         finally:
             stop(process)
@@ -201,7 +200,10 @@ async def large(port: int) -> None:
         start = time.perf_counter()
         status, size = await exchange(reader, writer, message)
         seconds = time.perf_counter() - start
-        print(f"large CSV, {words}: {status}, {size:,} bytes, {seconds:.2f} s", flush=True)
+        if status != 200:
+            raise RuntimeError(f"answered {status}")
+        what = f"133,056 cells as CSV over HTTP, {words}"
+        measured(what, seconds, "s", at_most=1, note=f"{size:,} bytes")
     writer.close()
 
 
