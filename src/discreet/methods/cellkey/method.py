@@ -127,7 +127,7 @@ class CellKeyMethod:
             errors=tuple(errors),
             needs_keys=True,
             needs_weights=any(spec.weighted for spec in question.tables),
-            warnings=warnings(ready),
+            warnings=(*warnings(ready), *_found(question, description)),
             detail=Detail(
                 ready,
                 tuple(texts),
@@ -282,6 +282,19 @@ def law_of_a_cell(settings: Settings, numbers: Risk) -> Guarantee:
 def _moved(table: PTable) -> str:
     stay = table.large.pmf.get(0, Fraction(0))
     return f"Of 100 large cells, about {round(100 * (1 - stay))} are published as another number."
+
+
+def _found(question: Question, description: Description) -> tuple[str, ...]:
+    """Categories taken from the data are told without noise, whatever the counts say."""
+    used = {ref.variable for spec in question.tables for ref in spec.axes}
+    used |= {part.variable for spec in question.tables for part in spec.where}
+    names = [name for name in description.undeclared if name in used]
+    if not names:
+        return ()
+    return (
+        f"The categories of {', '.join(names)} were found in the data and are not declared: that "
+        "one is listed tells that somebody has it.",
+    )
 
 
 def warnings(ready: Ready) -> tuple[str, ...]:
