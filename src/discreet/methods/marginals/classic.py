@@ -214,7 +214,7 @@ def theorem_7(order: int, closure_size: int, epsilon: Fraction, delta: Fraction)
     at most 2^order · 8|B| log(|B|/δ)/ε + |B|.
 
     >>> round(theorem_7(2, 37, Fraction(1), Fraction(1, 20)))
-    7858
+    7859
     """
     b = closure_size
     return float(2**order * 8 * b * math.log(b / float(delta)) / float(epsilon) + b)

@@ -181,17 +181,31 @@ def _note(design: Design, wanted: Wanted) -> str:
 
 
 def alternatives(design: Design, others: Sequence[Budget]) -> tuple[Mapping[str, Any], ...]:
-    """The plans compared: name, tables measured, predicted error of a cell."""
-    return tuple(
-        {
-            "name": budget.name,
-            "measured": len(budget.measured),
-            "dropped": len(budget.dropped),
-            "rms": budget.rms if math.isfinite(budget.rms) else None,
-            "chosen": budget is design.budget,
-        }
-        for budget in (design.budget, *others)
-    )
+    """The plans compared: name, cost, predicted error; the same keys as the other DP methods."""
+    best = min((design.budget, *others), key=lambda budget: (len(budget.dropped) > 0, budget.rms))
+    return tuple(_told(design, budget, budget is best) for budget in (design.budget, *others))
+
+
+def _told(design: Design, budget: Budget, recommended: bool) -> Mapping[str, Any]:
+    margins = {
+        " × ".join(design.workload.refs[axis].level for axis in margin) or "total": math.sqrt(value)
+        for margin in design.workload.margins
+        if math.isfinite(value := mean_variance(design.shape, budget.known, design.space(margin)))
+    }
+    total = mean_variance(design.shape, budget.known, ())
+    return {
+        "name": budget.name,
+        "d": len(budget.measured),
+        "margins": len(budget.measured),
+        "dropped": len(budget.dropped),
+        "cells": sum(math.prod(m.shape(design.shape)) for m in budget.measured),
+        "loss": f"epsilon = {plain(design.settings.epsilon or Fraction(0))}",
+        "sd": margins,
+        "totals_sd": {"total": math.sqrt(total)} if total < 1e12 else {},
+        "rms": budget.rms if math.isfinite(budget.rms) else None,
+        "recommended": recommended,
+        "chosen": budget is design.budget,
+    }
 
 
 def warnings(design: Design, description: Description) -> tuple[str, ...]:
