@@ -15,6 +15,7 @@ A refusal offers alternatives, each of which was judged and passes.
       least_population: 5000          # smallest public population of a category that may be shown
       max_cells_per_record: 0.5       # declared cells ÷ public number of records
       sliver_population: 1000         # between overlapping levels of one variable
+      declared_groups: yes            # no total over a group that is no category of a level
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from typing import Any
 import numpy as np
 
 from .core.description import Description, Policy
-from .core.domain import AxisRef, Variable
+from .core.domain import AxisRef, Condition, Variable
 from .core.exact import exact, plain
 from .errors import DescriptionError, Refusal, did_you_mean
 from .recipe import Question, TableSpec, find_axis
 
 DEFAULT_MOST_CELLS = 2_000_000
+_YES, _NO = ("yes", "true"), ("no", "false")
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,32 @@ def _sliver(variable: Variable, name: str, least: int) -> str | None:
     return None
 
 
+def _declared_groups(spec: TableSpec, description: Description, wanted: Any) -> str | None:
+    """Groups put together at will split a cell in ever new ways, and the noise averages out."""
+    text = str(wanted).strip().casefold()
+    if text not in (*_YES, *_NO):
+        raise DescriptionError(f"rules.declared_groups must be yes or no, got {str(wanted)[:40]}.")
+    for part in spec.where if text in _YES else ():
+        if len(part.codes) > 1 and not _only_narrows(spec, part, description):
+            return (
+                f"A filter may name one category of a level, this one joins {len(part.codes)} of "
+                f"{part.level}."
+            )
+    return None
+
+
+def _only_narrows(spec: TableSpec, part: Condition, description: Description) -> bool:
+    """Whether a filter does no more than leave out whole categories of a table without totals."""
+    axes = [ref for ref in spec.axes if ref.variable == part.variable]
+    if spec.totals or not axes:
+        return False
+    variable = description.variable(part.variable)
+    level = variable.level(part.level)
+    passes = np.isin(np.array(level.of_finest), [level.index[code] for code in part.codes])
+    axis = np.array(variable.level(axes[0].level).of_finest)
+    return not set(axis[passes]) & set(axis[~passes])
+
+
 RULES: Mapping[str, Rule] = {
     "max_variables": _max_variables,
     "max_cells": _max_cells,
@@ -210,6 +238,7 @@ RULES: Mapping[str, Rule] = {
     "least_population": _least_population,
     "max_cells_per_record": _max_cells_per_record,
     "sliver_population": _sliver_population,
+    "declared_groups": _declared_groups,
 }
 
 
@@ -224,9 +253,11 @@ def in_words(policy: Policy) -> list[str]:
         "least_population": "no category with a public population below {}",
         "max_cells_per_record": "at most {} cells for each record",
         "sliver_population": "no slivers below a public population of {} between overlapping levels",
+        "declared_groups": "no total over a group that is no category of a level",
     }
     rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
-    return [said[name].format(value) for name, value in rules.items() if name in said]
+    off = {n for n, value in rules.items() if str(value).strip().casefold() in _NO}
+    return [said[n].format(value) for n, value in rules.items() if n in said and n not in off]
 
 
 def check_rules(policy: Policy, description: Description) -> None:
