@@ -22,12 +22,19 @@ from discreet.server import Settings
 
 from .serving import serving
 
+WIRE = httpx.Client(timeout=60)
 VARIABLES = {
     "town": [f"t{i}" for i in range(24)],
     "trade": [f"w{i}" for i in range(12)],
     "age": [f"{i}" for i in range(8)],
     "sex": ["F", "M"],
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def wire_closed() -> Iterator[None]:
+    yield
+    WIRE.close()
 
 
 def people(path: Path, *, without: int | None = None) -> None:
@@ -89,20 +96,20 @@ def test_verdicts_and_refusals_are_the_same_bytes(neighbours: tuple[str, str]):
     seen = set()
     for name, recipe in questions(1, 200):
         answers = [
-            httpx.post(f"{url}/datasets/{name}/tables:check", json=recipe) for url in neighbours
+            WIRE.post(f"{url}/datasets/{name}/tables:check", json=recipe) for url in neighbours
         ]
         assert answers[0].status_code == answers[1].status_code
         assert answers[0].content == answers[1].content
         seen.add(answers[0].status_code)
         if answers[0].status_code != 200 or not answers[0].json()["allowed"]:
             refused = [
-                httpx.post(f"{url}/datasets/{name}/tables", json=recipe) for url in neighbours
+                WIRE.post(f"{url}/datasets/{name}/tables", json=recipe) for url in neighbours
             ]
             assert refused[0].status_code == refused[1].status_code >= 400
             assert refused[0].content == refused[1].content
     assert {200, 400, 422} <= seen
     for path in ("/config", "/datasets", "/datasets/dp", "/datasets/keyed/variables?query=t1"):
-        first, second = (httpx.get(url + path) for url in neighbours)
+        first, second = (WIRE.get(url + path) for url in neighbours)
         assert first.content == second.content
 
 
@@ -181,7 +188,7 @@ def offered_alternatives_work(
     folder, url = ruled
     with_rules(folder / "deaths", rules)
     asked = {"rows": axes[:2], "columns": axes[2:]}
-    answer = httpx.post(f"{url}/datasets/deaths/tables", json=asked)
+    answer = WIRE.post(f"{url}/datasets/deaths/tables", json=asked)
     if answer.status_code == 200:
         return 0
     assert answer.status_code == 403, answer.text
@@ -189,7 +196,7 @@ def offered_alternatives_work(
     assert problem["rule"] in rules
     for offer in problem["alternatives"]:
         assert offer["checked"]
-        done = httpx.post(f"{url}/datasets/deaths/tables", json=offer["recipe"])
+        done = WIRE.post(f"{url}/datasets/deaths/tables", json=offer["recipe"])
         assert done.status_code == 200, (rules, asked, offer, done.text)
     return len(problem["alternatives"])
 
@@ -224,7 +231,7 @@ def test_each_alternative_is_accepted_when_taken_in_full(ruled: tuple[Path, str]
 def test_likely_alternatives_are_marked(ruled: tuple[Path, str]):
     """What depends on what others spend is likely, not checked."""
     _, url = ruled
-    over = httpx.post(
+    over = WIRE.post(
         f"{url}/datasets/deaths-dp/tables", json={"rows": ["sex"], "epsilon": "50"}
     ).json()
     assert over["rule"] == "budget"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import httpx
@@ -143,15 +144,17 @@ def test_every_route_by_every_role(served: Served):
         OLD: {"Authorization": f"Bearer {old['token']}"},
     }
     deviations = []
+    wire = httpx.Client(timeout=60)
     for route, (expected, body, path) in MATRIX.items():
         for role, headers in keys.items():
             base = served.url + ("" if path.startswith("/pxweb") else "/api/v1")
-            answer = httpx.request(route.split()[0], base + path, json=body, headers=headers)
+            answer = wire.request(route.split()[0], base + path, json=body, headers=headers)
             if answer.status_code != expected[role]:
                 deviations.append((route, role, expected[role], answer.status_code, answer.text))
             if answer.status_code >= 400:
                 assert answer.headers["content-type"] == "application/problem+json"
                 assert answer.json()["detail"].endswith((".", "`"))
+    wire.close()
     assert not deviations
 
 
@@ -221,7 +224,9 @@ def test_a_token_does_no_more_than_its_scopes(served: Served):
         assert weak.get("/users").status_code == 403
         assert weak.get("/audit").status_code == 403
         assert weak.post("/tokens", json={"scopes": ["manage"]}).status_code == 403
-        assert weak.post("/tokens", json={}).json()["scopes"] == ["read"]
+        child = weak.post("/tokens", json={"days": 3660}).json()
+        assert child["scopes"] == ["read"]
+        assert child["expires"] < time.time() + 86400  # no longer than the one that made it
 
 
 def test_revoked_accounts_and_forged_tokens(served: Served):

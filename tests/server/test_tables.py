@@ -353,6 +353,8 @@ def test_a_changed_description_is_served_at_once(served: Served):
         broken = ana.get("/datasets/genes")
         assert broken.status_code == 503
         assert str(served.workspace) not in broken.text
+        others = [one["id"] for one in ana.get("/datasets").json()["datasets"]]
+        assert others == ["deaths", "deaths-dp"]
         path.write_text(before, "utf-8")
         assert ana.get("/datasets/genes").is_success
 

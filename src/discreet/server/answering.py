@@ -188,14 +188,20 @@ def _spoken(data: DataSet, wish: Wish) -> str:
     return language.encode("ascii", "ignore").decode() or "en"
 
 
+def within(service: Service) -> Control:
+    """Stops work that takes longer than one request may, on the engine too."""
+    deadline = time.monotonic() + service.settings.most_seconds
+    return Control(cancelled=lambda: time.monotonic() > deadline)
+
+
 def _made(
     service: Service, asker: Asker, data: DataSet, asked: Recipe, wish: Wish
 ) -> tuple[Kept, bool]:
     may_spend(service, asker, data, asked)
-    deadline = time.monotonic() + service.settings.most_seconds
-    control = Control(cancelled=lambda: time.monotonic() > deadline)
     with service.slots.one():
-        made = release.release(data, asked, user=asker.user, project=wish.project, control=control)
+        made = release.release(
+            data, asked, user=asker.user, project=wish.project, control=within(service)
+        )
         body = rendered(made, wish)
     charged = made.plan.charge is not None and not made.reused
     cells = sum(table.cells for table in made.tables)

@@ -21,7 +21,7 @@ from ..store.keeping import Keeping
 from ..workspace import DataSet
 from .auth import Asker, unknown
 from .limits import Buckets, Slots
-from .problems import not_found
+from .problems import Problem, not_found
 from .repeats import Repeats
 from .settings import Settings
 from .shelf import Shelf
@@ -122,6 +122,16 @@ class Service:
         self.must_see(asker, name)
         with self.shelf.use(name) as data:
             yield data
+
+    def readable(self, asker: Asker) -> Iterator[tuple[str, DataSet]]:
+        """The data sets this asker may see and that can be opened, one after another."""
+        for name in self.visible(asker):
+            try:
+                with self.shelf.use(name) as data:
+                    yield name, data
+            except Problem as problem:
+                if problem.kind != "dataset":
+                    raise
 
     def _note_policy(self, name: str, data: DataSet) -> None:
         """Keep every policy that is served; a new one changed on disk is said in the audit log."""

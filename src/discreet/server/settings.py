@@ -44,6 +44,8 @@ class Settings:
     """Requests that may wait for a slot in each process."""
     cache_bytes: int = 64 << 20
     lease_seconds: float = 15.0
+    keep_days: int = 28
+    """How long results of jobs are kept as files; after that they are made again when asked for."""
     secure: bool = False
     """Whether clients come over https: cookies are then Secure and named __Host-."""
     origins: tuple[str, ...] = ()

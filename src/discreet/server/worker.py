@@ -7,6 +7,7 @@ a sentence instead of answering another question.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -36,6 +37,7 @@ class Worker:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._stopping = threading.Event()
+        self._tidied = float("-inf")
         self._threads = [
             threading.Thread(target=self._run, name=f"jobs {number}", daemon=True)
             for number in range(service.settings.job_threads)
@@ -59,6 +61,7 @@ class Worker:
             try:
                 claimed = service.jobs.claim(kind=KIND, seconds=service.settings.lease_seconds)
                 if claimed is None:
+                    self._tidy()
                     service.job_waits.wait(_IDLE_SECONDS)
                     service.job_waits.clear()
                     continue
@@ -68,6 +71,18 @@ class Worker:
             except Exception as error:
                 problems.bug(error)
                 self._stopping.wait(_IDLE_SECONDS)
+
+    def _tidy(self) -> None:
+        """Once an hour: remove results kept for long enough, and idempotency keys as old."""
+        if time.monotonic() < self._tidied + 3600:
+            return
+        self._tidied = time.monotonic()
+        oldest = time.time() - self._service.settings.keep_days * 86400
+        for path in (self._service.folder / RESULTS).glob("*"):
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+        self._service.accounts.forget_requests(before=oldest)
 
     def _do(self, job: Job, lease: str) -> None:
         jobs, seconds = self._service.jobs, self._service.settings.lease_seconds

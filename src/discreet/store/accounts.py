@@ -220,9 +220,18 @@ class Accounts(WorkspaceDatabase):
     # Tokens
 
     def add_token(
-        self, user: str, *, label: str = "", scopes: Sequence[str] = SCOPES, days: float = 90
+        self,
+        user: str,
+        *,
+        label: str = "",
+        scopes: Sequence[str] = SCOPES,
+        days: float = 90,
+        made_with: str = "",
     ) -> tuple[str, Token]:
-        """A new token and what is stored of it; the token itself is shown this once."""
+        """A new token and what is stored of it; the token itself is shown this once.
+
+        One that is made with another token (its id) does not outlive it.
+        """
         if self.user(user).revoked is not None:
             raise InputError(f"The account {user} is revoked and gets no tokens.")
         wrong = [scope for scope in scopes if scope not in SCOPES]
@@ -234,9 +243,9 @@ class Accounts(WorkspaceDatabase):
             raise InputError(f"A token lives more than 0 and at most 3,660 days, got {days:g}.")
         identity, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
         now = self.clock()
-        made = Token(
-            identity, user, label[:100], tuple(sorted(set(scopes))), now, now + days * 86400, None
-        )
+        parents = [token.expires for token in self.tokens(user) if token.id == made_with]
+        expires = min([now + days * 86400, *parents])
+        made = Token(identity, user, label[:100], tuple(sorted(set(scopes))), now, expires, None)
         with self.writing() as connection:
             connection.execute(
                 "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
@@ -342,6 +351,11 @@ class Accounts(WorkspaceDatabase):
                 )
                 return True
             return bool(row[0] == digest)
+
+    def forget_requests(self, *, before: float) -> None:
+        """Forget idempotency keys last noted before this time."""
+        with self.writing() as connection:
+            connection.execute("DELETE FROM requests WHERE at < ?", (before,))
 
 
 def hash_password(password: str) -> str:

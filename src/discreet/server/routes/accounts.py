@@ -96,7 +96,7 @@ def own(service: Serving, asker: Asking) -> dict[str, Any]:
 
 @tokens.post("/tokens", response_model=shapes.NewToken, status_code=201, responses=documented(415))
 def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
-    """A new token, shown this once; it can do no more than what asks for it."""
+    """A new token, shown this once; made with a token it can do no more and lives no longer."""
     scopes = list(body.scopes or asker.scopes)
     beyond = [scope for scope in scopes if scope not in asker.scopes]
     if beyond:
@@ -105,7 +105,11 @@ def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
     if len(active) >= 100:
         raise InputError("You have 100 tokens, which is the most. Revoke some first.")
     text, made = service.accounts.add_token(
-        asker.name, label=body.label, scopes=scopes, days=body.days
+        asker.name,
+        label=body.label,
+        scopes=scopes,
+        days=body.days,
+        made_with=asker.via.removeprefix("token "),
     )
     return {**asdict(made), "token": text}
 

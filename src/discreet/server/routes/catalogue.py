@@ -32,19 +32,17 @@ def config(service: Serving, asker: Asking) -> dict[str, Any]:
     """All limits, the methods and formats there are, and each policy in plain words."""
     settings = service.settings
     policies = []
-    for name in service.visible(asker):
-        with service.dataset(asker, name) as data:
-            policies.append(
-                {
-                    "dataset": name,
-                    "family": str(data.policy.family),
-                    "method": data.policy.method,
-                    "rules": rules.in_words(data.policy),
-                    "budget": None
-                    if data.policy.budget is None
-                    else str(loss_of(data.policy.budget)),
-                }
-            )
+    for name, data in service.readable(asker):
+        budget = data.policy.budget
+        policies.append(
+            {
+                "dataset": name,
+                "family": str(data.policy.family),
+                "method": data.policy.method,
+                "rules": rules.in_words(data.policy),
+                "budget": None if budget is None else str(loss_of(budget)),
+            }
+        )
     return {
         "software": f"discreet {__version__}",
         "apiVersion": "1",
@@ -82,15 +80,14 @@ def datasets(
 ) -> dict[str, Any]:
     """The data sets one may ask; with `query`, those whose texts hold every word of it."""
     found = []
-    for name in service.visible(asker):
-        with service.dataset(asker, name) as data:
-            description = data.description
-            texts = [name, *(words for _, words in description.title.by_language)]
-            texts += [description.population, description.period, description.source]
-            for variable in description.variables:
-                texts += [variable.name, *(words for _, words in variable.label.by_language)]
-            if _holds(" ".join(texts), query):
-                found.append(_summary(service, name, data, language))
+    for name, data in service.readable(asker):
+        description = data.description
+        texts = [name, *(words for _, words in description.title.by_language)]
+        texts += [description.population, description.period, description.source]
+        for variable in description.variables:
+            texts += [variable.name, *(words for _, words in variable.label.by_language)]
+        if _holds(" ".join(texts), query):
+            found.append(_summary(service, name, data, language))
     return {"datasets": found}
 
 

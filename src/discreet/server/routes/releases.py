@@ -75,7 +75,9 @@ def publish(
             )
         try:
             with service.slots.one():
-                made = release.release(data, asked, user=asker.user)
+                made = release.release(
+                    data, asked, user=asker.user, control=answering.within(service)
+                )
         except Refusal as refusal:
             raise answering.refused(data, asked, refusal, asker) from None
         files = {}
