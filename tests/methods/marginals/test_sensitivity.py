@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from discreet.core.charge import Neighbours
 from discreet.methods.marginals.budget import fourier_budget, plan_budget
 from discreet.methods.marginals.margins import all_ways, closure, subsets
-from discreet.methods.marginals.measured import Measured, cost, flips
+from discreet.methods.marginals.measured import Measured, cost, cost_is_exact, flips
 
 BOTH: tuple[Neighbours, ...] = ("add-remove", "replace-one")
 
@@ -130,3 +130,14 @@ def test_many_axes_are_bounded_from_above() -> None:
     """Beyond 20 axes the cost is a bound: never below what fewer axes cost exactly."""
     tables = [Measured((a, a + 1), (a,), Fraction(a + 1)) for a in range(0, 10, 2)]
     assert cost(tables, 25, "replace-one") >= cost(tables, 11, "replace-one")
+    assert not cost_is_exact(tables, 25, "replace-one")
+    assert cost_is_exact(tables, 25, "add-remove")
+
+
+@pytest.mark.parametrize("epsilon", ["0.123456789", "1/3", "99.99999999", "0.0101"])
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_any_epsilon_is_spent_exactly(epsilon: str, neighbours: Neighbours) -> None:
+    """Awkward fractions too: nothing overflows into the looser bound."""
+    for shape in ((2,) * 8, (2, 3, 4, 2), (5, 9, 3)):
+        plan, _ = plan_budget(shape, all_ways(len(shape), 2), Fraction(epsilon), neighbours)
+        assert cost(plan.measured, len(shape), neighbours) == Fraction(epsilon)

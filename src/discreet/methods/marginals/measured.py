@@ -103,10 +103,22 @@ def cost(measured: Sequence[Measured], axes: int, neighbours: Neighbours) -> Fra
         return 2 * sum((m.rate for m in tables), Fraction(0))
     unit = math.lcm(*(m.rate.denominator for m in tables))
     whole = [int(m.rate * unit) for m in tables]
+    common = math.gcd(*whole)
+    whole = [rate // common for rate in whole]
     if 2 * sum(whole) >= 1 << 62:
         return 2 * sum((m.rate for m in tables), Fraction(0))
-    worst = _enumerated(tables, whole, axes)
-    return Fraction(worst, unit)
+    return Fraction(_enumerated(tables, whole, axes) * common, unit)
+
+
+def cost_is_exact(measured: Sequence[Measured], axes: int, neighbours: Neighbours) -> bool:
+    """Whether `cost` is the cost itself, not a bound from above."""
+    tables = [m for m in measured if m.margin]
+    return (
+        neighbours == "add-remove"
+        or axes <= MOST_AXES_ENUMERATED
+        or not tables
+        or _symmetric_orders(tables, axes) is not None
+    )
 
 
 def flips(axes: int, order: int) -> list[dict[int, int]]:

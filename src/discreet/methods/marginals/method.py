@@ -34,7 +34,7 @@ from .classic import Features
 from .combine import Residuals, combine, mean_variance, precisions
 from .fitting import fit_classic, fit_modern
 from .margins import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_rows
-from .measured import Measured, cost, draw_all, read_all
+from .measured import Measured, cost, cost_is_exact, draw_all, read_all
 from .settings import Settings, for_question, from_policy
 from .synthesis import SyntheticTable
 from .workload import Workload, read_workload
@@ -207,9 +207,10 @@ def _design_of(
 
 
 def _all_spent(design: Design, description: Description) -> bool:
-    """Whether the measurements cost all of ε (classic mode costs half of it under add/remove)."""
-    spent = cost(design.budget.measured, len(design.shape), words_of(description))
-    return spent * description.records_per_unit == design.settings.epsilon
+    """Whether the measurements cost exactly ε (classic mode costs half of it under add/remove)."""
+    given = design.budget.measured, len(design.shape), words_of(description)
+    spent = cost(*given) * description.records_per_unit
+    return spent == design.settings.epsilon and cost_is_exact(*given)
 
 
 def _classic_budget(
