@@ -89,6 +89,8 @@ def latent(shape: tuple[int, ...], records: int, seed: int, classes: int = 6) ->
 
 
 def true_margin(rows: np.ndarray, shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
+    if not axes:
+        return np.array(len(rows), dtype=np.int64)
     table = np.zeros([shape[a] for a in axes], dtype=np.int64)
     np.add.at(table, tuple(rows[:, a] for a in axes), 1)
     return table

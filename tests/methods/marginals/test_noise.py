@@ -1,0 +1,87 @@
+"""The noise that is drawn is the law that is charged; the box is kept."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from discreet.core.control import Control
+from discreet.core.pure_laplace import PureLaplace
+from discreet.methods.marginals.classic import Features
+from discreet.methods.marginals.fitting import _within_box, box
+from discreet.methods.marginals.measured import Measured, draw_all, read_all
+from discreet.methods.marginals.method import MarginalsMethod, design_of
+
+from .people import described, facts_of, latent, question, true_margin
+
+DRAWS = 60_000
+
+
+def statistic(values: np.ndarray, rate: Fraction) -> tuple[float, int]:
+    """Chi-square of the values −8 … 8 and both tails against the exact law."""
+    law = PureLaplace.of(rate)
+    shares = np.array([float(law.probability(z)) for z in range(-8, 9)])
+    counts = np.array([(values == z).sum() for z in range(-8, 9)])
+    shares = np.append(shares, 1 - shares.sum())
+    counts = np.append(counts, len(values) - counts.sum())
+    expected = shares * len(values)
+    return float(((counts - expected) ** 2 / expected).sum()), len(shares) - 1
+
+
+def test_measured_noise_follows_its_own_rate() -> None:
+    """Two tables of different rates in one draw: each follows its law.
+
+    n = 60,000 draws each, chi-square with 17 degrees of freedom, false alarms 1e-7 each. The twin:
+    a table's noise held against the other's rate is rejected.
+    """
+    shape = (DRAWS, 2)
+    one = Measured((0,), (), Fraction(1, 3))
+    two = Measured((0, 1), (1,), Fraction(1, 2))
+    true = {(0,): np.full(DRAWS, 7), (0, 1): np.stack([np.full(DRAWS, 5), np.full(DRAWS, 2)], 1)}
+    drawn = read_all([one, two], draw_all([one, two], lambda m: true[m]), shape)
+    for table, exactly, right, wrong in (
+        (drawn[0], 7, one.rate, two.rate),
+        (drawn[1], 3, two.rate, one.rate),
+    ):
+        value, freedom = statistic(table.ravel() - exactly, right)
+        assert value < chi2.isf(1e-7, freedom)
+        assert statistic(table.ravel() - exactly, wrong)[0] > chi2.isf(1e-7, freedom)
+
+
+def test_single_numbers_are_drawn_in_order() -> None:
+    """Coefficients come back to the tables they belong to: huge rates leave values as they are."""
+    measured = [Measured(m, m, Fraction(50)) for m in ((), (0,), (1,), (0, 1))]
+    rows = np.array([[0, 0]] * 9 + [[0, 1]] * 5 + [[1, 1]] * 2)
+    found = read_all(measured, draw_all(measured, lambda m: true_margin(rows, (2, 2), m)), (2, 2))
+    assert [int(table.ravel()[0]) for table in found] == [16, 12, 2, 6]
+
+
+PAIRS = [[f"v{a}", f"v{b}"] for a in range(10) for b in range(a)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "names"), [((2,) * 10, PAIRS), ((3, 4, 2), [["v0", "v1"], ["v2"]])]
+)
+def test_a_fit_outside_the_box_gives_way_to_the_program(
+    shape: tuple[int, ...], names: list[list[str]]
+) -> None:
+    """A table far from what was measured is replaced by one in which every number is in its box."""
+    made = described(shape, records=500)
+    plan = MarginalsMethod().plan(question(made, names, epsilon="5"), facts_of(made))
+    design = design_of(plan)
+    rows = latent(shape, 500, 3)
+    tables = [m.of(true_margin(rows, shape, m.margin)) for m in design.budget.measured]
+    asked = [m for m in design.budget.measured if len(m.margin) <= 2]
+    assert asked
+    wrong = np.zeros((1, len(shape)), dtype=np.int64)
+    cells, mass = _within_box(design, tables, wrong, np.array([500.0]), Control())
+    features = Features(shape, asked)
+    kept = [t for m, t in zip(design.budget.measured, tables, strict=True) if m in asked]
+    target = np.concatenate([t.ravel() for t in kept])
+    reach = np.repeat(box(asked, features.count), np.diff(features.starts))
+    assert (np.abs(features.columns(cells) @ mass - target) <= reach * (1 + 1e-9)).all()
+    far = np.abs(features.columns(wrong) @ np.array([500.0]) - target)
+    assert (far > reach).any(), "the twin: the table given was outside"
