@@ -64,8 +64,14 @@ class Release:
     """Ledger entry and head hash of a charged release; empty for a keyed one."""
 
 
-def preview(data: DataSet, recipe: Recipe, *, user: str = "", project: str = "") -> Preview:
-    """Plan and check a recipe; reads no data and spends nothing."""
+def preview(
+    data: DataSet, recipe: Recipe, *, user: str = "", project: str = "", earlier: bool = True
+) -> Preview:
+    """Plan and check a recipe; reads no data and spends nothing.
+
+    With `earlier`, look whether the question follows from an earlier release, which takes as long
+    as there are many of them.
+    """
     method = _method(data, recipe)
     plan = method.plan(recipe.question, data.facts)
     verdict = rules.judge(recipe.question, data.description, data.policy)
@@ -75,8 +81,10 @@ def preview(data: DataSet, recipe: Recipe, *, user: str = "", project: str = "")
     answered = ledger.find(plan.question_hash) is not None
     affordable = answered or ledger.affords(_charge(plan), user=user, project=project)
     left = str(ledger.left(user=user, project=project))
-    earlier = None if answered else next(_earlier(data, ledger, method, recipe.question), None)
-    follows = None if earlier is None else earlier[0].question_hash
+    follows = None
+    if earlier and not answered:
+        found = next(_earlier(data, ledger, method, recipe.question), None)
+        follows = None if found is None else found[0].question_hash
     return Preview(plan, verdict, answered, left, affordable, follows)
 
 

@@ -66,7 +66,7 @@ def understood(data: DataSet, mapping: Mapping[str, Any]) -> Recipe:
 
 def question_hash(data: DataSet, asked: Recipe) -> str:
     """What ledger and results know the answer by."""
-    return release.preview(data, asked).plan.question_hash
+    return release.preview(data, asked, earlier=False).plan.question_hash
 
 
 def _fingerprint(service: Service, data: DataSet, asked: Recipe) -> str:
@@ -117,7 +117,7 @@ def may_spend(service: Service, asker: Asker, data: DataSet, asked: Recipe) -> N
         return
     if not registry.get(asked.question.method).drawn:
         return
-    if release.preview(data, asked, user=asker.user).answered:
+    if release.preview(data, asked, user=asker.user, earlier=False).answered:
         return
     ledger = data.ledger()
     if any(standing.scope == "user:public" for standing in ledger.standing(user="public")):
@@ -301,7 +301,7 @@ def _offer(
 ) -> dict[str, Any]:
     """An alternative, judged as a whole: rules, plan and budget."""
     try:
-        seen = release.preview(data, changed, user=asker.user, project=project)
+        seen = release.preview(data, changed, user=asker.user, project=project, earlier=False)
         passes = seen.verdict.allowed and seen.affordable
     except DiscreetError:
         passes = False

@@ -81,7 +81,7 @@ def verdict(
         # planning a table nobody may have could take long; the verdict needs no plan
         return _without_plan(service, asker, data, asked, judged, project)
     try:
-        seen = release.preview(data, asked, user=asker.user, project=project)
+        seen = release.preview(data, asked, user=asker.user, project=project, earlier=False)
     except Refusal as refusal:
         raise answering.refused(data, asked, refusal, asker) from None
     plan = seen.plan
@@ -272,7 +272,7 @@ def _job(
     try:
         rules.judge(asked.question, data.description, data.policy).enforce()
         answering.may_spend(service, asker, data, asked)
-        seen = release.preview(data, asked, user=asker.user, project=wish.project)
+        seen = release.preview(data, asked, user=asker.user, project=wish.project, earlier=False)
         if not seen.affordable and seen.plan.charge is not None:
             data.ledger().require(seen.plan.charge, user=asker.user, project=wish.project)
     except Refusal as refusal:
