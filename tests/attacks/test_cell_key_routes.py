@@ -10,6 +10,7 @@ import pytest
 
 from discreet.core.description import Description, Weight
 from discreet.core.domain import Condition, Text, variable
+from discreet.core.table import Status
 
 from ..methods.cellkey.world import World, spec
 
@@ -96,3 +97,14 @@ def test_a_cell_has_one_number_by_every_route(weighted, sameness):
     assert len(found) > 100
     assert len({v for values in found.values() for v in values}) > 10
     assert not several
+
+
+@pytest.mark.parametrize("limit", ["threshold", "display_floor"])
+def test_weights_do_not_lift_a_cell_over_a_limit(limit):
+    """What the plain table hides, the weighted table of the same cells hides too."""
+    w = world(True, **{limit: "6"})
+    plain, weighted = (w.tables(spec("area", "sex", weighted=yes))[0] for yes in (False, True))
+    hidden = np.isin(plain.status, (Status.LOW, Status.BELOW_THRESHOLD))
+    assert hidden.any()
+    assert np.array_equal(hidden, np.isin(weighted.status, (Status.LOW, Status.BELOW_THRESHOLD)))
+    assert not weighted.values[hidden].any()

@@ -52,7 +52,7 @@ NEGLIGIBLE = Fraction(1, 100)
 """A δ above one in a hundred promises nothing: the guarantee then says there is no finite ε."""
 
 
-_FORM = "by table"
+_FORM = "by table, hidden by counts"
 """How values are stored: part of the hash, so that a cache of another form is never read."""
 
 _EVERYBODY = Count(())
@@ -150,9 +150,11 @@ class CellKeyMethod:
         asked = plan.question.tables
         for number, (spec, table) in enumerate(zip(asked, tables[: len(asked)], strict=True)):
             control.step(number / len(tables), "perturbing")
-            arrays[_name(spec)] = protector.protect(
-                table, detail.texts[number], detail.zeros[number], spec, detail.scale, everybody
-            )
+            forms = [spec, replace(spec, weighted=False)] if _hides(settings, spec) else [spec]
+            for form in forms:
+                arrays[_name(form)] = protector.protect(
+                    table, detail.texts[number], detail.zeros[number], form, detail.scale, everybody
+                )
         return Measurements(arrays, {"p_table": settings.table.digest})
 
     def fit(
@@ -166,7 +168,12 @@ class CellKeyMethod:
         for number, spec in enumerate(plan.question.tables):
             control.step(number / len(plan.question.tables), "fitting")
             values = measurements.arrays[_name(spec)]
-            made.append(_protected(plan, spec, values, detail.zeros[number], detail.ready, facts))
+            counts = values
+            if _hides(detail.ready.settings, spec):
+                counts = measurements.arrays[_name(replace(spec, weighted=False))]
+            made.append(
+                _protected(plan, spec, values, counts, detail.zeros[number], detail.ready, facts)
+            )
         return tuple(made)
 
 
@@ -179,6 +186,15 @@ def _detail(plan: Plan) -> Detail:
 def _name(spec: TableSpec) -> str:
     """What a table's values are stored under: one question may name its tables in any order."""
     return json.dumps(spec.canonical(), sort_keys=True, ensure_ascii=False)
+
+
+def _hides(settings: Settings, spec: TableSpec) -> bool:
+    """Whether a weighted table hides cells: by their protected counts, as the plain table does.
+
+    By their weighted values a cell of one heavy record would pass any threshold.
+    """
+    limits = (settings.threshold, settings.display_floor)
+    return spec.weighted and any(limit is not None for limit in limits)
 
 
 def _settings(parameters: Mapping[str, Any]) -> Settings:
@@ -318,8 +334,15 @@ def warnings(ready: Ready) -> tuple[str, ...]:
 
 
 def _protected(
-    plan: Plan, spec: TableSpec, values: Ints, zeros: Mask | None, ready: Ready, facts: Facts
+    plan: Plan,
+    spec: TableSpec,
+    values: Ints,
+    counts: Ints,
+    zeros: Mask | None,
+    ready: Ready,
+    facts: Facts,
 ) -> ProtectedTable:
+    """A table from its protected values; `counts`, protected too, decide which of them are shown."""
     settings = ready.settings
     description = facts.description
     status = np.full(values.shape, Status.OK, dtype=np.uint8)
@@ -328,9 +351,9 @@ def _protected(
         limit = float(reliable_limit(facts.policy))
         status[noise.sd > limit * np.abs(values)] = Status.UNRELIABLE
     if settings.display_floor is not None:
-        status[(values != 0) & (values < settings.display_floor)] = Status.LOW
+        status[(counts != 0) & (counts < settings.display_floor)] = Status.LOW
     if settings.threshold is not None:
-        status[values < settings.threshold] = Status.BELOW_THRESHOLD
+        status[counts < settings.threshold] = Status.BELOW_THRESHOLD
     if zeros is not None:
         status[zeros] = Status.STRUCTURAL_ZERO
         if noise is not None:
@@ -388,7 +411,7 @@ def _hide(noise: Noise, hidden: Mask, settings: Settings, weight: Fraction) -> N
     """A hidden number's interval would give it away: show what its status already says."""
     ends = [n for n in (settings.display_floor, settings.threshold) if n is not None]
     noise.lower[hidden] = 0
-    noise.upper[hidden] = max(ends) - 1 + ceil(settings.table.max_perturbation * weight)
+    noise.upper[hidden] = ceil((max(ends) - 1 + settings.table.max_perturbation) * weight)
     noise.sd[hidden] = max(row.error for row in settings.table.rows) * float(weight)
 
 
