@@ -228,6 +228,21 @@ def test_each_alternative_is_accepted_when_taken_in_full(ruled: tuple[Path, str]
     assert taken > 100
 
 
+def test_a_data_version_confirms_no_guess(tmp_path: Path):
+    """Every table names its data version; made without the custodian's secret it would let a reader
+    who knows all records but one try guesses of the last. The same file loaded by two custodians
+    has two versions, and the same one loaded twice by one has one."""
+    first, second = make(tmp_path / "first"), make(tmp_path / "second")
+    found = []
+    for folder in (first, second):
+        with workspace.DataSet.open(folder / "dp") as data:
+            found.append(data.data_version)
+    assert found[0] != found[1]
+    workspace.load(first / "dp")
+    with workspace.DataSet.open(first / "dp") as data:
+        assert data.data_version == found[0]
+
+
 def test_likely_alternatives_are_marked(ruled: tuple[Path, str]):
     """What depends on what others spend is likely, not checked."""
     _, url = ruled

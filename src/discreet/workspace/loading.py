@@ -126,14 +126,16 @@ def _load(folder: Path, described: DescribedData, control: Control) -> Loaded:
             versions.point(folder, version)
             return Loaded(version, known, unchanged=True, new_epoch=False)
     epoch, new_epoch = _epoch(folder, before, coding)
-    salt = secrets.read(folder).record_salt()
+    own = secrets.read(folder)
+    salt = own.record_salt()
     from ..engines import loading as engine_loading
 
     with versions.spare(folder) as filled:
         report = engine_loading.load(source, described.coding(salt), filled, control)
         _records_agree(described, report.records)
         manifest = versions.Manifest(
-            data_version=_short(content, epoch),
+            # published with every table: keyed, or it would confirm a guess of the last record
+            data_version=_short(content, epoch, own.derive("data version").hex()),
             content=content,
             coding=shape,
             source=origin,
