@@ -16,6 +16,7 @@ from .fit import Limits, fit_sparse
 from .margins import Margin, Reals, Rows, Shape, Whole, closure
 from .measured import Measured
 from .model import FourierModel, ResidualModel, Targets, fit_weights, model_of
+from .published import keep_margin
 from .synthesis import SyntheticTable, whole_table
 
 if TYPE_CHECKING:
@@ -91,7 +92,12 @@ def fit_modern(
     weights = fit_weights(complete, one_way=4.0 if design.budget.one_way else 1.0)
     targets = Targets(shape, weights, design.workload.forbidden)
     model = model_of(targets)
-    if isinstance(model, ResidualModel) and model.exact_pricing and model.rank > MOST_RANK:
+    if (
+        isinstance(model, ResidualModel)
+        and model.exact_pricing
+        and model.rank > MOST_RANK
+        and (design.published is None)
+    ):
         return _fit_dense(model, one_way, total, control)
     start = _start(shape, one_way, targets)
     fitted = fit_sparse(model, start, limits_for(model.rank, model.exact_pricing), control)
@@ -100,6 +106,10 @@ def fit_modern(
         rows, mass = start[:1], np.ones(1)
     if not design.budget.dropped and model.exact_pricing:
         rows, mass = _within_box(design, tables, rows, mass, control)
+    if design.published is not None:
+        rows, counts = keep_margin(rows, mass, targets, design.published)
+        held = np.flatnonzero(counts)
+        return SyntheticTable(shape, rows[held], counts[held])
     return whole_table(shape, rows, mass, total)
 
 

@@ -35,6 +35,7 @@ from .combine import Residuals, combine, mean_variance, precisions
 from .fitting import fit_classic, fit_modern
 from .margins import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_rows
 from .measured import Measured, cost, cost_is_exact, draw_all, read_all
+from .published import Published, held_exactly, known_exactly, read_published
 from .settings import Settings, for_question, from_policy
 from .synthesis import SyntheticTable
 from .workload import Workload, read_workload
@@ -52,7 +53,9 @@ class Design:
     coding: BitCoding | None
     """Classic mode works on bits."""
     total: int | None
-    """The number of records, where it is declared."""
+    """The number of records, where it is public."""
+    published: Published | None
+    """A margin that is public already."""
     covers: tuple[Margin, ...]
     """The axes of each count."""
 
@@ -102,7 +105,7 @@ class MarginalsMethod:
                 Count(tuple(workload.refs[axis] for axis in cover)) for cover in design.covers
             ),
             guarantee=telling.guarantee(
-                settings, description, len(question.tables), exact=_all_spent(design, description)
+                design, description, len(question.tables), exact=_all_spent(design, description)
             ),
             errors=telling.expected(design),
             charge=telling.charge(design, description, digest),
@@ -164,6 +167,7 @@ class MarginalsMethod:
         residuals = combine(
             design.shape, design.budget.measured, tables, design.margins, total=design.total
         )
+        residuals = held_exactly(residuals, design.published)
         fitting = fit_classic if design.coding is not None else fit_modern
         made = fitting(design, tables, residuals, control), residuals
         self._made[key] = made
@@ -190,7 +194,7 @@ def _design_of(
         coding = BitCoding(workload.shape)
         budget = _classic_budget(settings, workload, coding, each)
         covers = _covers(workload.shape, workload.margins)
-        return Design(settings, workload, budget, coding, None, covers), []
+        return Design(settings, workload, budget, coding, None, None, covers), []
     budget, others = plan_budget(
         workload.shape,
         workload.margins,
@@ -201,9 +205,11 @@ def _design_of(
     )
     if cost(budget.measured, len(workload.shape), neighbours) > each:
         raise Bug("A plan costs more than its ε.")
-    needed = tuple(m.margin for m in budget.measured)
-    covers = _covers(workload.shape, needed)
-    return Design(settings, workload, budget, None, description.records, covers), others
+    published, total = read_published(settings.published, workload, description)
+    for one in (budget, *others):
+        known_exactly(one.known, published)
+    covers = _covers(workload.shape, tuple(m.margin for m in budget.measured))
+    return Design(settings, workload, budget, None, total, published, covers), others
 
 
 def _all_spent(design: Design, description: Description) -> bool:
@@ -218,6 +224,8 @@ def _classic_budget(
 ) -> Budget:
     """Theorem 6 as written: every coefficient of the downward closure gets ε / 2|B| (§4.2: every
     margin ε / 2|A|). The total gets noise too, whether it is public or not."""
+    if settings.published:
+        raise RecipeError("Mode classic keeps no published margin. Use mode modern.")
     for table in workload.tables:
         if table.passes or workload.mixed:
             raise RecipeError(

@@ -79,10 +79,13 @@ def fit_weights(
     48,842 people were seen), so the total weighs `total` times its precision, and one-way margins
     measured on their own `one_way` times. A declared total weighs 50 times the most precise rest.
     """
-    rest = max((r.precision for kept, r in residuals.items() if kept), default=1.0)
+    soft = [r.precision for kept, r in residuals.items() if kept and r.precision < HARD]
+    rest = max(soft, default=0.0) or 1.0
     out = {}
     for kept, r in residuals.items():
-        if kept == ():
+        if kept and r.precision >= HARD:
+            weight = 50 * rest
+        elif kept == ():
             weight = 50 * rest if r.precision >= HARD else max(total * r.precision, rest)
         else:
             weight = r.precision * (one_way if len(kept) == 1 else 1.0)

@@ -7,6 +7,7 @@
 | `objective` | classic only: largest, total or hybrid; "in margins" after it: over cells of margins; "non-fourier" after it: noise on the margins themselves | largest |
 | `one_way_share` | share of ε for one-way margins of their own | a quarter if an axis has > 8 categories |
 | `records_about` | roughly how many records, if public: thin tables are then left out | not known |
+| `published` | policy only: one margin that is public already, kept exactly | none |
 | `epsilon_most` | policy only: the most a question may ask | none |
 """
 
@@ -22,7 +23,7 @@ from ...errors import InputError, RecipeError, Refusal, did_you_mean
 from .classic import OBJECTIVES, Objective
 
 ASKED = ("epsilon", "mode", "objective", "one_way_share", "records_about")
-POLICY = (*ASKED, "epsilon_most")
+POLICY = (*ASKED, "epsilon_most", "published")
 MODES = ("modern", "classic")
 _OTHER_BUDGETS = {"rho", "delta", "law", "max_perturbation"}
 
@@ -41,6 +42,8 @@ class Settings:
     one_way_share: Fraction | None = None
     records_about: int | None = None
     epsilon_most: Fraction | None = None
+    published: Any = None
+    """A margin that is public already; checked against the description when a question is planned."""
 
 
 def from_policy(parameters: Mapping[str, Any]) -> Settings:
@@ -111,6 +114,7 @@ def _read(given: Mapping[str, Any], names: tuple[str, ...], fails: type[InputErr
         else exact(share, "one_way_share", least=0, below=1, error=fails),
         records_about=None if about is None else int(about),
         epsilon_most=_number(given, "epsilon_most", fails),
+        published=given.get("published"),
     )
 
 

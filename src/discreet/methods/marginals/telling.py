@@ -28,24 +28,24 @@ from .workload import Wanted
 
 if TYPE_CHECKING:
     from .method import Design
-    from .settings import Settings
 
 WIDTH = 2.12
 """95 % of a sum of Laplace draws lies within this many standard deviations; one draw is the worst."""
 BOUND_DELTA = Fraction(1, 20)
 
 
-def guarantee(
-    settings: Settings, description: Description, tables: int, *, exact: bool
-) -> Guarantee:
+def guarantee(design: Design, description: Description, tables: int, *, exact: bool) -> Guarantee:
     """The promise of a whole plan: pure ε; not `exact` where the measurements cost less than it."""
+    settings = design.settings
     if settings.epsilon is None:
         raise Bug("A question without ε was planned.")
     most = description.records_per_unit
     unit = description.unit if most == 1 else f"{description.unit} (up to {most} records)"
-    known = (
+    known: tuple[str, ...] = (
         () if description.records is None else (f"the number of records, {description.records:,}",)
     )
+    if design.published is not None:
+        known += (f"the margin {design.workload.refs[design.published[0]].level}",)
     found = odds_of(settings.epsilon, Fraction(0))
     if description.unit == "person" and description.neighbours is Alike.ADD_REMOVE:
         odds: tuple[str, ...] = (found.out_of_100(), found.guess_meter("0.1"))
