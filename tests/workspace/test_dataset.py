@@ -56,7 +56,8 @@ def test_an_open_data_set_has_public_facts_and_one_engine(workspace: Path) -> No
         assert opened.facts.data_version == opened.data_version
         assert opened.facts.policy_version == opened.policy.version
         assert opened.engine() is opened.engine()
-    assert "60" not in repr(opened)
+    shown = repr(opened).replace(str(workspace), "").replace(opened.version.name, "")
+    assert "60" not in shown  # the number of records; folder and digest may hold any digits
 
 
 def test_keys_are_derived_by_purpose_and_epoch_and_never_shown(tmp_path: Path) -> None:
