@@ -336,7 +336,7 @@ def main() -> None:
         "rounding": rounding,
         "classic": lambda: classic(asked.draws),
         "binary": lambda: binary(asked.draws, asked.peer),
-        "mixed": lambda: mixed(asked.draws),
+        "mixed": lambda: mixed(max(20, asked.draws)),
         "deaths": lambda: deaths(asked.draws),
         "adult": lambda: adult(asked.adult, asked.draws),
     }
