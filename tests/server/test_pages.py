@@ -62,3 +62,35 @@ def test_nothing_comes_from_elsewhere(served: Served):
         text = get(served, path).text
         assert "<script" not in text
         assert not re.search(r"https?://", text)
+
+
+def test_an_embargoed_release_is_not_read_by_asking_its_question(demo, tmp_path):
+    """Whoever may not spend gets no number of a release before it is public, page or API."""
+    import shutil
+
+    from discreet.server import Settings
+
+    from .serving import add_accounts, serving
+
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    tokens = add_accounts(workspace)
+    settings = Settings(public=("deaths-dp",), calls_per_minute=10**6)
+    recipe = {"rows": ["region"], "columns": ["sex"], "epsilon": "0.5"}
+    with serving(workspace, settings) as url:
+        custodian = {"Authorization": f"Bearer {tokens['cas']}"}
+        body = {"dataset": "deaths-dp", "recipe": recipe, "title": "Later"}
+        body["publish_at"] = "2999-01-01T00:00:00+00:00"
+        made = httpx.post(f"{url}/api/v1/releases", json=body, headers=custodian, timeout=60)
+        assert made.status_code == 201, made.text
+        asked = httpx.post(f"{url}/api/v1/datasets/deaths-dp/tables", json=recipe, timeout=60)
+        assert asked.status_code == 403
+        for address in ("rows=region&columns=sex&epsilon=0.5", "rows=sex&epsilon=0.2"):
+            page = httpx.get(f"{url}/build/deaths-dp?{address}", timeout=60)
+            assert "<table>" not in page.text
+        again = httpx.post(
+            f"{url}/api/v1/datasets/deaths-dp/tables", json=recipe, headers=custodian, timeout=60
+        )
+        assert again.status_code == 200
+        after = httpx.post(f"{url}/api/v1/datasets/deaths-dp/tables", json=recipe, timeout=60)
+        assert after.status_code == 403

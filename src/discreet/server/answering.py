@@ -117,7 +117,8 @@ def may_spend(service: Service, asker: Asker, data: DataSet, asked: Recipe) -> N
         return
     if not registry.get(asked.question.method).drawn:
         return
-    if release.preview(data, asked, user=asker.user, earlier=False).answered:
+    seen = release.preview(data, asked, user=asker.user, earlier=False)
+    if seen.answered and not service.withheld(asker, data.folder.name, seen.plan.question_hash):
         return
     ledger = data.ledger()
     if any(standing.scope == "user:public" for standing in ledger.standing(user="public")):
@@ -160,6 +161,8 @@ def respond(
     except Refusal as refusal:
         raise refused(data, asked, refusal, asker, wish) from None
     kept = service.answers.get(tag_)
+    if kept is not None and service.withheld(asker, name, kept.question):
+        kept = None
     charged = False
     if kept is None:
         try:

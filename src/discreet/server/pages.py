@@ -184,12 +184,15 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
             f"A table of {seen.verdict.cells:,} cells is too long for a page. Ask over the API.",
             rule="page-size",
         )
-    if drawn and not seen.answered and seen.follows_from is None:
+    folder = data.folder.name
+    known = seen.answered and not service.withheld(asker, folder, seen.plan.question_hash)
+    follows = seen.follows_from is not None and not service.withheld(asker, folder)
+    if drawn and not known and not follows:
         return facts
     deadline = time.monotonic() + service.settings.most_seconds
     control = Control(cancelled=lambda: time.monotonic() > deadline)
     with service.slots.one():
-        if drawn and not seen.answered:
+        if drawn and not known:
             made = release.derive(data, recipe, control=control)
         else:
             made = release.release(data, recipe, user=asker.user, control=control)
@@ -205,4 +208,3 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
 
 def _command(data: DataSet, recipe: Recipe) -> str:
     return f"/api/v1/datasets/{data.name}/tables?{to_query(recipe)}"
-

@@ -77,7 +77,7 @@ class Repeats:
         if service.shelf.served(found.dataset) != found.edition:
             return None
         kept = service.answers.get(found.tag)
-        if kept is None:
+        if kept is None or service.withheld(asker, found.dataset, kept.question):
             return None
         from .answering import headers_for
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -93,6 +94,8 @@ class Service:
         self.repeats = Repeats()
         self.fingerprints: dict[tuple[str, str, str, str], str] = {}
         self.job_waits = threading.Event()
+        self._embargo: frozenset[tuple[str, str]] = frozenset()
+        self._embargo_read = 0.0
 
     def close(self) -> None:
         """Let go of everything."""
@@ -107,6 +110,22 @@ class Service:
         if asker.role == "public":
             return [name for name in names if self.settings.is_public(name)]
         return list(names)
+
+    def withheld(self, asker: Asker, name: str, question: str | None = None) -> bool:
+        """Whether an answer waits for its release to be published, for whoever may not ask it.
+
+        Without a question: whether anything of the data set waits. Looked up once a second.
+        """
+        if asker.role != "public" or self.settings.public_spends:
+            return False
+        now = time.time()
+        if now - self._embargo_read > 1:
+            waiting = [each for each in self.keeping.published() if each.publish_at > now]
+            self._embargo = frozenset((each.dataset, each.question) for each in waiting)
+            self._embargo_read = now
+        if question is None:
+            return any(dataset == name for dataset, _ in self._embargo)
+        return (name, question) in self._embargo
 
     def must_see(self, asker: Asker, name: str) -> None:
         """404 for what is not there; without login the same 401 for all that is not public."""
