@@ -14,6 +14,10 @@ from ..errors import Bug, DiscreetError, Refusal
 from ..version import __version__
 from . import laws, ledger, serving, tables, workspaces
 
+# Our systems of equations are small: more threads of the linear algebra library only wait for one
+# another. Set before numpy is first imported, unless the user said otherwise.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 app = typer.Typer(
     name="discreet",
     help="Publish the table, not the people: protected frequency tables with exact guarantees.\n\n"

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from .. import formats, rules
 from ..core.law_builders import laplace
 from ..errors import InputError
+from ..methods import registry
+from ..methods.base import Measurements
 from ..release import Release
 from ..version import __version__
 from ..workspace.files import make_folder, replace_text
@@ -46,6 +48,7 @@ def write(
         for kind in kinds:
             target = folder / "tables" / f"{name}{kind.extension}"
             files += formats.write(table, target, kind.name, layout=made.recipe.layouts[number])
+    files += _microdata(data, made, folder)
     checksums = {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in files
@@ -61,6 +64,25 @@ def write(
     for name, text in pages.items():
         replace_text(folder / name, text)
     return folder, [*checksums, *pages]
+
+
+def _microdata(data: DataSet, made: Release, folder: Path) -> list[Path]:
+    """The synthetic records behind a release of consistent margins, for anybody to tabulate."""
+    if made.plan.method != "marginals":
+        return []
+    from ..methods.marginals.method import MarginalsMethod, design_of
+    from ..methods.marginals.synthesis import MOST_RECORDS, write_microdata
+
+    stored = data.ledger().find(made.plan.question_hash)
+    if stored is None:
+        return []
+    method = registry.get("marginals")
+    assert isinstance(method, MarginalsMethod)
+    table = method.synthesise(made.plan, Measurements.from_bytes(stored.measurements))
+    target = folder / "microdata.parquet"
+    domain = design_of(made.plan).workload.domain
+    write_microdata(table, domain, target, records=table.total <= MOST_RECORDS)
+    return [target]
 
 
 def file_name(made: Release, number: int) -> str:
