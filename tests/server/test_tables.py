@@ -235,6 +235,24 @@ def test_jobs_tell_their_progress_and_can_be_cancelled(served: Served):
         assert job.json()["id"] in [j["id"] for j in ana.get("/jobs").json()["jobs"]]
 
 
+def test_a_running_job_is_stopped_on_the_engine(served: Served):
+    """A job that is counting ends as cancelled soon after it was asked to, and has no result."""
+    stopped = []
+    with served.client("ben") as ben:
+        for month in range(1, 9):
+            big = {"rows": ["ccg", "cause"], "columns": ["age"], "where": {"month": [str(month)]}}
+            later = {"Prefer": "respond-async"}
+            job = ben.post("/datasets/deaths/tables", json=big, headers=later).json()
+            while ben.get(f"/jobs/{job['id']}").json()["state"] == "waiting":
+                time.sleep(0.005)
+            ben.delete(f"/jobs/{job['id']}")
+            if settled(ben, job)["state"] == "cancelled":
+                stopped.append(job["id"])
+                break
+        assert stopped
+        assert ben.get(f"/jobs/{stopped[0]}/result").status_code == 409
+
+
 def test_long_questions_become_jobs_by_their_size_alone(served: Served, demo, tmp_path):
     """More cells than the limit: 202, whatever the data; the verdict says so before."""
     import shutil
