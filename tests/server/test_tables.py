@@ -253,6 +253,36 @@ def test_a_running_job_is_stopped_on_the_engine(served: Served):
         assert ben.get(f"/jobs/{stopped[0]}/result").status_code == 409
 
 
+def test_a_job_that_always_dies_is_given_up(served: Served):
+    """Begun fifty times without an end, a job fails with a sentence instead of being begun again."""
+    import sqlite3
+
+    with served.client("ben") as ben:
+        asked = {"rows": ["age"], "columns": ["marital"], "layers": ["month"]}
+        from discreet.store import Jobs
+
+        jobs = Jobs(served.workspace)
+        request = {
+            "dataset": "deaths",
+            "recipe": asked,
+            "format": "json-stat",
+            "language": "",
+            "project": "",
+            "question": "",
+        }
+        job = jobs.create("elsewhere", request, user="ben")
+        jobs.close()
+        connection = sqlite3.connect(served.workspace / "jobs.sqlite3", timeout=10)
+        with connection:
+            connection.execute(
+                "UPDATE jobs SET attempts = 50, kind = 'tables' WHERE id = ?", (job.id,)
+            )
+        connection.close()
+        ended = settled(ben, {"id": job.id})
+        assert ended["state"] == "failed"
+        assert ended["error"]["type"] == "urn:discreet:gave-up"
+
+
 def test_long_questions_become_jobs_by_their_size_alone(served: Served, demo, tmp_path):
     """More cells than the limit: 202, whatever the data; the verdict says so before."""
     import shutil

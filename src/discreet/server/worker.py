@@ -29,6 +29,8 @@ from .service import Service
 KIND = "tables"
 RESULTS = "job-results"
 _IDLE_SECONDS = 1.0
+_MOST_ATTEMPTS = 50
+"""A job that takes its process down with it must not do so for ever."""
 
 
 class Worker:
@@ -112,6 +114,13 @@ class Worker:
         heart.start()
         control = Control(progress, lambda: stop.is_set() or self._stopping.is_set())
         try:
+            if job.attempts > _MOST_ATTEMPTS:
+                raise Problem(
+                    503,
+                    "gave-up",
+                    f"This was begun {_MOST_ATTEMPTS} times and never ended. Ask for less at once, "
+                    "or tell the custodian.",
+                )
             result = self._make(job, control)
             jobs.finish(job.id, lease, json.dumps(result))
         except Cancelled:
