@@ -49,6 +49,34 @@ class Preview:
     follows_from: str | None = None
     """The question hash of an earlier release this follows from at no cost, if there is one."""
 
+    def to_json(self) -> dict[str, Any]:
+        """The preview as plain values, the same on the command line and over HTTP."""
+        plan = self.plan
+        return {
+            "allowed": self.verdict.allowed,
+            "affordable": self.affordable,
+            "breaches": [{"rule": b.rule, "sentence": b.sentence} for b in self.verdict.breaches],
+            "alternatives": list(self.verdict.alternatives),
+            "cells": self.verdict.cells,
+            "method": plan.method,
+            "cost": None if plan.charge is None else str(plan.charge.loss),
+            "answered_before": self.answered,
+            "left": self.left,
+            "guarantee": plan.guarantee.to_json(),
+            "errors": [
+                {
+                    "axes": [str(ref) for ref in error.table.axes],
+                    "cells": error.cells,
+                    "noise_sd": error.noise_sd,
+                    "within_95": error.half_width,
+                    "totals_sd": dict(error.totals_sd),
+                }
+                for error in plan.errors
+            ],
+            "plans": [dict(other) for other in plan.alternatives],
+            "warnings": list(plan.warnings),
+        }
+
 
 @dataclass(frozen=True)
 class Release:
@@ -73,8 +101,10 @@ def preview(
     as there are many of them.
     """
     method = _method(data, recipe)
-    plan = method.plan(recipe.question, data.facts)
     verdict = rules.judge(recipe.question, data.description, data.policy)
+    if verdict.cells > rules.DEFAULT_MOST_CELLS:
+        verdict.enforce()  # planning a table nobody may have could take long
+    plan = method.plan(recipe.question, data.facts)
     if not method.drawn:
         return Preview(plan, verdict, answered=False, left=None, affordable=True)
     ledger = data.ledger()
@@ -101,8 +131,8 @@ def release(
     control = control or Control()
     method = _method(data, recipe)
     control.step(0.0, "planning")
-    plan = method.plan(recipe.question, data.facts)
     rules.judge(recipe.question, data.description, data.policy).enforce()
+    plan = method.plan(recipe.question, data.facts)
     if method.drawn:
         ledger = data.ledger()
         measurements, reused, receipt = _drawn(

@@ -234,34 +234,7 @@ def _release_facts(made: Release) -> dict[str, Any]:
 def _show_preview(seen: Preview, json: bool) -> None:
     plan = seen.plan
     if json:
-        show.as_json(
-            {
-                "allowed": seen.verdict.allowed,
-                "breaches": [
-                    {"rule": b.rule, "sentence": b.sentence} for b in seen.verdict.breaches
-                ],
-                "alternatives": list(seen.verdict.alternatives),
-                "cells": seen.verdict.cells,
-                "cost": None if plan.charge is None else str(plan.charge.loss),
-                "answered_before": seen.answered,
-                "affordable": seen.affordable,
-                "follows_from": seen.follows_from,
-                "left": seen.left,
-                "guarantee": plan.guarantee.to_json(),
-                "errors": [
-                    {
-                        "axes": [str(ref) for ref in error.table.axes],
-                        "cells": error.cells,
-                        "noise_sd": error.noise_sd,
-                        "within_95": error.half_width,
-                        "totals_sd": dict(error.totals_sd),
-                    }
-                    for error in plan.errors
-                ],
-                "plans": [dict(plan) for plan in plan.alternatives],
-                "warnings": list(plan.warnings),
-            }
-        )
+        show.as_json(seen.to_json() | {"follows_from": seen.follows_from})
         seen.verdict.enforce()
         return
     seen.verdict.enforce()

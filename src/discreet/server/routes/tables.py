@@ -84,32 +84,11 @@ def verdict(
         seen = release.preview(data, asked, user=asker.user, project=project, earlier=False)
     except Refusal as refusal:
         raise answering.refused(data, asked, refusal, asker) from None
-    plan = seen.plan
-    cells = seen.verdict.cells
-    return {
-        "allowed": seen.verdict.allowed,
-        "affordable": seen.affordable,
-        **_judgement(data, asked, seen.verdict, asker, project),
-        "cells": cells,
-        "method": plan.method,
-        "cost": None if plan.charge is None else str(plan.charge.loss),
-        "answered_before": seen.answered,
-        "left": seen.left,
-        "guarantee": plan.guarantee.to_json(),
-        "errors": [
-            {
-                "axes": [str(ref) for ref in error.table.axes],
-                "cells": error.cells,
-                "noise_sd": error.noise_sd,
-                "within_95": error.half_width,
-                "totals_sd": dict(error.totals_sd),
-            }
-            for error in plan.errors
-        ],
-        "plans": [dict(other) for other in plan.alternatives],
-        "warnings": list(plan.warnings),
-        **_size(service, asked, cells),
-    }
+    return (
+        seen.to_json()
+        | _judgement(data, asked, seen.verdict, asker, project)
+        | _size(service, asked, seen.verdict.cells)
+    )
 
 
 def _without_plan(
