@@ -1,0 +1,199 @@
+"""`discreet ptable`: design, audit and convert p-tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import LawError
+from . import show
+from .laws import AtEpsilon, whole
+from .tables import Json
+
+if TYPE_CHECKING:
+    from ..methods.cellkey.ptable import PTable
+
+ptable_app = typer.Typer(
+    help="Design, audit and convert p-tables: a law for each true count.", no_args_is_help=True
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this room."""
+    app.add_typer(ptable_app, name="ptable")
+
+
+@ptable_app.command("design")
+def ptable_design(
+    max_perturbation: Annotated[
+        str, typer.Option("--max-perturbation", "-m", help="Largest perturbation D.")
+    ],
+    variance: Annotated[str, typer.Option(help="Variance V of the noise.")],
+    blocked_below: Annotated[
+        str, typer.Option(help="Positive results up to this are impossible (js).")
+    ] = "0",
+    p_stay: Annotated[str | None, typer.Option(help="Least probability of no change.")] = None,
+    exact_variance: Annotated[
+        bool, typer.Option("--exact-variance", help="Variance V exactly, not at most.")
+    ] = False,
+    no_monotone: Annotated[
+        bool, typer.Option("--no-monotone", help="Let probabilities rise away from 0.")
+    ] = False,
+    keys: Annotated[int | None, typer.Option(help="Number of cell keys: 256, 4096, 2^32 …")] = None,
+    dialect: Annotated[str, typer.Option(help="ons, cantabular or sdctools.")] = "sdctools",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the p-table.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Maximum-entropy p-table: one row for each true count.
+
+    [bold]discreet ptable design -m 5 --variance 3 --blocked-below 2 --dialect sdctools -o p.csv[/bold]
+    """
+    from ..methods.cellkey.design import design as make
+
+    most = whole(max_perturbation, "max_perturbation")
+    assert most is not None
+    table = make(
+        most,
+        variance,
+        blocked_below=whole(blocked_below, "blocked_below") or 0,
+        p_stay=p_stay,
+        exact_variance=exact_variance,
+        monotone=not no_monotone,
+    )
+    _tell_ptable(table, _save(table, output, dialect, keys), json)
+
+
+@ptable_app.command("audit")
+def ptable_audit(
+    path: Annotated[Path, typer.Argument(help="A p-table in any of the three dialects.")],
+    at_epsilon: AtEpsilon = None,
+    json: Json = False,
+) -> None:
+    """Read a p-table, check every row and audit every pair of neighbouring counts.
+
+    [bold]discreet ptable audit p.csv[/bold]
+    """
+    _tell_ptable(_open(path), None, json, at_epsilon)
+
+
+@ptable_app.command("convert")
+def ptable_convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A p-table in any dialect.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Where the new one goes.")],
+    dialect: Annotated[str, typer.Option(help="ons, cantabular or sdctools.")],
+    keys: Annotated[int | None, typer.Option(help="Number of cell keys: 256, 4096 …")] = None,
+    json: Json = False,
+) -> None:
+    """Convert a p-table between the dialects of ONS, Cantabular and sdcTools.
+
+    [bold]discreet ptable convert p.csv ons.csv --dialect ons --keys 256[/bold]
+    """
+    table = _open(source)
+    _tell_ptable(table, _save(table, target, dialect, keys), json)
+
+
+def _open(path: Path) -> PTable:
+    from ..methods.cellkey import dialects
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise LawError(f"{path} cannot be read as a p-table ({type(problem).__name__}).") from None
+    return dialects.read(text)
+
+
+def _save(table: PTable, path: Path | None, dialect: str, keys: int | None) -> Path | None:
+    from ..methods.cellkey import dialects
+    from ..workspace.files import replace_text
+
+    dialects.check_dialect(dialect)
+    if keys is None and table.keys > 2**16:
+        keys = 10**8 if dialect == "sdctools" else 256
+    if path is not None:
+        replace_text(path, dialects.write(table, dialect, keys=keys))
+    return path
+
+
+def _tell_ptable(
+    table: PTable, written: Path | None, json: bool, at_epsilon: str | None = None
+) -> None:
+    found = table.audit(at_epsilon)
+    above = table.audit(at_epsilon, least_count=1)
+    lost = {str(keys): table.loss(keys) for keys in (256, 4096) if keys < table.keys}
+    if json:
+        show.as_json(
+            {
+                "name": table.name,
+                "parameters": dict(table.parameters),
+                "keys": table.keys,
+                "max_perturbation": table.max_perturbation,
+                "rows": [
+                    {
+                        "count": count,
+                        "mean": float(row.mean),
+                        "variance": float(row.variance),
+                        "pmf": {str(v): float(p) for v, p in row.pmf.items()},
+                    }
+                    for count, row in enumerate(table.rows)
+                ],
+                "bias": float(table.bias),
+                "unreachable": [list(pair) for pair in table.unreachable],
+                "audit": found.to_dict(),
+                "audit_without_zeros": above.to_dict(),
+                "quantisation": {
+                    keys: {
+                        "bias": float(loss.bias),
+                        "variance_error": float(loss.variance_error),
+                        "outcomes_lost": loss.outcomes_lost,
+                        "outcomes": loss.outcomes,
+                    }
+                    for keys, loss in lost.items()
+                },
+                "digest": table.digest,
+                **({"file": str(written)} if written else {}),
+            }
+        )
+        return
+    out = show.console()
+    shown = table.rows if len(table.rows) <= 20 else (*table.rows[:19], table.rows[-1])
+    rows = [
+        (
+            f"{count if count < 19 or len(table.rows) <= 20 else table.max_count}",
+            len(row.weights),
+            "0" if row.mean == 0 else f"{float(row.mean):.2g}",
+            f"{float(row.variance):.6f}",
+            f"{float(row.pmf.get(0, 0)):.4f}",
+            " ".join(f"{v:+d}" if v else "0" for v in list(row.weights)[:13]),
+        )
+        for count, row in enumerate(shown)
+    ]
+    columns = (">true count", ">outcomes", ">mean", ">variance", ">unchanged", "perturbations")
+    out.print(show.grid(f"p-table: {table.name}, {table.keys:,} keys", columns, rows))
+    out.print(
+        show.pairs(
+            [
+                ("last row", f"serves every count from {table.max_count} on"),
+                ("one cell, from 1 on", str(above)),
+                ("with empty cells", str(found)),
+                *(
+                    (
+                        f"cut to {keys} keys",
+                        f"bias {float(loss.bias):.2g}, variance off by "
+                        f"{float(loss.variance_error):.2%}, {loss.outcomes_lost} of "
+                        f"{loss.outcomes} outcomes lost",
+                    )
+                    for keys, loss in lost.items()
+                ),
+            ]
+        )
+    )
+    if table.unreachable:
+        out.print(
+            f"[yellow]unreachable (count, perturbation): {list(table.unreachable)[:8]}[/yellow]"
+        )
+    if written is not None:
+        out.print(f"[dim]Written to {written}[/dim]")
