@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["Preview", "Release", "derive", "preview", "release"]
 
 
+NEWEST = 50
+"""How many of the last releases a preview looks at for one the question follows from."""
+
+
 @dataclass(frozen=True)
 class Preview:
     """What would happen, from public facts: verdict, plan, cost, and what is left."""
@@ -97,8 +101,7 @@ def preview(
 ) -> Preview:
     """Plan and check a recipe; reads no data and spends nothing.
 
-    With `earlier`, look whether the question follows from an earlier release, which takes as long
-    as there are many of them.
+    With `earlier`, look whether the question follows from one of the last releases.
     """
     method = _method(data, recipe)
     verdict = rules.judge(recipe.question, data.description, data.policy)
@@ -166,16 +169,19 @@ def _finished(
     return Release(recipe, plan, arranged, True, left, receipt)
 
 
-def derive(data: DataSet, recipe: Recipe, *, control: Control | None = None) -> Release:
+def derive(
+    data: DataSet, recipe: Recipe, *, newest: int | None = None, control: Control | None = None
+) -> Release:
     """Answer a recipe from earlier releases: nothing is read, drawn or charged.
 
-    Of several releases it follows from, the one with the least noise answers.
+    Of several releases it follows from, the one with the least noise answers; with `newest` only
+    so many of the last ones are looked at.
     """
     control = control or Control()
     method = _method(data, recipe)
     rules.judge(recipe.question, data.description, data.policy).enforce()
     ledger = data.ledger() if method.drawn else None
-    found = [] if ledger is None else list(_earlier(data, ledger, method, recipe.question))
+    found = [] if ledger is None else list(_earlier(data, ledger, method, recipe.question, newest))
     if ledger is None or not found:
         raise Refusal(
             "This table does not follow from anything released so far.",
@@ -188,17 +194,24 @@ def derive(data: DataSet, recipe: Recipe, *, control: Control | None = None) -> 
 
 
 def _earlier(
-    data: DataSet, ledger: Ledger, method: Method, question: Question
+    data: DataSet,
+    ledger: Ledger,
+    method: Method,
+    question: Question,
+    newest: int | None = NEWEST,
 ) -> Iterator[tuple[Plan, StoredAnswer]]:
     """Plans that fit a question from what was released on this data and policy version."""
     planned = getattr(method, "derive", None)
     if planned is None:
         return
-    for entry in ledger.entries():
-        body = entry.body
-        current = (data.data_version, data.policy.version)
-        if entry.kind != "charge" or (body["data_version"], body["policy_version"]) != current:
-            continue
+    current = (data.data_version, data.policy.version)
+    charges = [
+        entry.body
+        for entry in ledger.entries()
+        if entry.kind == "charge"
+        and (entry.body["data_version"], entry.body["policy_version"]) == current
+    ]
+    for body in charges[::-1][:newest]:
         stored = ledger.find(body["question"])
         form = stored and Measurements.from_bytes(stored.measurements).facts.get("question")
         if stored is None or not form or form["method"] != method.name:

@@ -193,7 +193,7 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
     control = Control(cancelled=lambda: time.monotonic() > deadline)
     with service.slots.one():
         if drawn and not known:
-            made = release.derive(data, recipe, control=control)
+            made = release.derive(data, recipe, newest=release.NEWEST, control=control)
         else:
             made = release.release(data, recipe, user=asker.user, control=control)
         facts["table"] = html.fragment(made.tables[0], recipe.layouts[0])
