@@ -30,7 +30,7 @@ from bench.bars import measured
 from bench.peers import CELL_KEY_PERTURBATION, PeerFailed
 from bench.records import DEATHS, coding, description, write
 from discreet.core.domain import AxisRef, Count
-from discreet.core.true_values import add_totals, dense, reveal
+from discreet.core.true_values import cube, reveal
 from discreet.engines.coding import Source
 from discreet.engines.duckdb import DuckDBEngine, open_engine
 from discreet.engines.loading import FILE, load
@@ -72,7 +72,7 @@ def table(engine: DuckDBEngine) -> int:
     assert cells.key_low is not None
     assert cells.key_high is not None
     cubes = [
-        add_totals(dense(made.domain, cells.addresses, column))
+        cube(made.domain.shape, cells.addresses, column, totals=True)
         for column in (cells.counts, cells.key_low, cells.key_high)
     ]
     return cubes[0].size

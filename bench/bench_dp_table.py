@@ -63,7 +63,7 @@ def once():
     return {"seconds": seconds, "cells": made.height, "total": int(made["count"].sum())}
 """
 TUMULT_PROGRAM = """
-import time
+import atexit, time
 os.environ["PYSPARK_PYTHON"] = sys.executable  # its workers too are of this environment
 from pyspark.sql import SparkSession
 from tmlt.analytics import AddOneRow, KeySet, PureDPBudget, QueryBuilder, Session
@@ -73,6 +73,8 @@ spark = (
     .config("spark.driver.memory", "4g").config("spark.local.dir", sys.argv[3])
     .config("spark.sql.warehouse.dir", sys.argv[3] + "/warehouse").getOrCreate()
 )
+java = spark.sparkContext._gateway.proc
+atexit.register(lambda: (spark.stop(), java.stdin.close(), java.wait()))  # its time is the peer's
 session = Session.from_dataframe(
     privacy_budget=PureDPBudget(100), source_id="deaths",
     dataframe=spark.read.parquet(sys.argv[1]), protected_change=AddOneRow(),

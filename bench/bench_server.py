@@ -165,10 +165,13 @@ def main() -> None:
             engine = bare(data, shape, by, options.seconds)
             process, port = start(workspace, options.workers)
             try:
-                messages = [
-                    request({**shape, "where": where})
-                    for where in itertools.islice(filters(data, by, 1), 20_000)
-                ]
+                messages = iter(
+                    [
+                        request({**shape, "where": where})
+                        for where in itertools.islice(filters(data, by, 1), 20_000)
+                    ]
+                )
+                asyncio.run(load(port, messages, 1))  # both workers open the data set
                 rate = asyncio.run(load(port, messages, min(options.seconds, 5)))
             finally:
                 stop(process)
