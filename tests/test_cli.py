@@ -236,3 +236,36 @@ def test_ctrl_c_loses_nothing(fresh_demo: Path):
         assert process.returncode in {0, 130, -signal.SIGINT}, said
         assert run("ledger", "verify", folder).returncode in {0, 5}
     assert run("ledger", "verify", folder).returncode in {0, 5}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "target", [["-f", "pdf"], ["-o", "x.pdf"], ["-o", "nowhere/x.csv"], ["-o", "."]]
+)
+def test_what_cannot_be_written_is_not_charged(fresh_demo: Path, target):
+    """A bad format or place is refused before anything is spent."""
+    folder = fresh_demo / "deaths-dp"
+    done = run("table", folder, "--rows", "sex", "--epsilon", "0.1", *target, cwd=fresh_demo)
+    assert done.returncode == 2, done.stderr
+    assert spoken("ledger", "show", folder)["spent"] == "epsilon = 0"
+    recipe = fresh_demo / "recipes" / "three-tables.yaml"
+    taken = fresh_demo / "taken"
+    taken.write_text("")
+    assert run("release", folder, recipe, "-o", taken).returncode == 2
+    assert spoken("ledger", "show", folder)["spent"] == "epsilon = 0"
+
+
+@pytest.mark.slow
+def test_rows_may_be_said_twice(demo: Path):
+    """--rows a --rows b is --rows a,b."""
+    twice = spoken("table", demo / "deaths", "--rows", "region", "--rows", "sex")
+    once = spoken("table", demo / "deaths", "--rows", "region,sex")
+    assert twice["question_hash"] == once["question_hash"]
+
+
+@pytest.mark.slow
+def test_check_fails_where_something_is_broken(fresh_demo: Path):
+    """`discreet check` exits 5 on an error, for scripts."""
+    (fresh_demo / "deaths" / "current").write_text("not-a-version")
+    done = run("check", fresh_demo / "deaths")
+    assert done.returncode == 5, done.stdout + done.stderr

@@ -175,11 +175,11 @@ class Draft:
     ) -> None:
         self._data = data
         self._recipe = recipe
-        self._asker = {"user": user, "project": project}
+        self._user, self._project = user, project
 
     def preview(self) -> release.Preview:
         """Verdict, plan, cost and expected error, from public facts only."""
-        return release.preview(self._data, self._recipe, **self._asker)
+        return release.preview(self._data, self._recipe, user=self._user, project=self._project)
 
     @property
     def cost(self) -> str:
@@ -206,7 +206,9 @@ class Draft:
         """
         if free:
             return Table(self._data, release.derive(self._data, self._recipe, control=control))
-        made = release.release(self._data, self._recipe, control=control, **self._asker)
+        made = release.release(
+            self._data, self._recipe, user=self._user, project=self._project, control=control
+        )
         return Table(self._data, made)
 
     def __repr__(self) -> str:

@@ -249,3 +249,14 @@ def test_70_000_categories_are_left_out_with_the_reason(tmp_path: Path) -> None:
     ((name, reason),) = made.draft.left_out
     assert name == "town"
     assert "too many for a variable" in reason
+
+
+def test_a_missing_code_among_ages_is_no_age(tmp_path):
+    """999 read as missing is not put into a band of ages."""
+    lines = ["id,age"] + [f"{i},{999 if i % 40 == 0 else i % 95}" for i in range(2000)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    with init(tmp_path / "people.csv", tmp_path / "people").dataset() as data:
+        age = data.description.variable("age")
+        assert [level.name for level in age.levels] == ["age", "age_5", "age_10"]
+        for level in age.levels[1:]:
+            assert not any(code.startswith("99") and "-" in code for code in level.codes)

@@ -174,6 +174,11 @@ def design(
 
     found = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
     _tell(found.law, epsilon, cells, neighbours, picture, json)
+    if not json and (cells > 1 or neighbours != "add or remove one"):
+        show.console().print(
+            f"The law was designed for one cell asked once, where δ ≤ {delta} holds. The audit above "
+            "is for what was asked beyond that."
+        )
 
 
 @law_app.command("choose")

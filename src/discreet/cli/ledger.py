@@ -44,7 +44,14 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
         )
     )
     rows = [
-        (e["number"], e["time"][:19], e["kind"], e["who"] or "–", e["loss"], e["question"][:12])
+        (
+            e["number"],
+            e["time"][:16].replace("T", " "),
+            e["kind"],
+            e["who"] or "–",
+            e["loss"],
+            e["question"][:12],
+        )
         for e in facts["entries"]
     ]
     if rows:

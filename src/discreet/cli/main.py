@@ -58,7 +58,7 @@ def main() -> NoReturn:
     """Run the command line; every error leaves as one sentence and the right exit code."""
     code = 0
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False) or 0  # typer gives back the code of an Exit
     except DiscreetError as error:
         code = _tell(error)
     except typer.Exit as stop:
@@ -84,9 +84,10 @@ def _tell(error: DiscreetError) -> int:
         print(json.dumps({"error": body, "exit_code": error.exit_code}, ensure_ascii=False))
     else:
         message = error.message
-        if isinstance(error, Refusal):
-            more = [words for words in error.alternatives if words not in message]
-            message = " ".join([message, *(words.rstrip(".") + "." for words in more[:3])])
+        offers = error.alternatives if isinstance(error, Refusal) else ()
+        if not any(words in message for words in offers):
+            more = [f"{words[:1].upper()}{words[1:]}".rstrip(".") for words in offers[:3]]
+            message = " ".join([message, *(f"{words}." for words in more)])
         print(f"discreet: {message}", file=sys.stderr)
     return error.exit_code
 

@@ -106,7 +106,7 @@ def run(
     )
     _free(host, port)
     os.environ.update(settings.to_environment(path))
-    _tell(path, host, port, names)
+    _tell(path, host, port, names, public_spends)
     uvicorn.run(
         "discreet.server.app:from_environment",
         factory=True,
@@ -142,13 +142,14 @@ def _free(host: str, port: int) -> None:
         ) from None
 
 
-def _tell(path: Path, host: str, port: int, public: list[str]) -> None:
+def _tell(path: Path, host: str, port: int, public: list[str], spends: bool) -> None:
     out = show.console(error=True)
     at = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
     out.print(f"[bold]{path}[/bold] at {at} · API documentation at {at}/api/v1/docs")
     if public:
         said = "every data set" if public == ["*"] else ", ".join(public)
-        out.print(f"Without login: {said}.")
+        budgets = "; asking may spend their budgets" if spends else ""
+        out.print(f"Without login: {said}{budgets}.")
     else:
         out.print(f"Nothing is public. Accounts: discreet user add {path} NAME --role analyst")
 

@@ -31,9 +31,15 @@ def add_to(app: typer.Typer) -> None:
 
 def table(
     path: DataSetPath,
-    rows: Annotated[str, typer.Option(help="Variables or levels down the side, by commas.")] = "",
-    columns: Annotated[str, typer.Option(help="Variables or levels across the top.")] = "",
-    layers: Annotated[str, typer.Option(help="Variables that make one block each.")] = "",
+    rows: Annotated[
+        list[str] | None, typer.Option(help="Variables or levels down the side, by commas.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option(help="Variables or levels across the top.")
+    ] = None,
+    layers: Annotated[
+        list[str] | None, typer.Option(help="Variables that make one block each.")
+    ] = None,
     where: Annotated[
         list[str] | None, typer.Option(help="Only these categories: sex=F,M (repeatable).")
     ] = None,
@@ -89,11 +95,12 @@ def table(
     """
     from .. import api
 
+    _check_target(output, format)
     with api.open(path) as data:
         draft = data.table(
-            rows=rows,
-            columns=columns,
-            layers=layers,
+            rows=",".join(rows or ()),
+            columns=",".join(columns or ()),
+            layers=",".join(layers or ()),
             where=_where(where or []),
             totals=totals,
             weighted=weighted,
@@ -151,6 +158,7 @@ def release(
             return
         if output is None:
             raise InputError("Say where the release goes: -o FOLDER, or --dry-run to look first.")
+        _check_folder(output, format)
         with show.progress(quiet=json) as control:
             made = draft.release(control=control)
             folder = made.write(output, formats=format.split(","))
@@ -171,6 +179,43 @@ def release(
                 ]
             )
         )
+
+
+def _check_target(output: Path | None, format: str | None) -> None:
+    """Refuse what could not be written before anything is charged."""
+    from .. import formats
+
+    if format:
+        formats.by_name(format)
+    if output is None:
+        return
+    if not format:
+        formats.by_extension(output)
+    if output.is_dir():
+        raise InputError(f"{output} is a folder; name a file such as {output / 'table.csv'}.")
+    _check_writable(output.parent)
+
+
+def _check_folder(output: Path, format: str) -> None:
+    from .. import formats
+
+    for name in format.split(","):
+        formats.by_name(name.strip())
+    if output.exists() and not output.is_dir():
+        raise InputError(f"{output} is a file; a release needs a folder.")
+    there = output
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    _check_writable(there)
+
+
+def _check_writable(folder: Path) -> None:
+    import os
+
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder, so nothing can be written there. Make it first.")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{folder} may not be written. Choose another place with -o.")
 
 
 def _where(texts: list[str]) -> dict[str, str]:

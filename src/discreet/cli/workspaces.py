@@ -128,6 +128,10 @@ def declare(
         names = ", ".join(undeclared) or "none: everything is declared"
         out.print(f"Still only found in the data: {names}")
         return
+    chosen = None if all_of_them else set(variables or ())
+    for finding in workspace.check(folder):
+        if finding.severity == "warning" and (chosen is None or finding.where in chosen):
+            out.print(f"[yellow]{finding.where}: {finding.what}[/yellow]")
     done = workspace.declare(folder, None if all_of_them else variables)
     out.print(f"Declared: {', '.join(done) or 'nothing new'}")
 

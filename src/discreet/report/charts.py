@@ -161,6 +161,9 @@ def law_bars(pmf: Mapping[int, Fraction], width: int = 60, *, most: int = 41) ->
     """
     shown = trimmed(pmf, Fraction(1, 1000))
     ranges = _binned(shown, most)
+    drawn = range(ranges[0][0], ranges[-1][1] + 1)
+    shown = {z: p for z, p in pmf.items() if z in drawn}
+    ranges = _binned(shown, most) if len(ranges) != len(shown) else ranges
     names = [
         _signed(low) if low == high else f"{_signed(low)}…{_signed(high)}"
         for low, high, _ in ranges
@@ -187,6 +190,12 @@ def law_summary(pmf: Mapping[int, Fraction]) -> str:
     """
     _check(pmf)
     reach = [z for z, p in pmf.items() if p]
+    inside = sum(pmf.values(), Fraction(0))
+    if inside < 1:  # a law without ends, cut for the picture
+        return (
+            f"any whole number, {_percent(inside)} of perturbations from {min(reach):+d} to "
+            f"{max(reach):+d}, no change in {_percent(pmf.get(0, Fraction(0)))} of cells."
+        )
     mean = sum((z * p for z, p in pmf.items()), Fraction(0))
     variance = sum((z * z * p for z, p in pmf.items()), Fraction(0)) - mean**2
     return (

@@ -102,7 +102,7 @@ def build(
             "category": category.strip(),
             "epsilon": epsilon.strip(),
         }
-        facts = _form(data, asked)
+        facts = _form(data, asked) | {"host": str(request.base_url).rstrip("/")}
         status = 200
         if any(asked[side] for side in ("rows", "columns", "layers")):
             try:
@@ -149,6 +149,8 @@ def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
         "verdict": None,
         "downloads": [],
         "api": "",
+        "command": "",
+        "host": "",
     }
 
 
@@ -176,8 +178,10 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
             "answered": seen.answered,
             "follows": seen.follows_from,
             "left": seen.left,
+            "affordable": seen.affordable,
         },
         "api": _command(data, recipe),
+        "command": _terminal(data, asked),
     }
     if answering.must_be_job(service, seen.verdict.cells, 1):
         raise Refusal(
@@ -204,6 +208,18 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
             for made_ in formats.FORMATS.values()
         ]
     return facts
+
+
+def _terminal(data: DataSet, asked: dict[str, Any]) -> str:
+    """The same question as a command."""
+    words = [f"discreet table DIR/{data.folder.name}"]
+    words += [
+        f"--{side} {','.join(asked[side])}" for side in ("rows", "columns", "layers") if asked[side]
+    ]
+    if asked["category"]:
+        level, _, code = asked["category"].rpartition(":")
+        words.append(f"--where '{level}={code}'")
+    return " ".join([*words, f"--epsilon {asked['epsilon'] or '0.1'}"])
 
 
 def _command(data: DataSet, recipe: Recipe) -> str:

@@ -356,7 +356,11 @@ class _Guess:
         level = variable.levels[0]
         if variable.missing and all(c.code != variable.missing[0] for c in level.categories):
             level.categories.append(CategoryDraft(variable.missing[0], "Missing"))
-        whole = [c for c in level.categories if re.fullmatch(r"\d{1,3}", c.code)]
+        whole = [
+            c
+            for c in level.categories
+            if re.fullmatch(r"\d{1,3}", c.code) and c.code not in variable.missing
+        ]
         rest = [c.code for c in level.categories if c not in whole]
         if (
             not re.search(r"(^|[^a-z])age([^a-z]|$)", level.column or "", re.IGNORECASE)
@@ -369,7 +373,7 @@ class _Guess:
         for width in (5, 10):
             bands: dict[str, CategoryDraft] = {}
             for category in below.categories:
-                if not category.code[0].isdigit():
+                if not category.code[0].isdigit() or category.code in variable.missing:
                     category.parent = category.code
                     bands[category.code] = CategoryDraft(category.code, str(category.label))
                     continue
