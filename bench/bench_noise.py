@@ -1,7 +1,9 @@
 """Pure ε = 1 on 75,300 cells (251 × 15 × 10 × 2) with all totals: plan, measure, fit.
 
-Run with `python bench/bench_noise.py`; prints milliseconds, best and median of 30. The charge on
-disk is measured with the ledger's own bench; this one has no store.
+    python -m bench.bench_noise
+
+Prints milliseconds, best and median of 30. No bar: the parts
+of what `dp_table` holds to one; this one has no store.
 """
 
 from __future__ import annotations

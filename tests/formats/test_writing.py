@@ -193,7 +193,7 @@ def test_a_footnote_counts_what_it_says() -> None:
     assert "no real person" in said
     assert "standard deviation is 2.8" in said
     assert "in at least 95 % of releases" in said
-    assert "1 of 9 cells (11.2 %) is unreliable [u]" in said
+    assert "1 of 9 cells (11.1 %) is unreliable [u]" in said
     # Rows: 30≠31, 3=3, 33≠40; columns: 8=8, 25=25, 34≠40.
     assert "3 of 6 differ, by up to 7" in said
     assert "1 number is below zero" in said

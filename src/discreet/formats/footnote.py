@@ -110,7 +110,7 @@ def _statuses(flat: Flat) -> list[str]:
 
 def _of(part: int, whole: int) -> str:
     cells = "cell" if whole == 1 else "cells"
-    return f"{part:,} of {whole:,} {cells} ({part / whole:.1%})"
+    return f"{part:,} of {whole:,} {cells} ({100 * part / whole:.3g} %)"
 
 
 def _totals(table: ProtectedTable) -> list[str]:

@@ -160,10 +160,10 @@ def law_bars(pmf: Mapping[int, Fraction], width: int = 60, *, most: int = 41) ->
     +1   25.0 %  █████▌
     """
     shown = trimmed(pmf, Fraction(1, 1000))
-    ranges = _binned(shown, most)
-    drawn = range(ranges[0][0], ranges[-1][1] + 1)
-    shown = {z: p for z, p in pmf.items() if z in drawn}
-    ranges = _binned(shown, most) if len(ranges) != len(shown) else ranges
+    ranges = [
+        (low, high, sum((pmf.get(z, Fraction(0)) for z in range(low, high + 1)), Fraction(0)))
+        for low, high, _ in _binned(shown, most)
+    ]
     names = [
         _signed(low) if low == high else f"{_signed(low)}…{_signed(high)}"
         for low, high, _ in ranges
@@ -176,7 +176,7 @@ def law_bars(pmf: Mapping[int, Fraction], width: int = 60, *, most: int = 41) ->
         eighths = int(mass / highest * space * 8)
         bar = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
         lines.append(f"{name:>{room}}  {_percent(mass):>7}  {bar or ('▏' if mass else '')}")
-    left = sum(pmf.values(), Fraction(0)) - sum(shown.values(), Fraction(0))
+    left = sum(pmf.values(), Fraction(0)) - sum((mass for *_, mass in ranges), Fraction(0))
     if left > 0:
         lines.append(f"{'…':>{room}}  {_percent(left):>7}  further out")
     return [line.rstrip() for line in lines]
