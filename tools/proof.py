@@ -51,9 +51,18 @@ def main() -> int:
         "| claim | outcome | seconds | figures |",
         "|---|---|---|---|",
     ]
+    grouped: dict[tuple[str, str], list[tuple[str, float, str]]] = {}
     for name, claim, outcome, seconds, figures in sorted(collector.rows):
-        said = claim or name.rsplit("::", 1)[-1].replace("_", " ")
-        lines.append(f"| {said} | {outcome} | {seconds:.1f} | {figures} |")
+        test = name.rsplit("::", 1)[-1].partition("[")[0]
+        said = claim or test.removeprefix("test_").replace("_", " ")
+        grouped.setdefault((name.partition("::")[0], said), []).append((outcome, seconds, figures))
+    for (_, said), found in grouped.items():
+        outcomes = {outcome for outcome, _, _ in found}
+        outcome = "passed" if outcomes == {"passed"} else ", ".join(sorted(outcomes))
+        if len(found) > 1:
+            outcome += f" ({len(found)} cases)"
+        figures = "; ".join(dict.fromkeys(each for _, _, each in found if each))
+        lines.append(f"| {said} | {outcome} | {sum(s for _, s, _ in found):.1f} | {figures} |")
     EVIDENCE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"Written to {EVIDENCE.relative_to(ROOT)}")
     return int(code)
