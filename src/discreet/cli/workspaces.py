@@ -179,6 +179,7 @@ def check(path: DataSetPath, json: Json = False) -> None:
 
 def _tell_variables(data: object, json: bool) -> None:
     from ..workspace import DataSet
+    from ..workspace.dataset import loss_of
 
     assert isinstance(data, DataSet)
     rows = [
@@ -207,4 +208,8 @@ def _tell_variables(data: object, json: bool) -> None:
         return
     out = show.console()
     out.print(show.grid(f"{data.folder}", ("variable", "levels (categories)", "status"), rows))
+    if data.policy.budget is not None:
+        out.print(
+            f"Budget for ever: {loss_of(data.policy.budget)}. Change it before the first table."
+        )
     out.print(f"Edit {data.folder}/discreet.yaml, then [bold]discreet check {data.folder}[/bold].")

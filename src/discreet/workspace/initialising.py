@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,7 +108,8 @@ def describe(
         source = replace(source, options=dict(options))
     first = Control(lambda share, doing: control.progress(share / 2, doing), control.cancelled)
     found = profile(source, first, most_values=MOST_FOUND)
-    name = safe_names([folder.resolve().name])[folder.resolve().name]
+    own = folder.resolve().name
+    name = own if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,49}", own) else safe_names([own])[own]
     stem = source.table or source.path.stem
     draft = guess(
         found,
