@@ -24,6 +24,7 @@ class Results:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._ticks = time.time_ns
+        self._grown = most_bytes  # other processes may have filled it: look at the first put
 
     def get(self, question: str) -> bytes | None:
         """The stored bytes, or None; bytes that do not match their digest are dropped."""
@@ -58,7 +59,10 @@ class Results:
                     "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
                     (question, digest(result), len(result), self._ticks(), result),
                 )
-                self._shrink(connection)
+                self._grown += len(result)
+                if self._grown * 20 > self.most_bytes:  # look at the whole cache now and then
+                    self._shrink(connection)
+                    self._grown = 0
                 connection.execute("COMMIT")
             except (sqlite3.Error, OSError):
                 self._forget()
@@ -87,11 +91,15 @@ class Results:
             self._close()
 
     def _shrink(self, connection: sqlite3.Connection) -> None:
+        """Make room for a twentieth of the cache: what may be added before the next look."""
+        room = self.most_bytes - self.most_bytes // 20
         total = connection.execute("SELECT sum(size) FROM results").fetchone()[0]
+        if total <= room:
+            return
         for question, size in connection.execute(
             "SELECT question, size FROM results ORDER BY used"
         ).fetchall():
-            if total <= self.most_bytes:
+            if total <= room:
                 return
             connection.execute("DELETE FROM results WHERE question = ?", (question,))
             total -= size
