@@ -25,7 +25,7 @@ def fuzzed(served: Served, folder: Path, who: str, examples: int, seed: int) -> 
             *(sys.executable, "-m", "schemathesis.cli", "run"),
             f"{served.url}/api/v1/openapi.json",
             *("--checks", CHECKS, "--max-examples", str(examples), "--seed", str(seed)),
-            *("--phases", "examples,coverage,fuzzing", "--workers", "2"),
+            *("--phases", "examples,coverage,fuzzing", "--workers", "1"),
             *("--header", f"Authorization: Bearer {served.tokens[who]}"),
             *("--request-timeout", "60", "--no-color", "--mode", "all"),
         ],

@@ -65,6 +65,8 @@ def find_axis(description: Description, text: str) -> AxisRef:
 
 def find_code(level: Level, text: str) -> str:
     """The code of the category of `level` that `text` means, by code, label or prefix."""
+    if text in level.index:
+        return text
     return _one(
         text,
         level.categories,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -75,7 +76,8 @@ class Service:
     def __init__(self, workspace: Path, settings: Settings) -> None:
         self.folder = workspace
         self.settings = settings
-        self.shelf = Shelf(workspace, self._note_policy)
+        cores = os.cpu_count() or 1
+        self.shelf = Shelf(workspace, self._note_policy, max(1, cores // settings.workers))
         names = self.shelf.names()
         for name in settings.public:
             if name != "*" and name not in names:

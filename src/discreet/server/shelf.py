@@ -40,6 +40,8 @@ class Shelf:
     folder: Path
     opened: Callable[[str, DataSet], None] = lambda name, data: None
     """Told of every data set that is opened."""
+    threads: int | None = None
+    """How many threads one count may use: the cores are shared by the worker processes."""
     _copies: dict[str, _Copy] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _editions: dict[int, str] = field(default_factory=dict)
@@ -122,6 +124,7 @@ class Shelf:
     def _open(self, name: str, folder: Path) -> DataSet:
         try:
             data = DataSet.open(folder)
+            data.threads = self.threads
             try:
                 # once, before threads share it
                 if data.policy.family is not Family.CELL_KEY and data.policy.budget is not None:

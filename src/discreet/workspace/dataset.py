@@ -37,6 +37,8 @@ class DataSet:
     described: DescribedData = field(repr=False)
     version: Path
     manifest: versions.Manifest = field(repr=False)
+    threads: int | None = None
+    """How many threads one count may use; None: all there are."""
     _engine: Engine | None = field(default=None, repr=False)
     _ledger: Ledger | None = field(default=None, repr=False)
     _results: Results | None = field(default=None, repr=False)
@@ -101,7 +103,7 @@ class DataSet:
                 if self.policy.family is Family.DP and self.policy.budget is not None:
                     self.ledger()  # made before anything is noted as served
                 _keep_served(self.folder, self.description, self.policy.family)
-                self._engine = open_engine(self.version, self.description)
+                self._engine = open_engine(self.version, self.description, threads=self.threads)
             return self._engine
 
     def ledger(self) -> Ledger:
