@@ -94,3 +94,22 @@ def test_an_embargoed_release_is_not_read_by_asking_its_question(demo, tmp_path)
         assert again.status_code == 200
         after = httpx.post(f"{url}/api/v1/datasets/deaths-dp/tables", json=recipe, timeout=60)
         assert after.status_code == 403
+
+
+def test_a_name_that_is_not_ours_gets_no_answer(demo, tmp_path):
+    """A page elsewhere that makes its name point to this machine reads nothing."""
+    import shutil
+
+    from discreet.server import Settings
+
+    from .serving import serving
+
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    settings = Settings(public=("*",), hosts=("127.0.0.1", "localhost"))
+    with serving(workspace, settings) as url:
+        assert httpx.get(f"{url}/", timeout=60).status_code == 200
+        for name in ("evil.example", "evil.example:80", ""):
+            answer = httpx.get(f"{url}/api/v1/config", headers={"Host": name}, timeout=60)
+            assert answer.status_code in {400, 421}
+        assert httpx.get(f"{url}/", headers={"Host": "LOCALHOST:1"}, timeout=60).status_code == 200

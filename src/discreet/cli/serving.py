@@ -17,6 +17,9 @@ from .tables import Json
 if TYPE_CHECKING:
     from ..store.accounts import Accounts
 
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+"""Listening here only, the server answers to these names only."""
+
 Workspace = Annotated[Path, typer.Argument(metavar="DIR", help="A workspace.")]
 user_app = typer.Typer(help="Accounts of a workspace's server.", no_args_is_help=True)
 
@@ -103,6 +106,7 @@ def run(
         secure=https,
         calls_per_minute=calls_per_minute,
         log_level=log_level,
+        hosts=LOOPBACK if host in LOOPBACK and not proxy else (),
     )
     _free(host, port)
     os.environ.update(settings.to_environment(path))

@@ -146,6 +146,11 @@ class Passage:
         raw = scope["headers"]
         if len(raw) > 100 or sum(len(k) + len(v) for k, v in raw) > settings.most_header_bytes:
             return Problem(431, "headers", "The headers are too many or too long. Send fewer.")
+        host = Headers(scope=scope).get("host", "").rpartition(":")
+        name = (host[0] if host[2].isdigit() else "".join(host)).lower()
+        if settings.hosts and name not in settings.hosts:
+            # a page elsewhere may have made its own name point to this machine
+            return Problem(421, "host", "This server does not answer to that name.")
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > 8192:
             return Problem(
                 413, "too-large", "The address is longer than 8,192 characters. Use POST."

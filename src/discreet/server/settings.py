@@ -50,6 +50,8 @@ class Settings:
     """Whether clients come over https: cookies are then Secure and named __Host-."""
     origins: tuple[str, ...] = ()
     """Other origins whose pages may use a session here."""
+    hosts: tuple[str, ...] = ()
+    """Names this server answers to (the Host header); empty: any, as behind a proxy."""
     log_level: str = "info"
 
     def is_public(self, dataset: str) -> bool:
@@ -67,7 +69,7 @@ class Settings:
             raise InputError(f"{WORKSPACE} is not set. Start the server with `discreet serve DIR`.")
         given: dict[str, Any] = json.loads(os.environ.get(SETTINGS, "{}"))
         known = {field.name for field in fields(cls)}
-        lists = {"public", "origins"}
+        lists = {"public", "origins", "hosts"}
         values: dict[str, Any] = {
             name: tuple(value) if name in lists else value
             for name, value in given.items()
