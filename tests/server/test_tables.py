@@ -235,13 +235,18 @@ def test_jobs_tell_their_progress_and_can_be_cancelled(served: Served):
         assert job.json()["id"] in [j["id"] for j in ana.get("/jobs").json()["jobs"]]
 
 
+@pytest.mark.proof  # a race with the job itself: an idle machine may be done before it can be stopped
 def test_a_running_job_is_stopped_on_the_engine(served: Served):
     """A job that is counting ends as cancelled soon after it was asked to, and has no result."""
     stopped = []
     with served.client("ben") as ben:
-        for sex in ("F", "M"):
+        # a fast machine may be done before it is asked to stop: then the next, up to six of them
+        for status in ("single", "married", "civil", "divorced", "widowed", "unknown"):
             parts = [
-                {"rows": ["ccg", "cause"], "where": {"month": [str(month)], "sex": [sex]}}
+                {
+                    "rows": ["ccg", "cause"],
+                    "where": {"month": [str(month)], "marital": [status]},
+                }
                 for month in range(1, 13)
             ]
             big = {"tables": parts}
