@@ -36,7 +36,7 @@ PARAMETERS = (
 _EXACT = {"epsilon", "delta", "rho"}
 _TABLE_KEYS = ("rows", "columns", "layers", "where", "totals", "weighted", "share", "name")
 _RECIPE_KEYS = (
-    *("dataset", "title", "method", "language", "format", "tables", "workload"),
+    *("dataset", "title", "method", "language", "tables", "workload"),
     *PARAMETERS,
 )
 _OTHER_STATISTICS = {

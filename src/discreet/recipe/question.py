@@ -100,7 +100,6 @@ class Layout:
     columns: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
     language: str = ""
-    format: str = ""
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ RecipeForm: Any = create_model(  # type: ignore[call-overload]
     **{
         name: ((ExactText | None, None) if name in EXACT else (Word | int | None, None))
         for name in (*parse.PARAMETERS, *parse._RECIPE_KEYS)
-        if name not in _RecipeForm.model_fields and name != "format"
+        if name not in _RecipeForm.model_fields
     },
 )
 
