@@ -25,7 +25,7 @@ from .core.domain import Axis, Domain, Level
 from .core.table import Noise, ProtectedTable
 from .errors import Bug, InputError, Refusal
 from .methods import registry
-from .methods.base import Measurements, Method, Plan
+from .methods.base import Measurements, Method, Plan, as_measured
 from .recipe import Layout, Question, Recipe, TableSpec
 
 if TYPE_CHECKING:
@@ -143,6 +143,7 @@ def release(
         )
         left: str | None = str(ledger.left(user=user, project=project))
     else:
+        plan = as_measured(method, plan, measurements, data.facts)
         measurements, reused = _keyed(data, method, plan, control)
         receipt, left = {}, None
     control.step(0.9, "fitting")

@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -164,6 +164,15 @@ class Derives(Protocol):
     def derive(self, plan: Plan, question: Question, facts: Facts) -> Plan | None:
         """A plan that fits `question` from what `plan` measured; None where it does not follow."""
         ...
+
+
+def as_measured(method: Method, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
+    """The plan stored measurements were made by, for methods that keep it with them.
+
+    What is best to measure may be judged otherwise in a later version; an answer stays as it was.
+    """
+    own = getattr(method, "measured", None)
+    return plan if own is None else cast("Plan", own(plan, measurements, facts))
 
 
 def reliable_limit(policy: Policy) -> Fraction:

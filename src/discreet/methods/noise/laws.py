@@ -248,6 +248,20 @@ def describe(law: NoiseLaw) -> Mapping[str, str]:
     return {"name": law.name, **dict(law.parameters), **bits}
 
 
+def made_again(described: Mapping[str, str]) -> NoiseLaw:
+    """A law from its description.
+
+    >>> made_again(describe(pure(Fraction(1, 3), 2))) == pure(Fraction(1, 3), 2)
+    True
+    """
+    if described["name"] == "gaussian":
+        return DiscreteGaussian.of(Fraction(described["sigma2"]))
+    epsilon = Fraction(described["epsilon"])
+    if "max_perturbation" in described:
+        return truncated(described["name"], epsilon, 1, int(described["max_perturbation"]))
+    return pure(epsilon, int(described.get("sensitivity", 1)))
+
+
 def asked(described: Mapping[str, str]) -> dict[str, str]:
     """What was asked of a described law, without what was computed for it."""
     return {k: v for k, v in described.items() if k not in ("ratio", "digest", "key_bits")}

@@ -18,13 +18,13 @@ from ...core import true_values
 from ...core.control import Control
 from ...core.description import Description, Family
 from ...core.domain import Count
-from ...core.exact import plain
+from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug, RecipeError, Refusal
 from ...recipe import Question
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
-from . import laws, telling
+from . import laws, stored, telling
 from .deriving import derived
 from .fitting import Fitting
 from .margins import Margin, Sources, domain_of, gather, how_from
@@ -66,8 +66,8 @@ class NoiseMethod:
         settings = for_question(policy, question.parameters, len(question.tables))
         planner = Planner.of(question.tables, description, settings)
         budget = planner.budget()
+        _refuse_above(settings, budget)
         if settings.within is not None:
-            _refuse_above(settings, budget)
             settings = (
                 replace(settings, rho=budget)
                 if settings.law == "gaussian"
@@ -123,7 +123,25 @@ class NoiseMethod:
                 values[zeros] = 0
             arrays[part.name] = values.astype(np.int64, copy=False)
         control.step(1.0, "adding noise")
-        return Measurements(arrays, {"margins": _margin_facts(design.scheme.measured)})
+        return Measurements(arrays, stored.facts_of(design.scheme))
+
+    def measured(self, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
+        """The plan these measurements were made by, where today another would be chosen."""
+        design = _design(plan)
+        if stored.same(design.scheme, measurements.facts):
+            return plan
+        scheme = stored.scheme_of(design.planner, design.scheme, measurements.facts)
+        counts, from_count = _counts(scheme.measured, facts.description)
+        tables = plan.question.tables
+        return replace(
+            plan,
+            counts=counts,
+            guarantee=telling.guarantee(scheme, facts.description, len(tables)),
+            errors=tuple(telling.expected(table, scheme, design.planner) for table in tables),
+            charge=telling.charge(scheme, facts.description, plan.question_hash),
+            alternatives=(),
+            detail=replace(design, scheme=scheme, from_count=from_count),
+        )
 
     # -- fit --------------------------------------------------------------------------------
 
@@ -131,6 +149,7 @@ class NoiseMethod:
         self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
     ) -> tuple[ProtectedTable, ...]:
         """The protected tables: sums, agreement where asked, noise of every cell."""
+        plan = self.measured(plan, measurements, facts)
         design = _design(plan)
         values = _measured_values(design.scheme.measured, measurements, facts.description)
         fitting = Fitting(design.planner, design.scheme, values)
@@ -216,15 +235,20 @@ def _check_tables(question: Question, description: Description) -> None:
 
 
 def _refuse_above(settings: Settings, budget: Fraction) -> None:
-    name = "rho" if settings.law == "gaussian" else "epsilon"
-    most = getattr(settings, f"{name}_most")
-    if most is not None and budget > most:
-        raise Refusal(
-            f"The accuracy asked for needs {name} {plain(budget)}, the policy allows {plain(most)} "
-            "for one question.",
-            rule="most-per-question",
-            alternatives=(f"Ask with {name} {plain(most)}, or for a coarser table.",),
-        )
+    """The limits of the policy on what only planning could tell: a needed ε or ρ, a ρ from (ε, δ)."""
+    loss: Loss
+    if settings.within is None:
+        if settings.law == "gaussian" and settings.epsilon is not None:
+            loss = ApproxLoss(settings.epsilon, settings.delta or 0)
+            settings.limits.check(loss, rho=budget)
+        return
+    if settings.law == "gaussian":
+        loss = ZcdpLoss(budget)
+    elif settings.pure:
+        loss = PureLoss(budget)
+    else:
+        loss = ApproxLoss(budget, settings.delta or 0)
+    settings.limits.check(loss, needed=True)
 
 
 def _counts(
@@ -251,10 +275,7 @@ def _counts(
 def _measured_values(
     measured: Sequence[Measured], measurements: Measurements, description: Description
 ) -> list[true_values.Counts]:
-    """The arrays of the measured margins; refused where they are of another plan."""
-    stored = measurements.facts.get("margins")
-    if stored is not None and _asked(stored) != _asked(_margin_facts(measured)):
-        raise Bug("Stored measurements are of other margins or laws than the plan's.")
+    """The arrays of the measured margins."""
     out = []
     for part in measured:
         values = measurements.arrays.get(part.name)
@@ -262,19 +283,3 @@ def _measured_values(
             raise Bug(f"Stored measurements lack {part.margin}.")
         out.append(values)
     return out
-
-
-def _asked(margins: Sequence[Mapping[str, Any]]) -> list[object]:
-    """What was asked of each margin; computed parts of a law may gain digits one day."""
-    return [(m["name"], m["margin"], laws.asked(m["law"])) for m in margins]
-
-
-def _margin_facts(measured: Sequence[Measured]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": part.name,
-            "margin": str(part.margin),
-            "law": dict(laws.describe(part.law)),
-        }
-        for part in measured
-    ]

@@ -138,6 +138,18 @@ class Planner(Wanted):
             measured.append(
                 Measured(f"m{i:03}", margin, share, reach, one_sided, law, delta, cells)
             )
+        return self._worked_out(name, measured, budget, regions)
+
+    def worked_out(self, name: str, measured: Sequence[Measured], budget: Fraction) -> Scheme:
+        """What measured margins cost, and the variance of every target they give."""
+        margins = [part.margin for part in measured]
+        regions = Regions.of(margins, self.description, self.replace_one)
+        return self._worked_out(name, measured, budget, regions)
+
+    def _worked_out(
+        self, name: str, measured: Sequence[Measured], budget: Fraction, regions: Regions
+    ) -> Scheme:
+        margins = [part.margin for part in measured]
         delta = regions.cost([part.delta for part in measured])
         loss = self._loss(budget, delta)
         touched = regions.cost([Fraction(self.description.records_per_unit)] * len(margins))
