@@ -21,13 +21,13 @@ from discreet.core.brackets import ln_bracket
 from discreet.core.control import Control
 from discreet.core.description import Description, StructuralZero, Weight
 from discreet.core.domain import Condition, Text, variable
+from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.true_values import reveal
 from discreet.errors import InputError, Refusal
 from discreet.methods.base import Facts
 from discreet.methods.noise import NoiseMethod, laws
-from discreet.methods.noise.gaussian import DiscreteGaussian
 
 from ..engines.numpy_engine import NumpyEngine
 from ..facts import policy

@@ -13,6 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 from .exact import plain, rounded_up
+from .loss import ApproxLoss, ZcdpLoss
+
+SAID_DELTA = Fraction(1, 10**6)
+"""δ at which a ρ guarantee is said in ε."""
 
 
 class Kind(StrEnum):
@@ -71,7 +75,7 @@ class Guarantee:
 
     def _numbers(self) -> str:
         if self.rho is not None:
-            return f"ρ = {plain(self.rho)}"
+            return f"ρ {'=' if self.exact else '≤'} {plain(self.rho)}"
         if self.epsilon is None:
             return "no finite ε"
         sign = "=" if self.exact else "≤"
@@ -101,3 +105,14 @@ class Guarantee:
     def for_scope(self, scope: str) -> Guarantee:
         """The same promise said of another scope."""
         return replace(self, scope=scope)
+
+
+def rho_in_words(loss: ZcdpLoss) -> tuple[str, ApproxLoss]:
+    """What a ρ keeps in ε at δ = 0.000001, as a sentence and as a loss; rounded up.
+
+    >>> rho_in_words(ZcdpLoss("0.1"))[0]
+    'ρ = 0.1 keeps ε ≤ 2.142 with δ = 0.000001.'
+    """
+    kept = loss.to_approximate(SAID_DELTA)
+    text = f"ρ = {plain(loss.rho)} keeps ε ≤ {rounded_up(kept.epsilon, 5)} with δ = 0.000001."
+    return text, kept

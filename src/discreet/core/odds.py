@@ -14,7 +14,7 @@ from fractions import Fraction
 from ..errors import LawError
 from .audit import audit, pairs_of
 from .brackets import ceiling_to, exp_bracket, floor_to
-from .exact import Exact, exact, plain
+from .exact import Exact, exact, plain, rounded_up
 from .law import CountLaw, Law
 from .pure_laplace import PureLaplace
 
@@ -133,6 +133,26 @@ def odds_of(epsilon: Exact, delta: Exact = 0) -> Odds:
     margin = e / 10
     failure = min(Fraction(1), d / (1 - exp_bracket(-margin)[1]))
     return Odds(wrongly, rightly, exp_bracket(e + margin)[1], failure)
+
+
+def promise_in_words(
+    epsilon: Fraction, delta: Fraction, unit: str, *, add_remove: bool
+) -> tuple[str, ...]:
+    """What an (ε, δ) guarantee lets a reader conclude, as sentences, rounded against the custodian.
+
+    Where a record is replaced, or the unit is not a person, nobody is asked whether *you* are in
+    the data: the guess is about the unit.
+    """
+    found = odds_of(epsilon, delta)
+    if unit == "person" and add_remove:
+        return found.out_of_100(), found.guess_meter("0.1")
+    text = (
+        f"A guess about one {unit} that was 10 % sure becomes at most "
+        f"{percent_up(found.becomes('0.1'))} % sure"
+    )
+    if found.failure:
+        text += f", except in a part of {rounded_up(found.failure, 2)} of releases"
+    return (f"{text}.",)
 
 
 def chances_of_true_counts(

@@ -12,11 +12,11 @@ from scipy import stats
 
 from discreet.core import accuracy
 from discreet.core.brackets import exp_bracket
+from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.law_builders import laplace, normal
 from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import LawError
 from discreet.methods.noise import laws
-from discreet.methods.noise.gaussian import DiscreteGaussian
 
 
 def _pmf(law, reach):

@@ -53,6 +53,31 @@ def test_the_policy_caps_what_one_question_may_ask(people):
         assert caught.value.rule == "most-per-question"
 
 
+@pytest.mark.parametrize(
+    ("limits", "asked", "fine"),
+    [
+        ({"epsilon_most": "1"}, {"law": "gaussian", "rho": "0.001"}, False),
+        ({"epsilon_most": "1"}, {"law": "gaussian", "within": "50"}, False),
+        ({"epsilon_most": "1", "rho_most": "0.1"}, {"law": "gaussian", "rho": "0.1"}, True),
+        ({"epsilon_most": "1"}, {"law": "gaussian", "epsilon": "1", "delta": "1e-6"}, True),
+        ({"rho_most": "0.5"}, {"epsilon": "1"}, True),
+        ({"rho_most": "0.5"}, {"epsilon": "1.001"}, False),
+        ({"rho_most": "0.5"}, {"within": "0"}, False),
+        ({"rho_most": "0.5"}, {"law": "normal", "epsilon": "0.1", "delta": "1e-6"}, False),
+        ({"rho_most": "0.001"}, {"law": "gaussian", "epsilon": "1", "delta": "1e-6"}, False),
+    ],
+)
+def test_a_limit_in_one_kind_leaves_no_other_kind_unlimited(people, limits, asked, fine):
+    """A policy that writes only epsilon_most does not leave ρ without a limit, nor the other way."""
+    w = people(parameters=limits)
+    if fine:
+        assert w.plan(w.spec("sex"), **asked).charge is not None
+        return
+    with pytest.raises(Refusal) as caught:
+        w.plan(w.spec("sex"), **asked)
+    assert caught.value.rule == "most-per-question"
+
+
 def test_a_table_too_large_is_refused(world):
     """More cells than one question may measure: refused, whatever the plan."""
     codes = [str(i) for i in range(300)]

@@ -19,13 +19,13 @@ import numpy.typing as npt
 
 from ...core.brackets import exp_bracket
 from ...core.exact import plain
+from ...core.gaussian import DiscreteGaussian
 from ...core.law import Law
 from ...core.law_builders import MAX_PERTURBATION_MOST, laplace, normal
 from ...core.pure_laplace import PureLaplace
 from ...core.random_source import RandomSource
 from ...core.sampling import draw
 from ...errors import LawError
-from .gaussian import DiscreteGaussian
 
 NoiseLaw: TypeAlias = PureLaplace | Law | DiscreteGaussian
 COVERAGE = Fraction(95, 100)

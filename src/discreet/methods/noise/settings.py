@@ -10,7 +10,7 @@
 | `plan` | best, interior, wanted, once or everything: which margins are measured | best |
 | `negatives` | keep, clip or threshold (with `threshold` c) | keep |
 | `consistency` | none, least squares or integers | none |
-| `epsilon_most`, `rho_most` | policy only: the most a question may ask | none |
+| `epsilon_most`, `rho_most` | policy only: the most a question may ask; one alone holds for the other too | none |
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from fractions import Fraction
 from typing import Any
 
 from ...core.exact import exact, plain
-from ...errors import InputError, RecipeError, Refusal, did_you_mean
+from ...core.limits import Limits
+from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...errors import InputError, RecipeError, did_you_mean
 
 LAWS = ("laplace", "normal", "gaussian")
 PLANS = ("best", "interior", "wanted", "once", "everything")
@@ -66,6 +68,11 @@ class Settings:
     def pure(self) -> bool:
         """Whether the law is untruncated Laplace, with δ = 0."""
         return self.law == "laplace" and self.delta is None and self.max_perturbation is None
+
+    @property
+    def limits(self) -> Limits:
+        """The most a question may spend."""
+        return Limits(self.epsilon_most, self.rho_most)
 
 
 def from_policy(parameters: Mapping[str, Any]) -> Settings:
@@ -134,14 +141,22 @@ def _needs_budget(settings: Settings) -> None:
 
 
 def _capped(settings: Settings) -> None:
-    for name in ("epsilon", "rho"):
-        value, most = getattr(settings, name), getattr(settings, f"{name}_most")
-        if value is not None and most is not None and value > most:
-            raise Refusal(
-                f"The policy allows {name} up to {plain(most)} for one question, got {plain(value)}.",
-                rule="most-per-question",
-                alternatives=(f"Ask with {name} {plain(most)} or less.",),
-            )
+    """Refuse what the policy does not allow; what an accuracy needs is checked once it is known."""
+    loss: Loss
+    if settings.within is not None:
+        return
+    if settings.rho is not None:
+        loss = ZcdpLoss(settings.rho)
+    elif settings.epsilon is not None and not settings.pure:
+        # A truncated law's own δ is not known yet, and no limit is written for it.
+        loss = ApproxLoss(settings.epsilon, settings.delta or 0)
+        if settings.law == "gaussian":
+            return  # its ρ is found with its ε and δ: see the method's plan
+    elif settings.epsilon is not None:
+        loss = PureLoss(settings.epsilon)
+    else:
+        return
+    settings.limits.check(loss)
 
 
 def _read(given: Mapping[str, Any], known: tuple[str, ...], fails: Fails) -> Settings:

@@ -10,21 +10,19 @@ from ...core.charge import Charge
 from ...core.description import Description, Neighbours
 from ...core.domain import margins as subsets_of
 from ...core.exact import plain, rounded_up
-from ...core.guarantee import Guarantee, Kind
+from ...core.gaussian import DiscreteGaussian
+from ...core.guarantee import Guarantee, Kind, rho_in_words
 from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
-from ...core.odds import odds_of, percent_up
+from ...core.odds import promise_in_words
 from ...core.pure_laplace import PureLaplace
 from ...recipe import TableSpec
 from ..base import ExpectedError
 from . import laws
-from .gaussian import DiscreteGaussian
 from .margins import Margin, domain_of
 from .plans import KNOWN, Planner, Scheme
 
 _WORDS = {Neighbours.ADD_REMOVE: "add-remove", Neighbours.REPLACE_ONE: "replace-one"}
-REGISTER_DELTA = Fraction(1, 10**6)
-"""δ at which the odds of a ρ guarantee are said."""
 
 
 def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarantee:
@@ -46,11 +44,8 @@ def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarante
         ),
     }
     if isinstance(loss, ZcdpLoss):
-        said = loss.to_approximate(REGISTER_DELTA)
-        caveat = (
-            f"ρ = {plain(loss.rho)} keeps ε ≤ {rounded_up(said.epsilon, 5)} with δ = 0.000001.",
-        )
-        common["caveats"] += caveat
+        caveat, said = rho_in_words(loss)
+        common["caveats"] += (caveat,)
         told = _odds(said.epsilon, said.delta, description)
         return Guarantee(rho=loss.rho, exact=scheme.exact, odds=told, **common)
     delta = loss.delta if isinstance(loss, ApproxLoss) else Fraction(0)
@@ -60,21 +55,9 @@ def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarante
 
 
 def _odds(epsilon: Fraction, delta: Fraction, description: Description) -> tuple[str, ...]:
-    """The promise as odds, rounded against the custodian; ε of the whole question, whatever the law.
-
-    Where a record is replaced, or the unit is not a person, nobody is asked whether *you* are in
-    the data: the guess is about the unit.
-    """
-    found = odds_of(epsilon, delta)
-    if description.unit == "person" and description.neighbours is Neighbours.ADD_REMOVE:
-        return found.out_of_100(), found.guess_meter("0.1")
-    text = (
-        f"A guess about one {description.unit} that was 10 % sure becomes at most "
-        f"{percent_up(found.becomes('0.1'))} % sure"
-    )
-    if found.failure:
-        text += f", except in a part of {rounded_up(found.failure, 2)} of releases"
-    return (f"{text}.",)
+    """The promise as odds; ε of the whole question, whatever the law."""
+    added = description.neighbours is Neighbours.ADD_REMOVE
+    return promise_in_words(epsilon, delta, description.unit, add_remove=added)
 
 
 def charge(scheme: Scheme, description: Description, digest: str) -> Charge:

@@ -22,10 +22,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ...core.brackets import context
-from ...core.exact import Exact, exact, plain
-from ...core.random_source import SLACK_BYTES, RandomSource, system_source
-from ...errors import Bug, LawError
+from ..errors import Bug, LawError
+from .brackets import context
+from .exact import Exact, exact, plain
+from .random_source import SLACK_BYTES, RandomSource, system_source
 
 VARIANCE_LEAST, VARIANCE_MOST = Fraction(1, 100), 10**8
 _WORD = 64
