@@ -16,6 +16,7 @@ from discreet.methods.marginals.classic import (
     OBJECTIVES,
     Features,
     Objective,
+    Program,
     simple_nonnegative,
     simple_shift,
     solve_program,
@@ -107,6 +108,60 @@ def test_every_objective_reaches_its_optimum(objective: Objective, in_cells: boo
     assert program.value == pytest.approx(
         plain_optimum(features, target, objective), rel=1e-6, abs=1e-6
     )
+
+
+def distance(program: Program, features: Features, target: np.ndarray) -> np.ndarray:
+    return np.abs(features.columns(program.rows) @ program.weights - target)[features.touched]
+
+
+@pytest.mark.parametrize(("k", "order"), [(6, 2), (8, 3), (9, 2)])
+def test_settling_keeps_the_optimum_and_takes_less_of_the_rest(k: int, order: int) -> None:
+    """Of the tables at the least largest distance, one nearer in total; still a vertex."""
+    features, target = noisy_coefficients(k, order, 11)
+    plain = solve_program(features, target)
+    settled = solve_program(features, target, settled=True)
+    assert settled.value == plain.value
+    assert distance(settled, features, target).max() <= plain.value * (1 + 1e-6) + 1e-6
+    assert settled.weights.min() >= 0
+    assert len(settled.rows) <= features.count
+    ratio = distance(settled, features, target).sum() / distance(plain, features, target).sum()
+    assert ratio < 0.95
+
+
+def test_one_cell_below_zero_does_not_spoil_the_others() -> None:
+    """§4.2 on one margin: the nearest table is the noisy one with 0 where it is negative.
+
+    The largest distance is that of the most negative cell. Without settling every other cell may
+    go as far, and many do.
+    """
+    coding = BitCoding((10, 10))
+    features = Features(
+        coding.shape, [Measured(coding.margin((0, 1)), (), Fraction(1, 4))], coding.forbidden({})
+    )
+    target = np.full(256, 40.0) + np.rint(np.random.default_rng(4).laplace(0, 4, 256))
+    target[np.flatnonzero(features.touched)[7]] = -12
+    settled = solve_program(features, target, settled=True)
+    assert settled.value == pytest.approx(12)
+    made = np.zeros(coding.shape)
+    made[tuple(settled.rows.T)] = settled.weights
+    real = features.touched
+    assert made.ravel()[real] == pytest.approx(np.maximum(target, 0)[real], abs=1e-6)
+    assert not made.ravel()[~real].any()
+    loose = distance(solve_program(features, target), features, target)
+    assert loose.mean() > 5, "the twin: left unsettled, cells wander as far as they may"
+
+
+def test_codes_without_a_category_do_not_set_the_distance() -> None:
+    """Noise on cells nobody can be in says nothing: all 156 of them as loud as can be."""
+    coding = BitCoding((10, 10))
+    features = Features(
+        coding.shape, [Measured(coding.margin((0, 1)), (), Fraction(1, 4))], coding.forbidden({})
+    )
+    assert features.touched.sum() == 100
+    target = np.where(features.touched, 40.0, 1e6)
+    program = solve_program(features, target)
+    assert program.value == pytest.approx(0, abs=1e-6)
+    assert program.weights.sum() == pytest.approx(4000)
 
 
 def test_forbidden_cells_stay_empty() -> None:

@@ -175,7 +175,7 @@ def _within_box(
     said = np.zeros(features.count)
     for at in range(0, len(rows), 500):
         said += features.columns(rows[at : at + 500]) @ mass[at : at + 500]
-    outside = float((np.abs(said - target) / reach).max(initial=0.0))
+    outside = float((np.abs(said - target) / reach)[features.touched].max(initial=0.0))
     if outside <= 1 or features.count > _MOST_IN_PROGRAM:
         return rows, mass
     program = solve_program(features, target, "largest", scales=reach, start=rows, control=control)
@@ -202,7 +202,7 @@ def fit_classic(
         )
     start = _warm(features, target, control)
     program = solve_program(
-        features, target, design.settings.objective, start=start, control=control
+        features, target, design.settings.objective, start=start, settled=True, control=control
     )
     counts = np.rint(program.weights).astype(np.int64)
     held = np.flatnonzero(counts)

@@ -191,6 +191,7 @@ def _design_of(
     each = settings.epsilon / description.records_per_unit
     neighbours = words_of(description)
     if settings.mode == "classic":
+        settings = settings.for_margins(len(workload.margins))
         coding = BitCoding(workload.shape)
         budget = _classic_budget(settings, workload, coding, each)
         covers = _covers(workload.shape, workload.margins)

@@ -4,7 +4,7 @@
 |---|---|---|
 | `epsilon` | what the whole question costs | none: must be said in policy or question |
 | `mode` | modern, or classic: barak as written | modern |
-| `objective` | classic only: largest, total or hybrid; "in margins" after it: over cells of margins; "non-fourier" after it: noise on the margins themselves | largest |
+| `objective` | classic only: largest, total or hybrid; "in margins" after it: over cells of margins; "non-fourier" after it: noise on the margins themselves | largest; with a single margin, largest non-fourier |
 | `one_way_share` | share of ε for one-way margins of their own | a quarter if an axis has > 8 categories |
 | `records_about` | roughly how many records, if public: thin tables are then left out | not known |
 | `published` | policy only: one margin that is public already, kept exactly | none |
@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -37,13 +37,24 @@ class Settings:
     objective: Objective = "largest"
     in_margins: bool = False
     """Classic: distances are taken over cells of margins instead of coefficients."""
-    fourier: bool = True
-    """Classic: noise on Fourier coefficients (else on the margins' cells, §4.2)."""
+    fourier: bool | None = None
+    """Classic: noise on Fourier coefficients, or on the margins' cells (§4.2); None: not said."""
     one_way_share: Fraction | None = None
     records_about: int | None = None
     epsilon_most: Fraction | None = None
     published: Any = None
     """A margin that is public already; checked against the description when a question is planned."""
+
+    def for_margins(self, margins: int) -> Settings:
+        """With the noise chosen where no objective says it: on coefficients (§3), but on the cells
+        of a *single* margin, which is where (13) is tighter than (12) (remark after Theorem 8).
+
+        >>> Settings(mode="classic").for_margins(1).fourier, Settings().for_margins(3).fourier
+        (False, True)
+        """
+        if self.fourier is not None:
+            return self
+        return replace(self, fourier=margins > 1, in_margins=margins == 1)
 
 
 def from_policy(parameters: Mapping[str, Any]) -> Settings:
@@ -120,9 +131,9 @@ def _read(given: Mapping[str, Any], names: tuple[str, ...], fails: type[InputErr
 
 def _objective(
     given: Mapping[str, Any], mode: str, fails: type[InputError]
-) -> tuple[Objective, bool, bool]:
+) -> tuple[Objective, bool, bool | None]:
     if given.get("objective") is None:
-        return "largest", False, True
+        return "largest", False, None
     if mode != "classic":
         raise fails("objective is for mode classic only. Set mode: classic, or leave it out.")
     words = " ".join(str(given["objective"]).lower().split())
