@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core.table import ProtectedTable
 from ..recipe import Layout
 from .escape import escaped
-from .flat import STATUS_LETTERS, Flat, Mask, flatten
+from .flat import STATUS_LETTERS, Flat, Mask, Real, Whole, flatten
+from .numerals import listed
 
 _QUOTED = re.compile(r'[",\r\n]|^[\s\']|\s$|^$')
 
@@ -68,13 +68,8 @@ def _numbers(flat: Flat, block: slice) -> list[list[str]]:
     return columns + [_written(column[block], shown) for column in flat.numbers.values()]
 
 
-def _written(numbers: npt.NDArray[np.int64] | npt.NDArray[np.float64], shown: Mask) -> list[str]:
-    if numbers.dtype == np.float64:
-        # Noise has few different standard deviations: each is written once.
-        unique, where = np.unique(numbers, return_inverse=True)
-        column = np.array([repr(float(one)) for one in unique], dtype=object)[where].tolist()
-    else:
-        column = list(map(str, numbers.tolist()))
+def _written(numbers: Whole | Real, shown: Mask) -> list[str]:
+    column = listed(numbers)
     return column if shown.all() else _blanked(column, np.flatnonzero(~shown).tolist())
 
 

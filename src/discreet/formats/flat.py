@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +67,12 @@ class Flat:
     def shape(self) -> tuple[int, ...]:
         """Cells along each axis, totals included."""
         return tuple(len(axis) for axis in self.axes)
+
+    @cached_property
+    def hidden(self) -> list[int]:
+        """The cells without a published number."""
+        hidden: list[int] = np.flatnonzero(~self.shown).tolist()
+        return hidden
 
     def positions(self, axis: int) -> npt.NDArray[np.int32]:
         """For every cell its position along one axis."""

@@ -8,16 +8,36 @@ has no variables, and JSON-stat asks for a dimension: it gets one of role metric
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core.exact import plain
 from ..core.table import ProtectedTable
 from ..recipe import Layout
-from .flat import STATUS_LETTERS, Flat, flatten
+from .flat import STATUS_LETTERS, Flat, Real, Whole, flatten
 from .footnote import about
+from .numerals import joined
+
+Column: TypeAlias = Callable[[Whole | Real, Flat], Any]
+"""How a column of numbers stands in the document, null where none is published."""
+
+_PLACES = 1 << 14
+
+
+class _Encoded(bytes):
+    """JSON already: stands in the document as it is."""
+
+    __slots__ = ()
+
+
+class _Open(dict[str, Any]):
+    """An object with something encoded in it."""
+
+    __slots__ = ()
 
 
 def save(
@@ -27,29 +47,56 @@ def save(
     language: str = "",
 ) -> None:
     """Write one table as a dataset, several as a collection."""
-    made = [dataset(t, layout, language) for t, layout in zip(tables, layouts, strict=True)]
-    whole = made[0] if len(made) == 1 else collection(made)
-    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
-    stream.write(text.encode(errors="replace"))
+    made = [
+        _dataset(table, layout, language, _column_text, _status_text)
+        for table, layout in zip(tables, layouts, strict=True)
+    ]
+    whole = made[0] if len(made) == 1 else collection([_encode(each) for each in made])
+    stream.write(_encode(whole))
 
 
-def collection(datasets: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Several datasets in one document."""
-    return {
-        "version": "2.0",
-        "class": "collection",
-        "label": f"{len(datasets)} tables",
-        "link": {"item": list(datasets)},
-    }
+def _encode(value: Any) -> bytes:
+    if isinstance(value, _Encoded):
+        return value
+    if isinstance(value, _Open):
+        pairs = [_dumps(key).encode() + b":" + _encode(inner) for key, inner in value.items()]
+        return b"{" + b",".join(pairs) + b"}"
+    return _dumps(value).encode(errors="replace")
+
+
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def collection(datasets: Sequence[bytes]) -> dict[str, Any]:
+    """Several encoded datasets in one document."""
+    return _Open(
+        {
+            "version": "2.0",
+            "class": "collection",
+            "label": f"{len(datasets)} tables",
+            "link": _Open({"item": _Encoded(b"[" + b",".join(datasets) + b"]")}),
+        }
+    )
 
 
 def dataset(
     table: ProtectedTable, layout: Layout | None = None, language: str = ""
 ) -> dict[str, Any]:
     """The table as a JSON-stat dataset, in plain values."""
+    return _dataset(table, layout, language, _with_null, _statuses)
+
+
+def _dataset(
+    table: ProtectedTable,
+    layout: Layout | None,
+    language: str,
+    column: Column,
+    statuses: Callable[[npt.NDArray[np.int64], Flat], Any],
+) -> dict[str, Any]:
     flat = flatten(table, layout, language)
-    facts = about(table, language)
-    made: dict[str, Any] = {
+    facts = about(table, language, flat)
+    made: dict[str, Any] = _Open()
+    made |= {
         "version": "2.0",
         "class": "dataset",
         "label": table.title,
@@ -67,9 +114,9 @@ def dataset(
             for axis in flat.axes
         },
         "role": _roles(flat),
-        "value": _with_null(flat.values, flat),
+        "value": column(flat.values, flat),
         "note": facts["footnote"],
-        "extension": _extension(table, flat, facts),
+        "extension": _extension(table, flat, facts, column),
     }
     if not flat.axes:
         made["id"], made["size"] = ["measure"], [1]
@@ -78,36 +125,60 @@ def dataset(
         made["role"] = {"metric": ["measure"]}
     marked = np.flatnonzero(flat.status)
     if marked.size:
-        letters = np.array(STATUS_LETTERS, dtype=object)[flat.status[marked]].tolist()
-        made["status"] = dict(zip(map(str, marked.tolist()), letters, strict=True))
+        made["status"] = statuses(marked, flat)
     if not made["role"]:
         del made["role"]
     return made
 
 
-def _extension(table: ProtectedTable, flat: Flat, facts: dict[str, Any]) -> dict[str, Any]:
-    extension = {key: value for key, value in facts.items() if key not in ("status", "footnote")}
+def _extension(
+    table: ProtectedTable, flat: Flat, facts: dict[str, Any], column: Column
+) -> dict[str, Any]:
+    kept = {key: value for key, value in facts.items() if key not in ("status", "footnote")}
+    extension = _Open(kept)
     extension["measure"] = flat.measure
     extension["status"] = {"label": facts["status"]}
     if table.noise is not None and flat.numbers:
-        extension["noise"] = {
-            "coverage": plain(table.noise.coverage),
-            "sd": _with_null(flat.numbers["noise_sd"], flat),
-            "lower": _with_null(flat.numbers["lower"], flat),
-            "upper": _with_null(flat.numbers["upper"], flat),
-        }
+        noise = {"coverage": plain(table.noise.coverage)}
+        for name, title in (("noise_sd", "sd"), ("lower", "lower"), ("upper", "upper")):
+            noise[title] = column(flat.numbers[name], flat)
+        extension["noise"] = _Open(noise)
     if flat.extra:
-        extension["extra"] = {
-            name: _with_null(numbers, flat) for name, numbers in flat.extra.items()
-        }
+        extra = {name: column(numbers, flat) for name, numbers in flat.extra.items()}
+        extension["extra"] = _Open(extra)
     return extension
 
 
-def _with_null(numbers: Any, flat: Flat) -> list[Any]:
+def _with_null(numbers: Whole | Real, flat: Flat) -> list[Any]:
     listed: list[Any] = numbers.tolist()
-    for i in np.flatnonzero(~flat.shown).tolist():
+    for i in flat.hidden:
         listed[i] = None
     return listed
+
+
+def _column_text(numbers: Whole | Real, flat: Flat) -> bytes:
+    return _Encoded(b"[" + joined(numbers, flat.hidden) + b"]")
+
+
+def _statuses(marked: npt.NDArray[np.int64], flat: Flat) -> dict[str, str]:
+    letters = np.array(STATUS_LETTERS, dtype=object)[flat.status[marked]].tolist()
+    return dict(zip(map(str, marked.tolist()), letters, strict=True))
+
+
+def _status_text(marked: npt.NDArray[np.int64], flat: Flat) -> bytes:
+    if marked[-1] >= _PLACES:
+        return _Encoded(_dumps(_statuses(marked, flat)).encode())
+    keys, letters = _status_parts()
+    pairs: list[str] = (keys[marked] + letters[flat.status[marked]]).tolist()
+    return _Encoded(("{" + ",".join(pairs) + "}").encode())
+
+
+@lru_cache(maxsize=1)
+def _status_parts() -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
+    """The halves of a status entry: for every place the key, for every status the letter."""
+    keys = [f'"{place}":' for place in range(_PLACES)]
+    letters = [f'"{letter}"' for letter in STATUS_LETTERS]
+    return np.array(keys, dtype=object), np.array(letters, dtype=object)
 
 
 def _roles(flat: Flat) -> dict[str, list[str]]:
