@@ -10,6 +10,7 @@ single table differ only in the length of the recipe. Nothing but this flow is i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -25,16 +26,17 @@ from .core.domain import Axis, Domain, Level
 from .core.table import Noise, ProtectedTable
 from .errors import Bug, InputError, Refusal
 from .methods import registry
-from .methods.base import Measurements, Method, Plan, as_measured
+from .methods.base import Measurements, Method, Plan, as_measured, title_of
 from .recipe import Layout, Question, Recipe, TableSpec
 
 if TYPE_CHECKING:
     from .store import Ledger, StoredAnswer
     from .workspace import DataSet
 
-__all__ = ["Preview", "Release", "derive", "preview", "release"]
+__all__ = ["Preview", "Release", "derive", "preview", "release", "released"]
 
 
+_BUDGETS = {"epsilon", "delta", "rho"}
 NEWEST = 50
 """How many of the last releases a preview looks at for one the question follows from."""
 
@@ -116,9 +118,29 @@ def preview(
     left = str(ledger.left(user=user, project=project))
     follows = None
     if earlier and not answered:
-        found = next(_earlier(data, ledger, method, recipe.question), None)
-        follows = None if found is None else found[0].question_hash
+        plan = replace(plan, warnings=(*plan.warnings, *_charged_again(data, ledger, recipe)))
+        found = _earlier(data, ledger, recipe.question)
+        follows = next((p.question_hash for p, _ in found if _noise_of(p) < math.inf), None)
     return Preview(plan, verdict, answered, left, affordable, follows)
+
+
+def _charged_again(data: DataSet, ledger: Ledger, recipe: Recipe) -> tuple[str, ...]:
+    """A word to who asks again what was answered on other data or under another policy."""
+    current = (data.data_version, data.policy.version)
+    asked: dict[tuple[str, str], str] = {}
+    for entry in ledger.entries():
+        if entry.kind == "charge":
+            version = (entry.body["data_version"], entry.body["policy_version"])
+            if version not in asked:
+                hashed = recipe.question.hash(data_version=version[0], policy_version=version[1])
+                asked[version] = hashed
+            if version != current and asked[version] == entry.body["question"]:
+                what = "other data" if version[0] != current[0] else "another policy version"
+                return (
+                    f"The same question was answered on {entry.at[:10]} with {what}; asked now it "
+                    "is a new one: it gets new noise and is charged again.",
+                )
+    return ()
 
 
 def release(
@@ -141,9 +163,9 @@ def release(
         measurements, reused, receipt = _drawn(
             data, ledger, method, plan, user, project, idempotency_key, control
         )
+        plan = as_measured(method, plan, measurements, data.facts)
         left: str | None = str(ledger.left(user=user, project=project))
     else:
-        plan = as_measured(method, plan, measurements, data.facts)
         measurements, reused = _keyed(data, method, plan, control)
         receipt, left = {}, None
     control.step(0.9, "fitting")
@@ -163,11 +185,11 @@ def _finished(
 ) -> Release:
     """The fitted tables as the recipe wants them: filtered categories cut, axes in order."""
     asked = zip(tables, recipe.question.tables, recipe.layouts, strict=True)
-    arranged = tuple(
-        _arranged(_cut(table, spec, data.description), layout, recipe)
-        for table, spec, layout in asked
-    )
-    return Release(recipe, plan, arranged, True, left, receipt)
+    arranged = []
+    for table, spec, layout in asked:
+        titled = _titled(table, spec, layout, data.description)
+        arranged.append(_arranged(_cut(titled, spec, data.description), layout, recipe))
+    return Release(recipe, plan, tuple(arranged), True, left, receipt)
 
 
 def derive(
@@ -175,36 +197,31 @@ def derive(
 ) -> Release:
     """Answer a recipe from earlier releases: nothing is read, drawn or charged.
 
-    Of several releases it follows from, the one with the least noise answers; with `newest` only
-    so many of the last ones are looked at.
+    Any method of the data set's family may have made them. Of several releases it follows from,
+    the one with the least noise answers; with `newest` only so many of the last ones are looked at.
     """
     control = control or Control()
     method = _method(data, recipe)
     rules.judge(recipe.question, data.description, data.policy).enforce()
     ledger = data.ledger() if method.drawn else None
-    found = [] if ledger is None else list(_earlier(data, ledger, method, recipe.question, newest))
+    found = [] if ledger is None else list(_earlier(data, ledger, recipe.question, newest))
     if ledger is None or not found:
         raise Refusal(
             "This table does not follow from anything released so far.",
             rule="nothing-released",
             alternatives=("ask for it with an epsilon, at a cost",),
         )
-    plan, stored = min(found, key=lambda each: sum(e.noise_sd for e in each[0].errors))
-    tables = method.fit(plan, Measurements.from_bytes(stored.measurements), data.facts, control)
+    plan, stored = min(found, key=lambda each: _noise_of(each[0]))
+    tables = registry.get(plan.method).fit(
+        plan, Measurements.from_bytes(stored.measurements), data.facts, control
+    )
     return _finished(data, recipe, plan, tables, str(ledger.left()), stored.receipt)
 
 
-def _earlier(
-    data: DataSet,
-    ledger: Ledger,
-    method: Method,
-    question: Question,
-    newest: int | None = NEWEST,
-) -> Iterator[tuple[Plan, StoredAnswer]]:
-    """Plans that fit a question from what was released on this data and policy version."""
-    planned = getattr(method, "derive", None)
-    if planned is None:
-        return
+def released(
+    data: DataSet, ledger: Ledger, newest: int | None = None
+) -> Iterator[tuple[Question, StoredAnswer]]:
+    """What was released on this data and policy version, the newest first."""
     current = (data.data_version, data.policy.version)
     charges = [
         entry.body
@@ -215,15 +232,41 @@ def _earlier(
     for body in charges[::-1][:newest]:
         stored = ledger.find(body["question"])
         form = stored and Measurements.from_bytes(stored.measurements).facts.get("question")
-        if stored is None or not form or form["method"] != method.name:
+        if stored is not None and form and form["method"] in registry.names():
+            yield Question.from_canonical(form), stored
+
+
+def _earlier(
+    data: DataSet, ledger: Ledger, question: Question, newest: int | None = NEWEST
+) -> Iterator[tuple[Plan, StoredAnswer]]:
+    """Plans that fit a question from what was released on this data and policy version."""
+    wanted = _variables(question)
+    for asked, stored in released(data, ledger, newest):
+        method = registry.get(asked.method)
+        planned = getattr(method, "derive", None)
+        if planned is None or not wanted <= _variables(asked):
             continue
+        if method.name != question.method and not set(question.parameters) <= _BUDGETS:
+            continue  # what else is set is a wish to another method
         try:
-            made = method.plan(Question.from_canonical(form), data.facts)
+            made = method.plan(asked, data.facts)
+            measured = Measurements.from_bytes(stored.measurements)
+            made = as_measured(method, made, measured, data.facts)
         except (InputError, Refusal):  # a variable is not declared any more, say
             continue
         follows = planned(made, question, data.facts)
         if follows is not None:
             yield follows, stored
+
+
+def _variables(question: Question) -> set[str]:
+    axes = {ref.variable for table in question.tables for ref in table.axes}
+    return axes | {part.variable for table in question.tables for part in table.where}
+
+
+def _noise_of(plan: Plan) -> float:
+    """The noise of all tables together; infinite where one follows from a model only."""
+    return sum(error.noise_sd for error in plan.errors)
 
 
 def _method(data: DataSet, recipe: Recipe) -> Method:
@@ -232,7 +275,7 @@ def _method(data: DataSet, recipe: Recipe) -> Method:
     if wanted == data.policy.method and wanted not in registry.names():
         raise Refusal(
             f"{data.name} is protected by {wanted}, which this version of discreet does not have "
-            f"(it has {', '.join(registry.names())}). Update discreet, or make a data set of "
+            f"(it has {', '.join(registry.names())}). Install a newer discreet, or make a data set of "
             "another family.",
             rule="method-not-here",
         )
@@ -345,6 +388,18 @@ def _part(level: Level, chosen: npt.NDArray[np.int64]) -> Level:
         tuple(level.categories[i] for i in chosen),
         tuple(position.get(i, -1) for i in level.of_finest),
     )
+
+
+def _titled(
+    table: ProtectedTable, spec: TableSpec, layout: Layout, description: Description
+) -> ProtectedTable:
+    """The same table with the axes of its title in the order asked for: rows, columns, layers."""
+    by_name = {str(ref): ref for ref in spec.axes}
+    asked = [*layout.rows, *layout.columns, *layout.layers]
+    if table.title != title_of(spec, description) or sorted(asked) != sorted(by_name):
+        return table
+    shown = replace(spec, axes=tuple(by_name[name] for name in asked))
+    return replace(table, title=title_of(shown, description))
 
 
 def _arranged(table: ProtectedTable, layout: Layout, recipe: Recipe) -> ProtectedTable:

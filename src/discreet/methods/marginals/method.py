@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -32,6 +32,7 @@ from .bits import BitCoding
 from .budget import Budget, plan_budget
 from .classic import Features
 from .combine import Residuals, combine, mean_variance, precisions
+from .deriving import derived, measured_margins
 from .fitting import fit_classic, fit_modern
 from .margins import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_rows
 from .measured import Measured, cost, cost_is_exact, draw_all, read_all
@@ -58,6 +59,8 @@ class Design:
     """A margin that is public already."""
     covers: tuple[Margin, ...]
     """The axes of each count."""
+    source: Design | None = None
+    """What was measured and fitted, where this design only reads further tables off it."""
 
     @property
     def shape(self) -> Shape:
@@ -144,8 +147,26 @@ class MarginalsMethod:
         """The asked tables, all read off one synthetic table."""
         design = design_of(plan)
         table, residuals = self._fitted(plan, measurements, control)
+        if design.source is not None:
+            residuals = _estimated(design, _tables(design, measurements), measured_margins(design))
         return publishing.publish(
             design, plan, table, residuals, base.provenance(plan, facts), facts
+        )
+
+    def derive(self, plan: Plan, question: Question, facts: Facts) -> Plan | None:
+        """A plan that reads `question` off what `plan` fitted, at no cost; None if it cannot."""
+        design = derived(design_of(plan), question, facts.description)
+        if design is None:
+            return None
+        everything = f"release {plan.question_hash[:12]} and everything made from it"
+        return replace(
+            plan,
+            question=question,
+            guarantee=plan.guarantee.for_scope(everything),
+            errors=telling.expected(design),
+            alternatives=(),
+            warnings=(),
+            detail=design,
         )
 
     def synthesise(
@@ -158,22 +179,31 @@ class MarginalsMethod:
         self, plan: Plan, measurements: Measurements, control: Control
     ) -> tuple[SyntheticTable, Residuals]:
         design = design_of(plan)
-        if measurements.facts.get("measured") != _said(design.budget.measured):
-            raise Bug("Stored measurements are of other tables or rates than the plan's.")
+        design = design.source or design
+        tables = _tables(design, measurements)
         key = plan.question_hash + hashlib.sha256(measurements.to_bytes()).hexdigest()
         if key in self._made:
             return self._made[key]
-        tables = read_all(design.budget.measured, measurements.arrays, design.shape)
-        residuals = combine(
-            design.shape, design.budget.measured, tables, design.margins, total=design.total
-        )
-        residuals = held_exactly(residuals, design.published)
+        residuals = _estimated(design, tables, design.margins)
         fitting = fit_classic if design.coding is not None else fit_modern
         made = fitting(design, tables, residuals, control), residuals
         self._made[key] = made
         while len(self._made) > _KEPT:
             self._made.popitem(last=False)
         return made
+
+
+def _tables(design: Design, measurements: Measurements) -> list[Whole]:
+    """The stored measurements, one table for each that was planned."""
+    if measurements.facts.get("measured") != _said(design.budget.measured):
+        raise Bug("Stored measurements are of other tables or rates than the plan's.")
+    return read_all(design.budget.measured, measurements.arrays, design.shape)
+
+
+def _estimated(design: Design, tables: Sequence[Whole], margins: Sequence[Margin]) -> Residuals:
+    """The best linear unbiased estimate of these margins, with what is public in its place."""
+    made = combine(design.shape, design.budget.measured, tables, margins, total=design.total)
+    return held_exactly(made, design.published)
 
 
 def design_of(plan: Plan) -> Design:

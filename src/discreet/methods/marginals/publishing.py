@@ -13,6 +13,7 @@ from ...core.true_values import add_totals
 from .. import base
 from ..base import Facts, Plan
 from .combine import Residuals, rebuild
+from .deriving import read_off
 from .margins import Reals, Whole
 from .synthesis import SyntheticTable
 from .telling import WIDTH, variances
@@ -48,10 +49,9 @@ def _table(
     provenance: Provenance,
     facts: Facts,
 ) -> ProtectedTable:
-    spec, workload = wanted.spec, design.workload
-    inside = np.asarray(workload.publish(wanted, table.margin(wanted.margin)), dtype=np.int64)
+    spec = wanted.spec
+    inside = read_off(table, wanted)
     values = add_totals(inside) if spec.totals else inside
-    unbiased = _unbiased(design, wanted, residuals)
     sd = np.sqrt(variances(design, wanted, totals=spec.totals))
     known = bool(np.isfinite(sd).all())
     status = np.zeros(values.shape, dtype=np.uint8)
@@ -66,10 +66,15 @@ def _table(
         "All tables of this release are read off one synthetic table of whole counts, so they "
         "agree wherever they overlap.",
     ]
+    if design.source is not None:
+        notes.append(
+            f"Read off release {plan.question_hash[:12]} at no further cost; the guarantee is that "
+            "of the release."
+        )
     extra = {}
     noise = None
     if known:
-        estimate = unbiased
+        estimate = _unbiased(design, wanted, residuals)
         extra["unbiased"] = _whole(np.rint(estimate))
         reach = WIDTH * sd
         noise = Noise(
@@ -80,6 +85,11 @@ def _table(
         notes.append(
             "Noise intervals and the column unbiased come from the measurements before the fit: "
             "unbiased, but they need not add up and may be negative."
+        )
+    elif design.source is not None:
+        notes.append(
+            "Not measured: this release did not measure these variables together. The numbers "
+            "follow from the model only, and no interval can be given."
         )
     else:
         notes.append(

@@ -23,6 +23,7 @@ from .budget import Budget
 from .classic import theorem_7, theorem_8
 from .combine import mean_variance, sum_variance
 from .dense import MOST_RANK
+from .deriving import measured_together
 from .margins import size
 from .workload import Wanted
 
@@ -103,6 +104,8 @@ def expected(design: Design) -> tuple[ExpectedError, ...]:
 def variances(design: Design, wanted: Wanted, *, totals: bool) -> Any:
     """The variance of every published cell of the unbiased estimate, totals last on each axis."""
     workload = design.workload
+    if design.source is not None and not measured_together(design, wanted):
+        return np.full([n + totals for n in wanted.shape], np.inf)
     if design.coding is None:
         sizes = workload.group_sizes(wanted, totals)
         found = sum_variance(workload.shape, design.budget.known, wanted.margin, sizes)
@@ -126,12 +129,14 @@ def variances(design: Design, wanted: Wanted, *, totals: bool) -> Any:
 
 def _expected(design: Design, wanted: Wanted) -> ExpectedError:
     spec, domain = wanted.spec, design.workload.domain
-    shape = [len(np.unique(places)) for _, places in wanted.sides]
+    shape = wanted.shape
     cells = math.prod(n + spec.totals for n in shape)
     found = variances(design, wanted, totals=True)
     inside = found[tuple(slice(0, n) for n in shape)]
     names = [ref.level for ref in spec.axes]
     note = _note(design, wanted)
+    if not np.isfinite(inside).all() and design.source is not None:
+        return ExpectedError(spec, cells, math.inf, 0, note="Follows from the model only.")
     if not np.isfinite(inside).all():
         about = design.settings.records_about or design.total or 0
         mean = about / max(1, size(domain.shape, wanted.margin))

@@ -8,7 +8,7 @@ Everything here is public.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -34,6 +34,8 @@ class Wanted:
     """For each axis of the table: the axis of the product, and each category's place in the table."""
     passes: tuple[tuple[int, Bools], ...]
     """Filters: an axis of the product, and which of its categories pass."""
+    shape: tuple[int, ...]
+    """How many categories each axis of the table has, those that hold nothing included."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,8 @@ class Workload:
         gone = tuple(i for i, axis in enumerate(wanted.margin) if axis not in published)
         out = out.sum(axis=gone)
         left = [axis for axis in wanted.margin if axis in published]
-        for axis, places in wanted.sides:
+        for (axis, places), length in zip(wanted.sides, wanted.shape, strict=True):
             position = left.index(axis)
-            length = int(places.max()) + 1
             shape = list(out.shape)
             shape[position] = length
             summed = np.zeros(shape, dtype=out.dtype)
@@ -85,13 +86,14 @@ class Workload:
         """For each axis of the margin: how many of its categories every published place sums."""
         sizes = []
         sides = dict(wanted.sides)
+        lengths = {axis: n for (axis, _), n in zip(wanted.sides, wanted.shape, strict=True)}
         passes = dict(wanted.passes)
         for axis in wanted.margin:
             passing = passes.get(axis, np.ones(self.shape[axis], dtype=bool)).astype(np.int64)
             if axis not in sides:
                 sizes.append(np.array([passing.sum()]))
                 continue
-            held = np.bincount(sides[axis], weights=passing).astype(np.int64)
+            held = np.bincount(sides[axis], passing, lengths[axis]).astype(np.int64)
             sizes.append(np.append(held, held.sum()) if totals else held)
         return sizes
 
@@ -174,6 +176,25 @@ def _check_each(tables: Sequence[TableSpec], description: Description) -> None:
         seen.add(key)
 
 
+def wanted_within(workload: Workload, table: TableSpec, description: Description) -> Wanted | None:
+    """A further table as sums over the workload's product; None where it needs more than that."""
+    place = {ref.variable: i for i, ref in enumerate(workload.refs)}
+    for variable, level in _levels(table):
+        if variable not in place:
+            return None
+        base = description.variable(variable).level(workload.refs[place[variable]].level)
+        coarse = description.variable(variable).level(level)
+        if not _sums_to(np.array(base.of_finest), np.array(coarse.of_finest)):
+            return None
+    if table.weighted:
+        return None
+    made = _wanted(table, description, workload.refs, place)
+    # a filter that lets everybody pass asks for nothing
+    passes = tuple((axis, passing) for axis, passing in made.passes if not passing.all())
+    margin = tuple(sorted({axis for axis, _ in (*made.sides, *passes)}))
+    return replace(made, margin=margin, passes=passes)
+
+
 def _common_level(variable: Variable, levels: set[str]) -> str:
     """The coarsest level from which all of these can be summed."""
     wanted = [np.array(variable.level(name).of_finest) for name in levels]
@@ -219,7 +240,8 @@ def _wanted(
         chosen = [level.index[code] for code in condition.codes]
         passes.append((axis, np.isin(_places(variable, refs[axis].level, condition.level), chosen)))
     margin = tuple(sorted({axis for axis, _ in (*sides, *passes)}))
-    return Wanted(table, margin, sides, tuple(passes))
+    shape = tuple(len(description.axis(ref)) for ref in table.axes)
+    return Wanted(table, margin, sides, tuple(passes), shape)
 
 
 def _structural_zeros(description: Description, refs: Sequence[AxisRef]) -> dict[Margin, Reals]:

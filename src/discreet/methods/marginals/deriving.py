@@ -1,0 +1,80 @@
+"""Further tables read off a release's synthetic table, at no cost: any table over its variables.
+
+The numbers are sums of the synthetic table. Standard errors are said where the variables a table
+uses were measured together; elsewhere the numbers follow from the model only, and that is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.description import Description
+from ...recipe import Question
+from .combine import precisions
+from .margins import Whole, closure
+from .synthesis import SyntheticTable
+from .workload import Wanted, Workload, wanted_within
+
+if TYPE_CHECKING:
+    from .method import Design
+
+
+def derived(design: Design, question: Question, description: Description) -> Design | None:
+    """The design that reads `question` off what `design` fitted; None where it does not follow."""
+    workload = design.workload
+    tables = []
+    for spec in question.tables:
+        wanted = wanted_within(workload, spec, description)
+        if wanted is None:
+            return None
+        tables.append(wanted)
+    made = replace(design, workload=replace(workload, tables=tuple(tables)), source=design)
+    known = precisions(
+        made.shape,
+        made.budget.measured,
+        closure(measured_margins(made)),
+        total=made.total is not None,
+    )
+    # what is public already stays known exactly, as it was when it was planned
+    known |= {m: p for m, p in design.budget.known.items() if m in known}
+    return replace(made, budget=replace(made.budget, known=known))
+
+
+def measured_margins(design: Design) -> list[tuple[int, ...]]:
+    """The margins of those tables whose variables were measured together, in the measured space."""
+    return [
+        design.space(wanted.margin)
+        for wanted in design.workload.tables
+        if measured_together(design, wanted)
+    ]
+
+
+def measured_together(design: Design, wanted: Wanted) -> bool:
+    """Whether an unbiased estimate of a table can be made of the measurements."""
+    if design.coding is not None and not _as_coded(design.workload, wanted):
+        return False  # bits say nothing simple of coarser levels and filters
+    needed = set(design.space(wanted.margin))
+    return not needed or any(needed <= set(m.margin) for m in design.budget.measured)
+
+
+def _as_coded(workload: Workload, wanted: Wanted) -> bool:
+    return not wanted.passes and all(
+        np.array_equal(places, np.arange(workload.shape[axis])) for axis, places in wanted.sides
+    )
+
+
+def read_off(table: SyntheticTable, wanted: Wanted) -> Whole:
+    """A table's cells, totals not included, as sums over the synthetic table's rows."""
+    held = np.ones(len(table.rows), dtype=bool)
+    for axis, passing in wanted.passes:
+        held &= passing[table.rows[:, axis]]
+    rows, shape = table.rows[held], wanted.shape
+    address = np.zeros(len(rows), dtype=np.int64)
+    for (axis, places), length in zip(wanted.sides, shape, strict=True):
+        address = address * length + places[rows[:, axis]]
+    out = np.zeros(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
+    np.add.at(out, address, table.counts[held])
+    return out.reshape(shape)
