@@ -290,7 +290,10 @@ def test_workloads_in_one_line() -> None:
         ([["v0"]], {"epsilon": "1", "mode": "newest"}, "mode must be modern or classic"),
         ([["v0"]], {"epsilon": "1", "objective": "total"}, "for mode classic only"),
         ([["v0"]], {"epsilon": "1", "mode": "classic", "objective": "least"}, "objective must be"),
-        ([["v0"]], {"rho": "1"}, "pure epsilon only"),
+        ([["v0"]], {"delta": "1e-6"}, "delta has no place"),
+        ([["v0"]], {"rho": "1", "epsilon": "1"}, "got both"),
+        ([["v0"]], {"rho": "0"}, "rho must be"),
+        ([["v0"]], {"rho": "1", "mode": "classic"}, "classic spends epsilon only"),
         ([["v0"]], {"epsilon": "1", "threshold": "3"}, "has no setting threshold"),
         ([["v2", "v3", "v4"]], {"epsilon": "1"}, "1,000,000,000 cells"),
         ([["v0"]], {"epsilon": "1", "records_about": "1.5"}, "whole number"),
@@ -322,7 +325,7 @@ def test_refusals_and_stops() -> None:
     asked = question(made, [["v0", "v1"]], epsilon="1")
     with pytest.raises(Refusal, match="not declared"):
         MarginalsMethod().plan(asked, facts_of(found))
-    with pytest.raises(Refusal, match="more than"):
+    with pytest.raises(Refusal, match="epsilon up to"):
         MarginalsMethod().plan(asked, facts_of(made, epsilon_most="0.5"))
     method, facts = MarginalsMethod(), facts_of(made)
     plan = method.plan(asked, facts)

@@ -70,7 +70,7 @@ def test_a_fit_outside_the_box_gives_way_to_the_program(
 ) -> None:
     """A table far from what was measured is replaced by one in which every number is in its box."""
     made = described(shape, records=500)
-    plan = MarginalsMethod().plan(question(made, names, epsilon="5"), facts_of(made))
+    plan = MarginalsMethod().plan(question(made, names, epsilon="1"), facts_of(made))
     design = design_of(plan)
     rows = latent(shape, 500, 3)
     tables = [m.of(true_margin(rows, shape, m.margin)) for m in design.budget.measured]

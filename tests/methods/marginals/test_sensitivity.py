@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.charge import Neighbours
-from discreet.methods.marginals.budget import fourier_budget, plan_budget
+from discreet.methods.marginals.budget import plan_budget
+from discreet.methods.marginals.coefficients import fourier_budget
 from discreet.methods.marginals.margins import all_ways, closure, subsets
 from discreet.methods.marginals.measured import Measured, cost, cost_is_exact, flips
 

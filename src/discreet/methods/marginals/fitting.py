@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from .combine import Residual, Residuals, centre, rebuild
 from .dense import MOST_RANK, DenseFit
 from .fit import Limits, fit_sparse
 from .margins import Margin, Reals, Rows, Shape, Whole, closure
-from .measured import Measured
+from .measured import Measured, farthest
 from .model import FourierModel, ResidualModel, Targets, fit_weights, model_of
 from .published import keep_margin
 from .synthesis import SyntheticTable, whole_table
@@ -150,7 +149,7 @@ def _start(shape: Shape, one_way: Sequence[Reals], targets: Targets) -> Rows:
 
 def box(measured: Sequence[Measured], count: int) -> list[float]:
     """How far noise goes in each table, at most, with probability 1 − BOX_DELTA for all at once."""
-    return [math.log(count / BOX_DELTA) / float(m.rate) for m in measured]
+    return [farthest(m, BOX_DELTA / count) for m in measured]
 
 
 def _within_box(

@@ -8,11 +8,13 @@ Fourier coefficient of barak §2.2, times 2^(k/2): a sum of ±1 over records.
 table with contrasts. So adding or removing a record moves each table by 1 in L1. Replacing one
 moves a table by 2, or by 0 where the two records fall in the same place of it: where they differ
 only in axes it does not have, or in an even number of its contrast axes and no other axis of it.
-`cost` takes the largest sum over all sets of axes two records can differ in; it is exact up to 20
-axes (or for all margins of an order over binary axes at any number), a bound beyond.
+In squared L2 the move is 1, and 2 or 0, but 4 where only contrast axes differ: one number goes from
+1 to −1. `cost` takes the largest sum over all sets of axes two records can differ in; it is exact up
+to 20 axes (or for all margins of an order over binary axes at any number), a bound beyond.
 
-**Noise.** Each number of a table gets untruncated discrete Laplace noise of its table's `rate`:
-one step of one number costs `rate` of ε.
+**Noise.** Each number of a table gets exact, untruncated noise of its table's `rate`: discrete
+Laplace, one step of one number costing `rate` of ε; or discrete Gaussian with σ² = 1 / 2·rate, a
+squared step of one number costing `rate` of ρ. Either way `cost` = largest Σ rate × move.
 """
 
 from __future__ import annotations
@@ -22,16 +24,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
 from ...core.charge import Neighbours
+from ...core.gaussian import VARIANCE_LEAST, VARIANCE_MOST, DiscreteGaussian
 from ...core.pure_laplace import PureLaplace
 from ...core.sampling import draw
 from ...errors import Bug, InputError
 from .margins import Margin, Shape, Whole
 
 MOST_AXES_ENUMERATED = 20
+Noise = Literal["laplace", "gaussian"]
+_LEAST = {"laplace": Fraction(1, 10**6), "gaussian": 1 / Fraction(2 * VARIANCE_MOST)}
+_WORDS = {"laplace": ("ε", "epsilon"), "gaussian": ("ρ", "rho")}
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class Measured:
     margin: Margin
     contrast: Margin
     rate: Fraction
+    noise: Noise = "laplace"
 
     @property
     def name(self) -> str:
@@ -54,9 +62,16 @@ class Measured:
         return tuple(axis for axis in self.margin if axis not in self.contrast)
 
     @property
-    def law(self) -> PureLaplace:
+    def law(self) -> PureLaplace | DiscreteGaussian:
         """The law of its noise: exact, untruncated."""
-        return PureLaplace.of(self.rate)
+        return _law(self.noise, self.rate)
+
+    @property
+    def said(self) -> str:
+        """Its noise as stored beside the numbers: the rate, or σ² of the Gaussian."""
+        if self.noise == "laplace":
+            return str(self.rate)
+        return f"sigma2 {1 / (2 * self.rate)}"
 
     def shape(self, shape: Shape) -> Shape:
         """The shape of what is measured; a contrast axis has length 1."""
@@ -77,13 +92,22 @@ class Measured:
         return self.contrast == self.margin
 
 
+@lru_cache(maxsize=1024)
+def _law(noise: Noise, rate: Fraction) -> PureLaplace | DiscreteGaussian:
+    return PureLaplace.of(rate) if noise == "laplace" else DiscreteGaussian.of(1 / (2 * rate))
+
+
 def cost(measured: Sequence[Measured], axes: int, neighbours: Neighbours) -> Fraction:
-    """The ε that all measurements cost together, one record being the change.
+    """The ε (or ρ) that all measurements cost together, one record being the change.
 
     >>> pair = Measured((0, 1), (), Fraction(1, 2)); total = Measured((), (), Fraction(1, 8))
     >>> cost([pair, total], 2, "add-remove"), cost([pair, total], 2, "replace-one")
     (Fraction(5, 8), Fraction(1, 1))
+    >>> cost([Measured((0,), (0,), Fraction(1, 2), "gaussian")], 1, "replace-one")
+    Fraction(2, 1)
     """
+    if len({m.noise for m in measured}) > 1:
+        raise Bug("A plan mixes two kinds of noise.")
     if neighbours == "add-remove":
         return sum((m.rate for m in measured), Fraction(0))
     tables = [m for m in measured if m.margin]
@@ -92,22 +116,29 @@ def cost(measured: Sequence[Measured], axes: int, neighbours: Neighbours) -> Fra
     by_order = _symmetric_orders(tables, axes)
     if by_order is not None:
         rates, order = by_order
+        move = _turned(tables[0].noise)
         return max(
             (
-                sum((2 * flipped * rates[r] for r, flipped in row.items()), Fraction(0))
+                sum((move * flipped * rates[r] for r, flipped in row.items()), Fraction(0))
                 for row in flips(axes, order)
             ),
             default=Fraction(0),
         )
+    most = sum((m.rate * (_turned(m.noise) if m.contrast else 2) for m in tables), Fraction(0))
     if axes > MOST_AXES_ENUMERATED:
-        return 2 * sum((m.rate for m in tables), Fraction(0))
+        return most
     unit = math.lcm(*(m.rate.denominator for m in tables))
     whole = [int(m.rate * unit) for m in tables]
     common = math.gcd(*whole)
     whole = [rate // common for rate in whole]
-    if 2 * sum(whole) >= 1 << 62:
-        return 2 * sum((m.rate for m in tables), Fraction(0))
+    if 4 * sum(whole) >= 1 << 62:
+        return most
     return Fraction(_enumerated(tables, whole, axes) * common, unit)
+
+
+def _turned(noise: Noise) -> int:
+    """How far a number counts as moved that goes from 1 to −1: 2, or 2² where squares count."""
+    return 2 if noise == "laplace" else 4
 
 
 def cost_is_exact(measured: Sequence[Measured], axes: int, neighbours: Neighbours) -> bool:
@@ -162,51 +193,66 @@ def _enumerated(tables: Sequence[Measured], whole: Sequence[int], axes: int) -> 
         odd = differing & contrasts
         for shift in (16, 8, 4, 2, 1):
             odd ^= odd >> shift
-        moved = ((differing & cells) != 0) | ((odd & 1) != 0)
-        total += 2 * rate * moved
+        left = (differing & cells) != 0
+        total += np.where(left, 2 * rate, _turned(table.noise) * rate * (odd & 1))
     return int(total.max())
 
 
 def scaled_to(
     shares: Mapping[tuple[Margin, Margin], float],
-    epsilon: Fraction,
+    budget: Fraction,
     axes: int,
     neighbours: Neighbours,
-    *,
-    least: Fraction = Fraction(1, 10**6),
+    noise: Noise = "laplace",
 ) -> tuple[Measured, ...]:
-    """Measured tables whose rates are in these proportions and cost at most `epsilon`, exactly.
+    """Measured tables whose rates are in these proportions and cost at most `budget`, exactly.
 
-    Proportions are floats from a search; the rates made of them are whole multiples of ε/10^9, so
-    that the cost is computed exactly and never exceeds what is allowed.
+    Proportions are floats from a search; the rates made of them are whole multiples of a fraction,
+    so that the cost is computed exactly and never exceeds what is allowed.
     """
     top = max(shares.values())
     units = {key: max(1, round(share / top * 10**9)) for key, share in shares.items()}
-    first = [Measured(m, c, Fraction(u)) for (m, c), u in units.items()]
+    first = [Measured(m, c, Fraction(u), noise) for (m, c), u in units.items()]
     spent = cost(first, axes, neighbours)
     if spent == 0:
         raise Bug("A plan measures nothing that a record can change.")
-    unit = epsilon / spent
-    made = tuple(Measured(m.margin, m.contrast, m.rate * unit) for m in first)
-    if cost(made, axes, neighbours) > epsilon or any(m.rate < least for m in made):
-        low = min(m.rate for m in made)
-        if low < least:
-            raise InputError(
-                f"This workload leaves {float(low):.2g} of ε for a table, less than the least a "
-                "law can have (0.000001). Ask for fewer margins, or a larger epsilon."
-            )
-        raise Bug("A plan costs more than its ε.")
+    unit = budget / spent
+    made = tuple(Measured(m.margin, m.contrast, m.rate * unit, noise) for m in first)
+    low, high = min(m.rate for m in made), max(m.rate for m in made)
+    letter, word = _WORDS[noise]
+    if low < _LEAST[noise]:
+        raise InputError(
+            f"This workload leaves {float(low):.2g} of {letter} for a table, less than the least a "
+            f"law can have ({float(_LEAST[noise]):g}). Ask for fewer margins, or a larger {word}."
+        )
+    if noise == "gaussian" and high > 1 / (2 * VARIANCE_LEAST):
+        raise InputError(
+            f"With rho {float(budget):.4g} a table would have noise of variance below "
+            f"{float(VARIANCE_LEAST):g}, which is none. Ask with a smaller rho."
+        )
+    if cost(made, axes, neighbours) > budget:
+        raise Bug(f"A plan costs more than its {letter}.")
     return made
 
 
 def variance_of(measured: Measured) -> float:
     """The exact variance of one number's noise, as a float."""
-    return _variance(measured.rate)
+    return _variance(measured.noise, measured.rate)
 
 
 @lru_cache(maxsize=4096)
-def _variance(rate: Fraction) -> float:
-    return float(PureLaplace.of(rate).variance)
+def _variance(noise: Noise, rate: Fraction) -> float:
+    return float(_law(noise, rate).variance)
+
+
+def farthest(measured: Measured, share: float) -> float:
+    """The least whole number that its noise exceeds, up or down, with at most this probability."""
+    law = measured.law
+    if isinstance(law, DiscreteGaussian):
+        tails = 2 * np.cumsum(law.masses[::-1])[::-1]  # P(|Z| ≥ z) for z ≥ 1
+        return float(max(1, int(np.searchsorted(-tails, -share))) - 1)
+    rate = float(measured.rate)  # P(|Z| > t) = 2 r^(t + 1) / (1 + r)
+    return float(max(0, math.ceil(math.log(2 / (1 + math.exp(-rate)) / share) / rate) - 1))
 
 
 COEFFICIENTS = "coefficients"
@@ -217,11 +263,11 @@ def draw_all(measured: Sequence[Measured], margin: Callable[[Margin], Whole]) ->
     """Noisy whole numbers of every measured table by name, single numbers in one array."""
     tables = [m.of(margin(m.margin)) for m in measured]
     noisy: list[Whole | None] = [None] * len(tables)
-    by_rate: dict[Fraction, list[int]] = {}
+    by_law: dict[PureLaplace | DiscreteGaussian, list[int]] = {}
     for index, m in enumerate(measured):
-        by_rate.setdefault(m.rate, []).append(index)
-    for rate, members in by_rate.items():
-        noise = draw(PureLaplace.of(rate), sum(tables[i].size for i in members)).astype(np.int64)
+        by_law.setdefault(m.law, []).append(index)
+    for law, members in by_law.items():
+        noise = _sample(law, sum(tables[i].size for i in members))
         at = 0
         for i in members:
             part = noise[at : at + tables[i].size]
@@ -238,6 +284,11 @@ def draw_all(measured: Sequence[Measured], margin: Callable[[Margin], Whole]) ->
             out[m.name] = table
     out[COEFFICIENTS] = np.array(singles, dtype=np.int64)
     return out
+
+
+def _sample(law: PureLaplace | DiscreteGaussian, count: int) -> Whole:
+    drawn = law.draw(count) if isinstance(law, DiscreteGaussian) else draw(law, count)
+    return drawn.astype(np.int64)
 
 
 def read_all(

@@ -1,6 +1,6 @@
 """The marginals method: margins that are private, consistent, non-negative and whole (barak).
 
-plan chooses what to measure from public facts; measure adds exact Laplace noise to whole numbers;
+plan chooses what to measure from public facts; measure adds exact noise to whole numbers;
 fit combines the measurements, finds one synthetic table of whole counts near them, and reads every
 asked table off it. Two modes: *modern* (default) and *classic*, the paper as written.
 """
@@ -29,7 +29,7 @@ from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from . import publishing, telling
 from .bits import BitCoding
-from .budget import Budget, plan_budget
+from .budget import plan_budget
 from .classic import Features
 from .combine import Residuals, combine, mean_variance, precisions
 from .deriving import derived, measured_margins
@@ -38,6 +38,7 @@ from .margins import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_
 from .measured import Measured, cost, cost_is_exact, draw_all, read_all
 from .published import Published, held_exactly, known_exactly, read_published
 from .settings import Settings, for_question, from_policy
+from .spending import Budget
 from .synthesis import SyntheticTable
 from .workload import Workload, read_workload
 
@@ -216,9 +217,7 @@ def design_of(plan: Plan) -> Design:
 def _design_of(
     settings: Settings, workload: Workload, description: Description
 ) -> tuple[Design, list[Budget]]:
-    if settings.epsilon is None:
-        raise Bug("A question without ε was planned.")
-    each = settings.epsilon / description.records_per_unit
+    each = settings.amount / settings.of_unit(Fraction(1), description.records_per_unit)
     neighbours = words_of(description)
     if settings.mode == "classic":
         settings = settings.for_margins(len(workload.margins))
@@ -231,11 +230,12 @@ def _design_of(
         workload.margins,
         each,
         neighbours,
+        noise=settings.noise,
         records=description.records or settings.records_about,
         one_way=settings.one_way_share,
     )
     if cost(budget.measured, len(workload.shape), neighbours) > each:
-        raise Bug("A plan costs more than its ε.")
+        raise Bug("A plan costs more than its budget.")
     published, total = read_published(settings.published, workload, description)
     for one in (budget, *others):
         known_exactly(one.known, published)
@@ -244,10 +244,10 @@ def _design_of(
 
 
 def _all_spent(design: Design, description: Description) -> bool:
-    """Whether the measurements cost exactly ε (classic mode costs half of it under add/remove)."""
+    """Whether the measurements cost exactly the loss (classic mode: half of it under add/remove)."""
     given = design.budget.measured, len(design.shape), words_of(description)
-    spent = cost(*given) * description.records_per_unit
-    return spent == design.settings.epsilon and cost_is_exact(*given)
+    spent = design.settings.of_unit(cost(*given), description.records_per_unit)
+    return spent == design.settings.amount and cost_is_exact(*given)
 
 
 def _classic_budget(
@@ -322,4 +322,4 @@ def words_of(description: Description) -> Neighbours:
 
 def _said(measured: Sequence[Measured]) -> list[list[str]]:
     """What was measured and at which rate, as stored beside the numbers."""
-    return [[m.name, str(m.rate)] for m in measured]
+    return [[m.name, m.said] for m in measured]

@@ -76,7 +76,7 @@ def _table(
     if known:
         estimate = _unbiased(design, wanted, residuals)
         extra["unbiased"] = _whole(np.rint(estimate))
-        reach = WIDTH * sd
+        reach = WIDTH[design.settings.noise] * sd
         noise = Noise(
             sd=sd,
             lower=_whole(np.maximum(np.floor(estimate - reach), 0)),
@@ -107,11 +107,11 @@ def _table(
         noise=noise,
         extra=extra,
         law={
-            "name": "laplace",
+            "name": design.settings.noise,
             "mode": design.settings.mode,
             "plan": design.budget.name,
             "tables measured": len(design.budget.measured),
-            "epsilon": str(design.settings.epsilon),
+            ("epsilon" if design.settings.rho is None else "rho"): str(design.settings.amount),
         },
         notes=tuple(notes),
     )

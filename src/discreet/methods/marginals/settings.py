@@ -2,13 +2,14 @@
 
 | name | what | default |
 |---|---|---|
-| `epsilon` | what the whole question costs | none: must be said in policy or question |
+| `epsilon` | what the whole question costs, Laplace noise | none: this or `rho` must be said |
+| `rho` | the same in zero-concentrated differential privacy, Gaussian noise | none |
 | `mode` | modern, or classic: barak as written | modern |
 | `objective` | classic only: largest, total or hybrid; "in margins" after it: over cells of margins; "non-fourier" after it: noise on the margins themselves | largest; with a single margin, largest non-fourier |
-| `one_way_share` | share of ε for one-way margins of their own | a quarter if an axis has > 8 categories |
+| `one_way_share` | share of ε or ρ for one-way margins of their own | a quarter if an axis has > 8 categories |
 | `records_about` | roughly how many records, if public: thin tables are then left out | not known |
 | `published` | policy only: one margin that is public already, kept exactly | none |
-| `epsilon_most` | policy only: the most a question may ask | none |
+| `epsilon_most`, `rho_most` | policy only: the most a question may ask; one alone holds for the other too | none |
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from fractions import Fraction
 from typing import Any
 
 from ...core.exact import exact, plain
-from ...errors import InputError, RecipeError, Refusal, did_you_mean
+from ...core.limits import Limits
+from ...core.loss import PureLoss, ZcdpLoss
+from ...errors import Bug, InputError, RecipeError, did_you_mean
 from .classic import OBJECTIVES, Objective
+from .measured import Noise
 
-ASKED = ("epsilon", "mode", "objective", "one_way_share", "records_about")
-POLICY = (*ASKED, "epsilon_most", "published")
+ASKED = ("epsilon", "rho", "mode", "objective", "one_way_share", "records_about")
+POLICY = (*ASKED, "epsilon_most", "rho_most", "published")
 MODES = ("modern", "classic")
-_OTHER_BUDGETS = {"rho", "delta", "law", "max_perturbation"}
+_OTHER_BUDGETS = {"delta", "law", "max_perturbation"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Settings:
     """Everything that shapes a plan, from policy and question together."""
 
     epsilon: Fraction | None = None
+    rho: Fraction | None = None
     mode: str = "modern"
     objective: Objective = "largest"
     in_margins: bool = False
@@ -42,8 +47,37 @@ class Settings:
     one_way_share: Fraction | None = None
     records_about: int | None = None
     epsilon_most: Fraction | None = None
+    rho_most: Fraction | None = None
     published: Any = None
-    """A margin that is public already; checked against the description when a question is planned."""
+    """Margins that are public already; checked against the description when a question is planned."""
+
+    @property
+    def noise(self) -> Noise:
+        """Which noise is drawn: Laplace for ε, Gaussian for ρ."""
+        return "laplace" if self.rho is None else "gaussian"
+
+    @property
+    def loss(self) -> PureLoss | ZcdpLoss:
+        """What the whole question costs."""
+        if self.rho is not None:
+            return ZcdpLoss(self.rho)
+        if self.epsilon is None:
+            raise Bug("A question without a budget was planned.")
+        return PureLoss(self.epsilon)
+
+    @property
+    def amount(self) -> Fraction:
+        """ε or ρ."""
+        loss = self.loss
+        return loss.rho if isinstance(loss, ZcdpLoss) else loss.epsilon
+
+    def of_unit(self, cost: Fraction, records: int) -> Fraction:
+        """What a unit of so many records costs, from what one record does: r times ε, r² times ρ.
+
+        >>> Settings(rho=Fraction(1)).of_unit(Fraction(1, 9), 3)
+        Fraction(1, 1)
+        """
+        return cost * (records if self.rho is None else records**2)
 
     def for_margins(self, margins: int) -> Settings:
         """With the noise chosen where no objective says it: on coefficients (§3), but on the cells
@@ -69,21 +103,22 @@ def from_policy(parameters: Mapping[str, Any]) -> Settings:
 def for_question(policy: Mapping[str, Any], asked: Mapping[str, Any]) -> Settings:
     """Policy and question together: what is asked goes before what the policy says."""
     from_policy(policy)
-    base = dict(policy)
+    own = {"epsilon", "rho"} & set(asked)
+    base = {k: v for k, v in policy.items() if not (own and k in ("epsilon", "rho"))}
     if str(asked.get("mode", base.get("mode", "modern"))) != "classic":
         base.pop("objective", None)
     settings = _read({**base, **_known(asked, ASKED, RecipeError)}, POLICY, RecipeError)
-    if settings.epsilon is None:
+    if settings.epsilon is None and settings.rho is None:
         raise RecipeError(
-            "This question has no epsilon. Set epsilon: 1, say; it pays for all its tables together."
+            "This question has no epsilon and no rho. Set epsilon: 1, say; it pays for all its "
+            "tables together."
         )
-    if settings.epsilon_most is not None and settings.epsilon > settings.epsilon_most:
-        raise Refusal(
-            f"epsilon {plain(settings.epsilon)} is more than the {plain(settings.epsilon_most)} "
-            "the policy allows for one question.",
-            rule="most-per-question",
-            alternatives=(f"Ask with epsilon {plain(settings.epsilon_most)}.",),
+    if settings.mode == "classic" and settings.rho is not None:
+        raise RecipeError(
+            f"Mode classic spends epsilon only: its noise is Laplace, as in the paper; got rho "
+            f"{plain(settings.rho)}. Set epsilon, or use mode modern."
         )
+    Limits(settings.epsilon_most, settings.rho_most).check(settings.loss)
     return settings
 
 
@@ -93,8 +128,8 @@ def _known(
     for name in given:
         if name in _OTHER_BUDGETS:
             raise fails(
-                f"The marginals method spends pure epsilon only, with untruncated Laplace noise: "
-                f"{name} has no place. Set epsilon."
+                f"The marginals method spends epsilon (Laplace noise, delta = 0) or rho (Gaussian "
+                f"noise), both untruncated: {name} has no place. Set epsilon or rho."
             )
         if name not in names:
             raise fails(
@@ -114,8 +149,15 @@ def _read(given: Mapping[str, Any], names: tuple[str, ...], fails: type[InputErr
     if about is not None and about.denominator != 1:
         raise fails(f"records_about must be a whole number, got {plain(about)}.")
     share = given.get("one_way_share")
+    epsilon, rho = (_number(given, name, fails, most=100) for name in ("epsilon", "rho"))
+    if epsilon is not None and rho is not None:
+        raise fails(
+            f"A question has epsilon or rho, got both ({plain(epsilon)} and {plain(rho)}). "
+            "Leave one out."
+        )
     return Settings(
-        epsilon=_number(given, "epsilon", fails, most=100),
+        epsilon=epsilon,
+        rho=rho,
         mode=mode,
         objective=objective,
         in_margins=in_margins,
@@ -125,6 +167,7 @@ def _read(given: Mapping[str, Any], names: tuple[str, ...], fails: type[InputErr
         else exact(share, "one_way_share", least=0, below=1, error=fails),
         records_about=None if about is None else int(about),
         epsilon_most=_number(given, "epsilon_most", fails),
+        rho_most=_number(given, "rho_most", fails),
         published=given.get("published"),
     )
 

@@ -14,32 +14,31 @@ from ...core.description import Description
 from ...core.description import Neighbours as Alike
 from ...core.domain import margins as subsets_of
 from ...core.exact import plain
-from ...core.guarantee import Guarantee, Kind
-from ...core.loss import PureLoss
-from ...core.odds import odds_of, percent_up
+from ...core.guarantee import Guarantee, Kind, rho_in_words
+from ...core.loss import ZcdpLoss
+from ...core.odds import promise_in_words
 from ...errors import Bug
 from ..base import ExpectedError
-from .budget import Budget
 from .classic import theorem_7, theorem_8
 from .combine import mean_variance, sum_variance
 from .dense import MOST_RANK
 from .deriving import measured_together
 from .margins import size
+from .spending import Budget
 from .workload import Wanted
 
 if TYPE_CHECKING:
     from .method import Design
 
-WIDTH = 2.12
-"""95 % of a sum of Laplace draws lies within this many standard deviations; one draw is the worst."""
+WIDTH = {"laplace": 2.12, "gaussian": 1.96}
+"""95 % of a sum of draws lies within this many standard deviations, rounded outwards to integers; for
+Laplace noise one draw is the worst."""
 BOUND_DELTA = Fraction(1, 20)
 
 
 def guarantee(design: Design, description: Description, tables: int, *, exact: bool) -> Guarantee:
-    """The promise of a whole plan: pure ε; not `exact` where the measurements cost less than it."""
-    settings = design.settings
-    if settings.epsilon is None:
-        raise Bug("A question without ε was planned.")
+    """The promise of a whole plan: ε or ρ; not `exact` where the measurements cost less than it."""
+    loss = design.settings.loss
     most = description.records_per_unit
     unit = description.unit if most == 1 else f"{description.unit} (up to {most} records)"
     known: tuple[str, ...] = (
@@ -47,20 +46,20 @@ def guarantee(design: Design, description: Description, tables: int, *, exact: b
     )
     if design.published is not None:
         known += (f"the margin {design.workload.refs[design.published[0]].level}",)
-    found = odds_of(settings.epsilon, Fraction(0))
-    if description.unit == "person" and description.neighbours is Alike.ADD_REMOVE:
-        odds: tuple[str, ...] = (found.out_of_100(), found.guess_meter("0.1"))
+    added = description.neighbours is Alike.ADD_REMOVE
+    numbers: dict[str, Any]
+    more: tuple[str, ...] = ()
+    if isinstance(loss, ZcdpLoss):
+        words, kept = rho_in_words(loss)
+        numbers, more = {"rho": loss.rho}, (words,)
+        odds = promise_in_words(kept.epsilon, kept.delta, description.unit, add_remove=added)
     else:
-        odds = (
-            f"A guess about one {description.unit} that was 10 % sure becomes at most "
-            f"{percent_up(found.becomes('0.1'))} % sure.",
-        )
+        numbers = {"epsilon": loss.epsilon, "delta": Fraction(0)}
+        odds = promise_in_words(loss.epsilon, Fraction(0), description.unit, add_remove=added)
     return Guarantee(
         kind=Kind.DP,
         unit=unit,
         neighbours=str(description.neighbours),
-        epsilon=settings.epsilon,
-        delta=Fraction(0),
         exact=exact,
         scope="this table" if tables == 1 else f"these {tables} tables together",
         invariants=known,
@@ -68,22 +67,22 @@ def guarantee(design: Design, description: Description, tables: int, *, exact: b
             "Every table, margin and record made from the synthetic table is covered at no "
             "further cost.",
             "Everything else published about the same people adds to it; the ledger keeps the sum.",
+            *more,
         ),
         odds=odds,
+        **numbers,
     )
 
 
 def charge(design: Design, description: Description, digest: str) -> Charge:
     """The whole plan as one charge."""
     settings = design.settings
-    if settings.epsilon is None:
-        raise Bug("A question without ε was planned.")
     replaced = description.neighbours is Alike.REPLACE_ONE
     touched = len(design.budget.measured) * (2 if replaced else 1) * description.records_per_unit
     return Charge(
         "marginals",
         {
-            "epsilon": plain(settings.epsilon),
+            ("epsilon" if settings.rho is None else "rho"): plain(settings.amount),
             "mode": settings.mode,
             "plan": design.budget.name,
             "tables measured": str(len(design.budget.measured)),
@@ -92,7 +91,7 @@ def charge(design: Design, description: Description, digest: str) -> Charge:
         cells=max(1, touched),
         neighbours="replace-one" if replaced else "add-remove",
         question=digest,
-        loss=PureLoss(settings.epsilon),
+        loss=settings.loss,
     )
 
 
@@ -165,7 +164,8 @@ def _expected(design: Design, wanted: Wanted) -> ExpectedError:
             if len(kept) < len(shape)
         }
     sd = math.sqrt(float(inside.mean()))
-    return ExpectedError(spec, cells, sd, math.ceil(WIDTH * sd), totals, note=note)
+    width = WIDTH[design.settings.noise]
+    return ExpectedError(spec, cells, sd, math.ceil(width * sd), totals, note=note)
 
 
 def _note(design: Design, wanted: Wanted) -> str:
@@ -204,7 +204,7 @@ def _told(design: Design, budget: Budget, recommended: bool) -> Mapping[str, Any
         "margins": len(budget.measured),
         "dropped": len(budget.dropped),
         "cells": sum(math.prod(m.shape(design.shape)) for m in budget.measured),
-        "loss": f"epsilon = {plain(design.settings.epsilon or Fraction(0))}",
+        "loss": str(design.settings.loss),
         "sd": margins,
         "totals_sd": {"total": math.sqrt(total)} if total < 1e12 else {},
         "rms": budget.rms if math.isfinite(budget.rms) else None,
@@ -233,14 +233,16 @@ def warnings(design: Design, description: Description) -> tuple[str, ...]:
             f"{len(names)} of {len(workload.margins)} margins are too thin for their noise and are "
             f"not measured but filled as if independent: {shown}."
         )
-    if records is not None and settings.epsilon is not None:
-        found += _thin(design, records, settings.epsilon)
+    if records is not None:
+        found += _thin(design, records)
     found.append(f"Fitting takes about {seconds(design):.1g} s on one core.")
     return tuple(found)
 
 
-def _thin(design: Design, records: int, epsilon: Fraction) -> list[str]:
-    """Tables whose noise exceeds their counts, and the ε that would do."""
+def _thin(design: Design, records: int) -> list[str]:
+    """Tables whose noise exceeds their counts, and the ε (ρ) that would do."""
+    settings = design.settings
+    name, power = ("Epsilon", 1) if settings.rho is None else ("Rho", 2)
     said = []
     for wanted in design.workload.tables:
         mean = records / size(design.workload.shape, wanted.margin)
@@ -250,10 +252,10 @@ def _thin(design: Design, records: int, epsilon: Fraction) -> list[str]:
         sd = math.sqrt(float(inside.mean()))
         if sd > mean:
             words = " × ".join(str(ref) for ref in wanted.spec.axes) or "total"
-            enough = float(epsilon) * sd / (mean / 2)
+            enough = float(settings.amount) * (sd / (mean / 2)) ** power
             said.append(
                 f"{words}: the noise (standard deviation {sd:.3g}) exceeds the mean cell "
-                f"({mean:.3g}). Epsilon {_two_digits(enough)} would bring it to half of that."
+                f"({mean:.3g}). {name} {_two_digits(enough)} would bring it to half of that."
             )
     more = [f"{len(said) - 3} more margins have noise above their mean cell."] if said[3:] else []
     return said[:3] + more
