@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import logging
+import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,25 @@ def fresh_demo(demo: Path, tmp_path: Path) -> Path:
     copy = tmp_path / "demo"
     shutil.copytree(demo, copy)
     return copy
+
+
+@pytest.fixture
+def mount(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a small file system of its own, as `size=1m` or `ro`; only root may."""
+    made: list[Path] = []
+
+    def mounted(options: str) -> Path:
+        folder = tmp_path / f"disk{len(made)}"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+        if os.geteuid() or subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("a file system can only be mounted by root")
+        made.append(folder)
+        return folder
+
+    yield mounted
+    for folder in made:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 CANARIES = ("424242", "424,242", "canary-person-77", "9182736455463728")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -34,6 +34,7 @@ from discreet.engines.coding import (
 from discreet.engines.keys import record_key
 from discreet.engines.loading import FILE, load
 from discreet.engines.profiling import profile
+from discreet.engines.sql import plain
 from discreet.errors import Cancelled, DataError, DiscreetError, InputError, StoreError
 
 SECRET = "canary-424242"
@@ -579,6 +580,13 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1] == "[]"
 
 
+def test_a_disk_that_is_full_for_real(tmp_path: Path, mount: Callable[[str], Path]) -> None:
+    target = mount("size=2m") / "v"
+    done = in_another_process(LOADER, str(big_file(tmp_path).path), str(target), "id")
+    assert done.stdout.splitlines()[0].startswith("StoreError There is no room left to write in v.")
+    assert done.stdout.splitlines()[1] == "[]"
+
+
 def test_a_load_ends_quietly(tmp_path: Path) -> None:
     """Drawing keys leaves no complaint of the database's binding on the way out."""
     done = in_another_process(
@@ -596,11 +604,11 @@ def test_a_target_must_be_empty(tmp_path: Path) -> None:
     assert (tmp_path / "v" / "mine").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "v").mkdir(mode=0o500)
-    with pytest.raises(StoreError, match="cannot be written"):
-        load(write(tmp_path / "a.csv", "sex\nf\n"), Coding((SEX,)), tmp_path / "v")
+def test_a_read_only_disk_is_one_sentence(tmp_path: Path, mount: Callable[[str], Path]) -> None:
+    source, disk = write(tmp_path / "a.csv", "sex\nf\n"), mount("ro")
+    for folder in (disk, disk / "v"):
+        with pytest.raises(StoreError, match="cannot be written"):
+            load(source, Coding((SEX,)), folder)
 
 
 def test_a_target_under_a_file_is_one_sentence(tmp_path: Path) -> None:
@@ -648,7 +656,7 @@ def test_a_file_is_known_by_its_first_bytes(tmp_path: Path) -> None:
 @given(st.text(st.sampled_from(" \t\n\r\x0b\x0c\xa0+-.0123aé\u2003"), max_size=8) | TEXT)
 def test_canonical_text_is_one_rule(text: str) -> None:
     """Python and SQL agree on the canonical form of any text."""
-    sql = f"SELECT {canonical_sql('x', 'VARCHAR')} FROM (SELECT $text AS x)"
+    sql = f"SELECT {canonical_sql(plain('x'), 'VARCHAR')} FROM (SELECT $text AS x)"
     ((value,),) = SHARED.execute(sql, {"text": text}).fetchall()
     assert (value or "") == canonical(text)
 
