@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,8 @@ class Facts:
     policy: Policy
     data_version: str
     policy_version: str
+    earlier_laws: int = 0
+    """How many other laws a keyed method served these data under before."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,15 @@ class Derives(Protocol):
 
     def derive(self, plan: Plan, question: Question, facts: Facts) -> Plan | None:
         """A plan that fits `question` from what `plan` measured; None where it does not follow."""
+        ...
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """A method whose noise comes from keys: it says when the same cells are answered anew."""
+
+    def law_version(self, parameters: Mapping[str, Any]) -> str:
+        """Changes whenever the same keys would give a cell another number."""
         ...
 
 

@@ -151,7 +151,7 @@ def check_definition():
     table = world.plan(FULL).detail.ready.settings.table
     shape = spec("town", "sex", totals=False)
     values, true = world.values(shape), world.true(shape)
-    secret = FixedSecrets(world.seed).derive("cell key")
+    secret = FixedSecrets(world.seed).derive(f"cell key, p-table {table.digest}")
     low, high = world.keys
     for town in range(15):
         for sex in range(3):

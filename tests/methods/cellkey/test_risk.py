@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 
@@ -15,6 +17,7 @@ from discreet.core.domain import Text, variable
 from discreet.core.law_builders import max_entropy
 from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.dialects import ten_five
+from discreet.methods.cellkey.method import CellKeyMethod
 from discreet.methods.cellkey.ptable import PTable, Row
 from discreet.methods.cellkey.risk import (
     SAMENESS,
@@ -27,6 +30,7 @@ from discreet.methods.cellkey.risk import (
     recovery,
     risk,
     true_share,
+    two_laws,
 )
 
 from .world import World, spec
@@ -239,3 +243,104 @@ def test_split_averaging_on_served_tables(number):
     assert fits(hits, number, chance)
     assert not fits(halfway, number, chance)
     assert chance >= 0.95 > chance - 3 / sqrt(queries)
+
+
+# Another p-table for the same data ---------------------------------------------------------------
+
+BEFORE = {"max_perturbation": 3, "variance": "1"}
+AFTER = {"max_perturbation": 10, "variance": "10"}
+
+
+def test_two_laws_are_those_of_a_plain_enumeration():
+    """Cell key by cell key on two tables of 256 keys: the best guess after seeing both values."""
+    one, two = (PTable.from_law(max_entropy(d, v, key_bits=8)) for d, v in ((3, "1"), (6, "5")))
+    shared, fresh = Counter(), Counter()
+    for key in range(256):
+        shared[one.large.at(key), two.large.at(key)] += 256
+        for other in range(256):
+            fresh[one.large.at(key), two.large.at(other)] += 1
+
+    def named(pairs: Counter) -> Fraction:
+        """Values a + n and b + n show a − b; the likeliest a of those names n."""
+        best: dict[int, int] = {}
+        for (a, b), times in pairs.items():
+            best[a - b] = max(best.get(a - b, 0), times)
+        return Fraction(sum(best.values()), 256 * 256)
+
+    found = two_laws(one, two)
+    assert (found.fresh, found.shared) == (named(fresh), named(shared))
+    assert found.alone == max(one.large.pmf.values())
+    assert two_laws(one, one).shared == found.alone  # the same table again tells nothing new
+
+
+def two_answers(number: int, keys: str = "strong") -> tuple[np.ndarray, ...]:
+    """Noise of the same cells of 12 to 40 people, under one p-table and then under another."""
+    rng = np.random.default_rng(8)
+    sizes = rng.integers(12, 40, number)
+    group = np.repeat(np.arange(number), sizes)
+    groups = (variable("group", [str(i) for i in range(number)]),)
+    description = Description("staff", Text.of("Staff"), groups)
+    rule = {} if keys == "strong" else {"keys": keys}
+    worlds = [World(description, {"group": group}, law | rule, seed=8) for law in (BEFORE, AFTER)]
+    shape = spec("group", totals=False)
+    return tuple(world.values(shape) - world.true(shape) for world in worlds)
+
+
+def named_rightly(first: np.ndarray, second: np.ndarray, *, shared: bool) -> int:
+    """How often the best reader of both values names the count; the laws are public."""
+    one, two = design(3, "1").large, design(10, "10").large
+    chance: dict[int, tuple[Fraction, int]] = {}
+    for a, low, high in one.intervals:
+        for b, other_low, other_high in two.intervals:
+            p = Fraction(high - low, one.keys) * Fraction(other_high - other_low, two.keys)
+            if shared:
+                p = Fraction(min(high, other_high) - max(low, other_low), one.keys)
+            chance[a - b] = max(chance.get(a - b, (Fraction(0), 0)), (p, a))
+    guess = np.array([chance[d][1] for d in (first - second).tolist()])
+    return int((guess == first).sum())
+
+
+@pytest.mark.parametrize("number", [3_000, pytest.param(100_000, marks=pytest.mark.proof)])
+def test_another_p_table_is_another_answer_and_no_more(number):
+    """Served under two p-tables, cells are named as two independent answers allow (1e-8)."""
+    first, second = two_answers(number)
+    computed = two_laws(design(3, "1"), design(10, "10"))
+    assert fits(named_rightly(first, second, shared=False), number, float(computed.fresh))
+    # and the reader for whom the keys were the same does no better than he should
+    assert named_rightly(first, second, shared=True) < float(computed.shared) * number * 0.8
+
+
+def test_another_p_table_twin_shared_keys_give_counts_away():
+    """The twin: classical keys are the same under every p-table, and the count comes out (1e-8)."""
+    first, second = two_answers(3_000, "sadeghi")
+    computed = two_laws(design(3, "1"), design(10, "10"))
+    assert fits(named_rightly(first, second, shared=True), 3_000, float(computed.shared))
+    assert not fits(named_rightly(first, second, shared=True), 3_000, float(computed.fresh))
+
+
+def test_the_guarantee_counts_earlier_laws():
+    """Said where tables were made under other laws before, and worse for classical keys."""
+    number = 20
+    world = firms({**BEFORE}, number)[0]
+    assert not [c for c in world.plan(spec("firm")).guarantee.caveats if "answered" in c]
+    question = world.plan(spec("firm")).question
+    facts = replace(world.facts, earlier_laws=2)
+    told = world.method.plan(question, facts).guarantee.caveats[-1]
+    assert "2 other laws before: a cell may have been answered 3 times, each with noise" in told
+    classic = firms({**BEFORE, "keys": "sadeghi"}, number)[0]
+    facts = replace(classic.facts, earlier_laws=1)
+    told = classic.method.plan(question, facts).guarantee.caveats[-1]
+    assert (
+        "1 other law before: a cell may have been answered 2 times from one classical key" in told
+    )
+
+
+def test_what_makes_a_law_another_one():
+    """The p-table, the keys and the sameness; not what is shown, nor how the law was asked for."""
+    version = CellKeyMethod().law_version
+    base = version({})
+    assert version({"threshold": 10, "display_floor": 3, "additive": "yes"}) == base
+    assert version({"max_perturbation": "5", "variance": "2.0"}) == base
+    others = [{"variance": "3", "max_perturbation": "5"}, {"sameness": SAMENESS[1]}]
+    others += [{"keys": "sadeghi"}, {"keys": "sadeghi", "big_n": "65521"}, {"key_bits": "32"}]
+    assert len({base, *(version(other) for other in others)}) == 6

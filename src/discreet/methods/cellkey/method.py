@@ -6,6 +6,7 @@ a cache. Its guarantee is of kind *law*: the exact (ε, δ) of one cell asked on
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,7 +53,7 @@ NEGLIGIBLE = Fraction(1, 100)
 """A δ above one in a hundred promises nothing: the guarantee then says there is no finite ε."""
 
 
-_FORM = "by table, hidden by counts"
+_FORM = "by table, hidden by counts, keyed by p-table"
 """How values are stored: part of the hash, so that a cache of another form is never read."""
 
 _EVERYBODY = Count(())
@@ -93,6 +94,13 @@ class CellKeyMethod:
         """Read and check the parameters a policy gives."""
         return _settings(parameters)
 
+    def law_version(self, parameters: Mapping[str, Any]) -> str:
+        """What the noise of a cell depends on besides keys: another version answers cells anew."""
+        settings = _settings(parameters)
+        scheme = "strong" if settings.scheme is None else repr(settings.scheme)
+        form = json.dumps([settings.table.digest, scheme, settings.sameness])
+        return hashlib.sha256(form.encode()).hexdigest()
+
     def plan(self, question: Question, facts: Facts) -> Plan:
         """What to count, the law of one cell, the risk and the error; reads no data."""
         if question.parameters:
@@ -122,7 +130,10 @@ class CellKeyMethod:
                 *([_EVERYBODY] if any(spec.weighted for spec in question.tables) else []),
             ),
             guarantee=replace(
-                ready.guarantee, unit=description.unit, neighbours=str(description.neighbours)
+                ready.guarantee,
+                unit=description.unit,
+                neighbours=str(description.neighbours),
+                caveats=(*ready.guarantee.caveats, *_earlier(facts.earlier_laws, ready.settings)),
             ),
             errors=tuple(errors),
             needs_keys=True,
@@ -142,9 +153,10 @@ class CellKeyMethod:
         """The perturbed values of every table, margins included; never a true count."""
         detail = _detail(plan)
         settings = detail.ready.settings
-        protector = Protector(
-            detail.ready.lookup, settings.scheme, settings.sameness, secrets.derive("cell key")
-        )
+        # Another p-table gets other keys: under the same ones its value and the old one of a cell
+        # would be two readings of one number, and their difference would give the noise away.
+        secret = secrets.derive(f"cell key, p-table {settings.table.digest}")
+        protector = Protector(detail.ready.lookup, settings.scheme, settings.sameness, secret)
         arrays: dict[str, Ints] = {}
         everybody = tables[-1] if plan.needs_weights else None
         asked = plan.question.tables
@@ -292,6 +304,22 @@ def law_of_a_cell(settings: Settings, numbers: Risk) -> Guarantee:
         scope="one cell, asked once",
         caveats=tuple(caveats),
         odds=(real_three(table, settings.prior), _moved(table)),
+    )
+
+
+def _earlier(laws: int, settings: Settings) -> tuple[str, ...]:
+    """What it means that tables of these data were made under other laws before."""
+    if not laws:
+        return ()
+    told = (
+        f"Tables of these data were made under {laws} other {'law' if laws == 1 else 'laws'} "
+        f"before: a cell may have been answered {laws + 1} times"
+    )
+    if settings.scheme is None:
+        return (f"{told}, each with noise of its own, and what the answers tell adds up.",)
+    return (
+        f"{told} from one classical key: its values together narrow that key down and can give "
+        "the count away.",
     )
 
 

@@ -125,6 +125,52 @@ def matching(table: PTable, count: int, sameness: str = "participants") -> Match
     return Matching(same, likelihood / (likelihood + same))
 
 
+@dataclass(frozen=True)
+class TwoLaws:
+    """Chance that a reader to whom all large counts are equally likely names one rightly; exact.
+
+    From one value (`alone`, the better of the two laws), and from its two values under two laws
+    whose keys are `fresh` (strong keys) or `shared` (classical keys).
+    """
+
+    alone: Fraction
+    fresh: Fraction
+    shared: Fraction
+
+
+def two_laws(first: PTable, second: PTable) -> TwoLaws:
+    """What publishing the same cell under another p-table adds, for counts the last rows serve.
+
+    Fresh keys make it a second answer, never more. Shared keys tell less than that where the laws
+    are nearly the same, and may tell everything where they are not.
+
+    >>> from discreet.methods.cellkey.design import design
+    >>> found = two_laws(design(3, "1"), design(10, "10"))
+    >>> [round(float(x), 2) for x in (found.alone, found.fresh, found.shared)]
+    [0.4, 0.4, 0.71]
+    """
+    one, two = first.large, second.large
+    fresh: dict[int, Fraction] = {}
+    shared: dict[tuple[int, int], Fraction] = {}
+    for a, p in one.pmf.items():
+        for b, q in two.pmf.items():
+            fresh[a - b] = max(fresh.get(a - b, Fraction(0)), p * q)
+    for a, low, high in one.intervals:
+        for b, other_low, other_high in two.intervals:
+            start = max(Fraction(low, one.keys), Fraction(other_low, two.keys))
+            end = min(Fraction(high, one.keys), Fraction(other_high, two.keys))
+            if end > start:
+                shared[a, b] = shared.get((a, b), Fraction(0)) + end - start
+    best: dict[int, Fraction] = {}
+    for (a, b), p in shared.items():
+        best[a - b] = max(best.get(a - b, Fraction(0)), p)
+    return TwoLaws(
+        max(*one.pmf.values(), *two.pmf.values()),
+        sum(fresh.values(), Fraction(0)),
+        sum(best.values(), Fraction(0)),
+    )
+
+
 def recovery(row: Row, queries: int, parts: int = 2) -> float:
     """Chance that the rounded mean of so many split queries is the true count.
 
