@@ -190,11 +190,11 @@ def _sliver(variable: Variable, name: str, least: int) -> str | None:
     if any(population is None for population in populations):
         return None
     sizes = np.array([population or 0 for population in populations], dtype=np.int64)
-    mine = np.array(variable.level(name).of_finest)
+    mine = variable.level(name).places
     for other in variable.levels:
         if other.name == name:
             return None
-        theirs = np.array(other.of_finest)
+        theirs = other.places
         pairs, inverse = np.unique(np.stack([mine, theirs]), axis=1, return_inverse=True)
         pieces = np.bincount(inverse.ravel(), weights=sizes).astype(np.int64)
         nested = pairs.shape[1] in (len(np.unique(pairs[0])), len(np.unique(pairs[1])))
@@ -224,8 +224,8 @@ def _only_narrows(spec: TableSpec, part: Condition, description: Description) ->
         return False
     variable = description.variable(part.variable)
     level = variable.level(part.level)
-    passes = np.isin(np.array(level.of_finest), [level.index[code] for code in part.codes])
-    axis = np.array(variable.level(axes[0].level).of_finest)
+    passes = level.within(part.codes)
+    axis = variable.level(axes[0].level).places
     return not set(axis[passes]) & set(axis[~passes])
 
 

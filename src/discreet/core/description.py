@@ -153,11 +153,9 @@ class Description:
             for part in count.where:
                 if part.variable == ref.variable:
                     at, axis = variable.level(part.level), variable.level(ref.level)
-                    passes = np.isin(
-                        np.array(at.of_finest), [at.index[code] for code in part.codes]
-                    )
+                    passes = at.within(part.codes)
                     side = np.zeros(len(axis), dtype=bool)
-                    np.logical_or.at(side, np.array(axis.of_finest), passes)
+                    np.logical_or.at(side, axis.places, passes)
             sides.append(None if side is None or side.all() else side)
         return tuple(sides)
 
@@ -167,17 +165,17 @@ class Description:
         """Where a rule's condition lies in a count: an axis position and, per category, inside it."""
         variable = self.variable(condition.variable)
         level = variable.level(condition.level)
-        finest = np.isin(np.array(level.of_finest), [level.index[code] for code in condition.codes])
+        finest = level.within(condition.codes)
         allowed = np.ones(len(finest), dtype=bool)
         for part in count.where:
             if part.variable == variable.name:
                 at = variable.level(part.level)
-                allowed &= np.isin(np.array(at.of_finest), [at.index[code] for code in part.codes])
+                allowed &= at.within(part.codes)
         for position, ref in enumerate(count.axes):
             if ref.variable == variable.name:
                 axis = variable.level(ref.level)
                 outside = np.zeros(len(axis), dtype=bool)
-                np.logical_or.at(outside, np.array(axis.of_finest), allowed & ~finest)
+                np.logical_or.at(outside, axis.places, allowed & ~finest)
                 return position, ~outside
         return (None, finest) if not (allowed & ~finest).any() else None
 

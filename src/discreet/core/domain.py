@@ -93,10 +93,33 @@ class Level:
         """Code → position."""
         return {category.code: i for i, category in enumerate(self.categories)}
 
-    @property
+    @cached_property
     def codes(self) -> tuple[str, ...]:
         """The codes in order."""
         return tuple(category.code for category in self.categories)
+
+    @cached_property
+    def places(self) -> Indices:
+        """`of_finest` as an array; not to be written to."""
+        made = np.array(self.of_finest, dtype=np.int64)
+        made.flags.writeable = False
+        return made
+
+    def within(self, codes: Iterable[str]) -> npt.NDArray[np.bool_]:
+        """For each finest category, whether it lies in one of these of this level."""
+        inside = np.zeros(len(self.categories) + 1, dtype=bool)  # the last for those of no category
+        inside[[self.index[code] for code in codes]] = True
+        return inside[self.places]
+
+    def labels(self, language: str = "") -> tuple[str, ...]:
+        """The labels in order, in a language."""
+        if language not in self._labels:
+            self._labels[language] = tuple(c.label.says(language) for c in self.categories)
+        return self._labels[language]
+
+    @cached_property
+    def _labels(self) -> dict[str, tuple[str, ...]]:
+        return {}
 
     def __len__(self) -> int:
         return len(self.categories)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -150,7 +151,7 @@ class ProtectedTable:
         if self.values.dtype != np.int64:
             raise Bug(f"Published values are whole numbers, got {self.values.dtype}.")
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Cells along each axis, totals included."""
         return tuple(
@@ -169,10 +170,7 @@ class ProtectedTable:
 
     def labels(self, position: int, language: str = "") -> tuple[str, ...]:
         """Labels along an axis."""
-        labels = tuple(
-            category.label.says(language)
-            for category in self.domain.axes[position].level.categories
-        )
+        labels = self.domain.axes[position].level.labels(language)
         return (*labels, "Total") if self.totals[position] else labels
 
     @property

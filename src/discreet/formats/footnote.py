@@ -122,11 +122,13 @@ def _totals(table: ProtectedTable) -> list[str]:
         return []
     compared = differ = most = 0
     shown = table.shown
+    every = bool(shown.all())
     for axis in (i for i, total in enumerate(table.totals) if total):
-        values, visible = np.moveaxis(table.values, axis, -1), np.moveaxis(shown, axis, -1)
-        whole = visible.all(axis=-1)
-        gap = np.abs(values[..., :-1].sum(axis=-1) - values[..., -1])[whole]
-        compared += int(whole.sum())
+        values = table.values.swapaxes(axis, 0)
+        gap = np.abs(values[:-1].sum(axis=0) - values[-1])
+        if not every:
+            gap = gap[shown.swapaxes(axis, 0).all(axis=0)]
+        compared += gap.size
         differ += int(np.count_nonzero(gap))
         most = max(most, int(gap.max(initial=0)))
     if differ:
@@ -161,7 +163,7 @@ def _percent(share: Fraction, *, up: bool) -> str:
 def about(table: ProtectedTable, language: str = "", flat: Flat | None = None) -> dict[str, Any]:
     """Everything a file says beside its numbers, as plain values ready for JSON."""
     where = table.provenance
-    present = sorted({int(status) for status in np.unique(table.status)})
+    present = np.flatnonzero(np.bincount(table.status.ravel())).tolist()
     facts: dict[str, Any] = {
         "title": table.title,
         "dataset": where.dataset,
@@ -198,6 +200,8 @@ def jsonable(value: Any) -> Any:
     >>> jsonable({"keys": 2**64, "weights": np.array([1, 2])})
     {'keys': '18446744073709551616', 'weights': [1, 2]}
     """
+    if type(value) is str or value is None:
+        return value
     if isinstance(value, Mapping):
         return {str(key): jsonable(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

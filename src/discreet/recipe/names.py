@@ -99,7 +99,7 @@ def canonical_conditions(
     for ref, codes in wanted:
         variable = description.variable(ref.variable)
         level = variable.level(ref.level)
-        passes = np.isin(np.array(level.of_finest), [level.index[code] for code in codes])
+        passes = level.within(codes)
         allowed[variable.name] = allowed.get(variable.name, np.ones(len(passes), bool)) & passes
     conditions = []
     for name in sorted(allowed):
@@ -109,10 +109,10 @@ def canonical_conditions(
         if not passes.any():
             raise RecipeError(f"The filter on {name} lets nothing pass. Widen it or leave it out.")
         for level in reversed(variable.levels):
-            of_finest = np.array(level.of_finest)
-            chosen = np.unique(of_finest[passes])
-            if np.array_equal(np.isin(of_finest, chosen), passes):
-                codes = tuple(sorted(level.categories[i].code for i in chosen))
+            chosen = np.zeros(len(level), dtype=bool)
+            chosen[level.places[passes]] = True
+            if np.array_equal(chosen[level.places], passes):
+                codes = tuple(sorted(level.codes[i] for i in np.flatnonzero(chosen)))
                 conditions.append(Condition(name, level.name, codes))
                 break
     return tuple(conditions)
