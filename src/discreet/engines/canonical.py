@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from .sql import Sql, sql
+
 _BLANKS = " \t\n\r\x0b\x0c\xa0"
 _WHOLE = re.compile(r"([-+]?[0-9]+)\.0+")
 
@@ -39,25 +41,35 @@ def canonical(text: str) -> str:
     return whole.group(1) if whole else trimmed
 
 
-def canonical_sql(expression: str, column_type: str) -> str:
+def canonical_sql(expression: Sql, column_type: str) -> Sql:
     """SQL for the canonical form of a column; missing (NULL, not-a-number, blank) is NULL."""
     kind = column_type.upper()
     if kind in _WHOLE_TYPES:
-        return f"CAST({expression} AS VARCHAR)"
+        return sql("CAST({x} AS VARCHAR)", x=expression)
     if kind in ("FLOAT", "DOUBLE"):
         # By its text: isnan() is folded away where a Parquet file's statistics leave NaN out.
-        expression = f"nullif(CAST({expression} AS VARCHAR), 'nan')"
-    blanks = "' ' || chr(9) || chr(10) || chr(13) || chr(11) || chr(12) || chr(160)"
-    trimmed = f"trim(CAST({expression} AS VARCHAR), {blanks})"
+        expression = sql("nullif(CAST({x} AS VARCHAR), 'nan')", x=expression)
+    trimmed = sql(
+        "trim(CAST({x} AS VARCHAR), "
+        "' ' || chr(9) || chr(10) || chr(13) || chr(11) || chr(12) || chr(160))",
+        x=expression,
+    )
     # Few values hold '.0', so the pattern is tried on those only.
-    whole = f"regexp_replace({trimmed}, '^([-+]?[0-9]+)\\.0+$', '\\1')"
-    return f"nullif(CASE WHEN contains({trimmed}, '.0') THEN {whole} ELSE {trimmed} END, '')"
+    return sql(
+        "nullif(CASE WHEN contains({trimmed}, '.0') "
+        "THEN regexp_replace({trimmed}, '^([-+]?[0-9]+)\\.0+$', '\\1') "
+        "ELSE {trimmed} END, '')",
+        trimmed=trimmed,
+    )
 
 
-def without_exponent_sql(text: str) -> str:
+def without_exponent_sql(text: Sql) -> Sql:
     """SQL for a number's text with a small number's exponent written out, as in 1e-05."""
-    small = f"regexp_full_match({text}, '[0-9.]+[eE]-[0-9]+')"
-    return f"CASE WHEN {small} THEN format('{{:.18f}}', TRY_CAST({text} AS DOUBLE)) ELSE {text} END"
+    return sql(
+        "CASE WHEN regexp_full_match({text}, '[0-9.]+[eE]-[0-9]+') "
+        "THEN format('{:.18f}', TRY_CAST({text} AS DOUBLE)) ELSE {text} END",
+        text=text,
+    )
 
 
 _WHOLE_TYPES = frozenset(

@@ -25,6 +25,7 @@ from ..errors import EngineError, InputError, did_you_mean
 from .loading import FILE, LAYOUT, level_digest
 from .projecting import Projection
 from .running import Connection, in_background
+from .sql import Sql, joined, literal, plain, sql
 
 _INT32_CELLS = 1 << 31
 _PERFECT_BITS = 20
@@ -35,7 +36,7 @@ _PERFECT_BITS = 20
 class _Columns:
     """The column of every variable at every level, by names; and what else the file has."""
 
-    of: dict[tuple[str, str], str]
+    of: dict[tuple[str, str], Sql]
     weights: bool
 
 
@@ -107,14 +108,14 @@ class DuckDBEngine:
     def _read(
         self, count: Count, domain: Domain, keys: bool, weights: bool, control: Control | None
     ) -> Cells:
-        sql = self._statement(count, domain, keys, weights)
+        statement = self._statement(count, domain, keys, weights)
         try:
             cursor = self._connection.cursor()
         except duckdb.Error:
             raise EngineError("The data set is closed. Open it again.") from None
 
         def work() -> dict[str, Any]:
-            return cursor.execute(sql).fetchnumpy()
+            return cursor.execute(statement).fetchnumpy()
 
         try:
             columns = in_background(cursor, work, control, "counting")
@@ -133,29 +134,36 @@ class DuckDBEngine:
             cursor.close()
         return Cells(*(_integers(columns.get(name)) for name in ("a", "n", "lo", "hi", "w")))  # type: ignore[arg-type]
 
-    def _statement(self, count: Count, domain: Domain, keys: bool, weights: bool) -> str:
-        kind = "INTEGER" if domain.size < _INT32_CELLS else "BIGINT"
+    def _statement(self, count: Count, domain: Domain, keys: bool, weights: bool) -> Sql:
+        kind = plain("INTEGER" if domain.size < _INT32_CELLS else "BIGINT")
         parts = [
-            f"CAST({self._column(ref)} AS {kind})" + (f" * {stride}" if stride != 1 else "")
+            sql("CAST({v} AS {kind}) * {stride}", v=self._column(ref), kind=kind, stride=stride)
+            if stride != 1
+            else sql("CAST({v} AS {kind})", v=self._column(ref), kind=kind)
             for ref, stride in zip(count.axes, domain.strides, strict=True)
         ]
-        address = " + ".join(parts) or "0"
-        sums = ["count(*) AS n"]
+        sums = sql("count(*) AS n")
         if keys:
-            sums += ["CAST(sum(k_lo) AS BIGINT) AS lo", "CAST(sum(k_hi) AS BIGINT) AS hi"]
+            halves = "CAST(sum(k_lo) AS BIGINT) AS lo, CAST(sum(k_hi) AS BIGINT) AS hi"
+            sums = sql("{sums}, {halves}", sums=sums, halves=sql(halves))
         if weights:
-            sums.append("CAST(sum(w) AS BIGINT) AS w")
-        where = " AND ".join(self._filter(condition) for condition in count.where)
-        return (
-            f"SELECT {address} AS a, {', '.join(sums)} FROM records"
-            + (f" WHERE {where}" if where else "")
-            + (" GROUP BY a" if parts else " HAVING count(*) > 0")
+            sums = sql("{sums}, CAST(sum(w) AS BIGINT) AS w", sums=sums)
+        where = sql("")
+        if count.where:
+            conditions = joined(" AND ", (self._filter(condition) for condition in count.where))
+            where = sql("WHERE {conditions} ", conditions=conditions)
+        return sql(
+            "SELECT {address} AS a, {sums} FROM records {where}{end}",
+            address=joined(" + ", parts or [0]),
+            sums=sums,
+            where=where,
+            end=sql("GROUP BY a" if parts else "HAVING count(*) > 0"),
         )
 
-    def _column(self, ref: AxisRef) -> str:
+    def _column(self, ref: AxisRef) -> Sql:
         return self._columns.of[ref.variable, ref.level]
 
-    def _filter(self, condition: Condition) -> str:
+    def _filter(self, condition: Condition) -> Sql:
         level = self._description.variable(condition.variable).level(condition.level)
         try:
             indices = sorted({level.index[code] for code in condition.codes})
@@ -165,9 +173,9 @@ class DuckDBEngine:
                 f"{condition.variable} has no category {code!r}.{did_you_mean(code, level.codes)}"
             ) from None
         if not indices:
-            return "false"
+            return sql("false")
         column = self._columns.of[condition.variable, condition.level]
-        return f"{column} IN ({', '.join(map(str, indices))})"
+        return sql("{column} IN ({indices})", column=column, indices=joined(", ", indices))
 
 
 def open_engine(
@@ -226,8 +234,8 @@ ESCAPES = (
 
 def _prove_locked(connection: Connection) -> None:
     """Try every way out; refuse to open where one is not barred by DuckDB's own lock."""
-    here = "'" + str(Path(__file__).absolute()).replace("'", "''") + "'"
-    gone = here[:-1] + ".escape'"
+    path = str(Path(__file__).absolute())
+    here, gone = literal(path), literal(f"{path}.escape")
     for escape in ESCAPES:
         try:
             connection.execute(escape.format(here=here, gone=gone))
@@ -248,7 +256,7 @@ def _columns(connection: Connection, folder: Path, description: Description) -> 
     if about["layout"] != LAYOUT:
         raise EngineError(f"{folder.name} was loaded by another version of discreet. Load again.")
     loaded = {variable["name"]: (i, variable) for i, variable in enumerate(about["variables"])}
-    columns: dict[tuple[str, str], str] = {}
+    columns: dict[tuple[str, str], Sql] = {}
     for variable in description.variables:
         i, found = loaded.get(variable.name, (0, None))
         if found is None:
@@ -265,7 +273,9 @@ def _columns(connection: Connection, folder: Path, description: Description) -> 
                     f"The categories of {variable.name} at level {level.name} are not those the "
                     "data were loaded under. Load again."
                 )
-            columns[variable.name, level.name] = f"v{i}_{j}" if j else f"v{i}"
+            columns[variable.name, level.name] = (
+                sql("v{i}_{j}", i=i, j=j) if j else sql("v{i}", i=i)
+            )
     return _Columns(columns, about["weight_scale"] is not None)
 
 

@@ -21,8 +21,9 @@ from ..errors import DataError
 from .canonical import canonical, without_exponent_sql
 from .running import Connection, Runner
 from .sources import RELATION, Opened
+from .sql import Sql, plain, sql
 
-_DRAW = "discreet_draw_keys"
+_DRAW = plain("discreet_draw_keys")
 FRACTION_SCALE = 10**8
 """Fraction keys have eight decimals."""
 
@@ -38,17 +39,19 @@ def record_key(salt: bytes, unit: str) -> tuple[int, int]:
     return int.from_bytes(digest[4:8], "big"), int.from_bytes(digest[:4], "big")
 
 
-def id_key(opened: Opened, column: str) -> str:
+def id_key(opened: Opened, column: str) -> Sql:
     """SQL for the 64-bit key of an id, NULL where there is none.
 
     The salt is the parameter `$salt`, so that it stands in no statement, log or plan.
     """
-    text = opened.text(column)
-    return f"CAST('0x' || left(sha256(CAST($salt AS BLOB) || encode({text})), 16) AS UBIGINT)"
+    return sql(
+        "CAST('0x' || left(sha256(CAST($salt AS BLOB) || encode({text})), 16) AS UBIGINT)",
+        text=opened.text(column),
+    )
 
 
 @contextmanager
-def drawn_keys(connection: Connection) -> Iterator[str]:
+def drawn_keys(connection: Connection) -> Iterator[Sql]:
     """SQL for a fresh random 64-bit key, from the operating system, while the context lasts."""
 
     def draw(rows: pa.Array) -> pa.Array:
@@ -59,27 +62,37 @@ def drawn_keys(connection: Connection) -> Iterator[str]:
         _DRAW, draw, [UTINYINT], UBIGINT, type=PythonUDFType.ARROW, side_effects=True
     )
     try:
-        yield f"{_DRAW}(CAST(0 AS UTINYINT))"
+        yield sql("{draw}(CAST(0 AS UTINYINT))", draw=_DRAW)
     finally:
         connection.remove_function(_DRAW)
 
 
-def own_key(runner: Runner, opened: Opened, column: str) -> str:
+def own_key(runner: Runner, opened: Opened, column: str) -> Sql:
     """SQL for the custodian's own key, after checking that every one can be stored exactly."""
     text = without_exponent_sql(opened.text(column))
-    whole = f"regexp_full_match({text}, '[0-9]{{1,10}}')"
-    fraction = f"regexp_full_match({text}, '0?\\.[0-9]{{1,8}}0*')"
-    as_whole = f"TRY_CAST({text} AS UBIGINT)"
-    scaled = f"CAST(CAST({text} AS DECIMAL(38, 8)) * {FRACTION_SCALE} AS UBIGINT)"
+    whole = sql("regexp_full_match({text}, '[0-9]{1,10}')", text=text)
+    fraction = sql("regexp_full_match({text}, '0?\\.[0-9]{1,8}0*')", text=text)
+    as_whole = sql("TRY_CAST({text} AS UBIGINT)", text=text)
+    scaled = sql(
+        "CAST(CAST({text} AS DECIMAL(38, 8)) * {scale} AS UBIGINT)", text=text, scale=FRACTION_SCALE
+    )
     ((records, wholes, fractions, most),) = runner.run(
-        f"SELECT count(*), count(*) FILTER ({whole}), count(*) FILTER ({fraction}), "
-        f"max(CASE WHEN {whole} THEN {as_whole} END) FROM {RELATION} s",
+        sql(
+            "SELECT count(*), count(*) FILTER ({whole}), count(*) FILTER ({fraction}), "
+            "max(CASE WHEN {whole} THEN {as_whole} END) FROM {source} s",
+            whole=whole,
+            fraction=fraction,
+            as_whole=as_whole,
+            source=RELATION,
+        ),
         doing="checking record keys",
     )
     name = opened.source.name
     # Eight decimals that happen to be all zeros are written as the whole number 0.
     if records and fractions and wholes and wholes + fractions == records and (most or 0) == 0:
-        return f"CASE WHEN {fraction} THEN {scaled} ELSE 0 END"
+        return sql(
+            "CASE WHEN {fraction} THEN {scaled} ELSE 0 END", fraction=fraction, scaled=scaled
+        )
     if fractions == records:
         return scaled
     if wholes < records:

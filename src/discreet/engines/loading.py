@@ -28,6 +28,7 @@ from .coding import MOST_RECORDS, Coding, LoadReport, Source, VariableCoding
 from .keys import drawn_keys, id_key, own_key
 from .running import Runner, on_disk, sentence
 from .sources import RELATION, Opened, opened, scratch_connection
+from .sql import Part, Sql, joined, plain, sql
 from .weights import weight_sql
 
 FILE = "data.duckdb"
@@ -113,8 +114,8 @@ def _code(
     records = _records(runner, relation)
     other: dict[str, int] = {}
     missing: dict[str, int] = {}
-    select: list[str] = []
-    joins: list[str] = []
+    select: list[Sql] = []
+    joins: list[Sql] = []
     for i, variable in enumerate(coding.variables):
         share = 0.1 + 0.3 * i / len(coding.variables)
         others, missings = _dictionary(runner, relation, i, variable, share)
@@ -123,28 +124,36 @@ def _code(
         if missings:
             missing[variable.name] = missings
         raw = relation.raw(variable.column)
-        joins.append(f"JOIN discreet_map{i} m{i} ON {raw} IS NOT DISTINCT FROM m{i}.raw")
-        select.append(f"m{i}.i0 AS v{i}")
-        select.extend(f"m{i}.i{j} AS v{i}_{j}" for j in range(1, len(variable.levels) + 1))
+        joins.append(
+            sql("JOIN discreet_map{i} m{i} ON {raw} IS NOT DISTINCT FROM m{i}.raw", i=i, raw=raw)
+        )
+        select.append(sql("m{i}.i0 AS v{i}", i=i))
+        levels = range(1, len(variable.levels) + 1)
+        select.extend(sql("m{i}.i{j} AS v{i}_{j}", i=i, j=j) for j in levels)
     if coding.weight:
-        select.append(f"{weight_sql(runner, relation, coding.weight)} AS w")
+        select.append(sql("{of} AS w", of=weight_sql(runner, relation, coding.weight)))
     with contextlib.ExitStack() as stack:
         parameters: dict[str, Any] = {}
-        unit = ""
+        unit: Sql | None = None
         if coding.id_column:
             unit = id_key(relation, coding.id_column)
             parameters["salt"] = coding.salt
         if coding.key_column:
             key = own_key(runner, relation, coding.key_column)
-            if unit:
-                select.append(f"{unit} AS u")
+            if unit is not None:
+                select.append(sql("{of} AS u", of=unit))
         else:
             key = unit or stack.enter_context(drawn_keys(runner.connection))
-        select.append(f"{key} AS k")
-        halves = "CAST(k & 4294967295 AS UINTEGER) AS k_lo, CAST(k >> 32 AS UINTEGER) AS k_hi"
+        select.append(sql("{of} AS k", of=key))
         runner.run(
-            f"CREATE TABLE records AS SELECT * EXCLUDE (k), {halves} FROM "
-            f"(SELECT {', '.join(select)} FROM {RELATION} s {' '.join(joins)})",
+            sql(
+                "CREATE TABLE records AS SELECT * EXCLUDE (k), "
+                "CAST(k & 4294967295 AS UINTEGER) AS k_lo, CAST(k >> 32 AS UINTEGER) AS k_hi FROM "
+                "(SELECT {columns} FROM {source} s {joins})",
+                columns=joined(", ", select),
+                source=RELATION,
+                joins=joined(" ", joins),
+            ),
             parameters,
             doing="coding",
             share=(0.4, 0.95),
@@ -162,7 +171,9 @@ def _records(runner: Runner, relation: Opened) -> int:
     """How many records the source has, where that is a number that can be loaded."""
     records = relation.records
     if records is None:
-        ((records,),) = runner.run(f"SELECT count(*) FROM {RELATION}", doing="counting records")
+        ((records,),) = runner.run(
+            sql("SELECT count(*) FROM {source}", source=RELATION), doing="counting records"
+        )
     assert records is not None
     if not records:
         raise DataError(f"{relation.source.name} has no records, only column names.")
@@ -178,20 +189,23 @@ def _dictionary(
 ) -> tuple[int, int]:
     """Make the table raw value → indices of a variable; checks codes, missing values, parents."""
     source, doing = relation.source.name, f"looking at {variable.name}"
-    raw, text = relation.raw(variable.column), relation.text(variable.column)
     runner.run(
-        f"CREATE OR REPLACE TEMP TABLE discreet_found AS "
-        f"SELECT {raw} AS raw, {text} AS code, count(*) AS n FROM {RELATION} s GROUP BY ALL",
+        sql(
+            "CREATE OR REPLACE TEMP TABLE discreet_found AS "
+            "SELECT {raw} AS raw, {text} AS code, count(*) AS n FROM {source} s GROUP BY ALL",
+            raw=relation.raw(variable.column),
+            text=relation.text(variable.column),
+            source=RELATION,
+        ),
         doing=doing,
         share=(share, share),
     )
     _register_codes(runner, variable)
-    missing = "(f.code IS NULL OR f.code IN (SELECT code FROM discreet_missing))"
     # A declared code wins over the list of missing texts: "-1" may be both.
     runner.run(
         "CREATE OR REPLACE TEMP TABLE discreet_placed AS SELECT f.raw, f.code, f.n, c.i AS known, "
-        f"c.i IS NULL AND {missing} AS missing "
-        "FROM discreet_found f LEFT JOIN discreet_codes c ON f.code = c.code",
+        "c.i IS NULL AND (f.code IS NULL OR f.code IN (SELECT code FROM discreet_missing)) "
+        "AS missing FROM discreet_found f LEFT JOIN discreet_codes c ON f.code = c.code",
         doing=doing,
     )
     ((missings, others, kinds, example),) = runner.run(
@@ -212,7 +226,7 @@ def _dictionary(
             f"{'codes' if kinds > 1 else 'code'} that {variable.name} does not declare, for example "
             f"{_shown(example)}. Add them to the categories, or name a category for `other`."
         )
-    columns = [f"CAST(i AS {_integer(len(variable.codes))}) AS i0"]
+    columns = [sql("CAST(i AS {kind}) AS i0", kind=_integer(len(variable.codes)))]
     for j, level in enumerate(variable.levels, 1):
         maps = pa.table(
             {
@@ -221,17 +235,21 @@ def _dictionary(
             }
         )
         runner.connection.register(f"discreet_level{j}", maps)
-        columns.append(f"CAST(l{j}.up AS {_integer(len(level.codes))}) AS i{j}")
-    joins = " ".join(
-        f"JOIN discreet_level{j} l{j} USING (i)" for j in range(1, len(variable.levels) + 1)
-    )
-    where_to = (
-        f"coalesce(known, CASE WHEN missing THEN {_or_null(variable.missing_index)} "
-        f"ELSE {_or_null(variable.other_index)} END)"
-    )
+        kind = _integer(len(level.codes))
+        columns.append(sql("CAST(l{j}.up AS {kind}) AS i{j}", j=j, kind=kind))
+    levels = range(1, len(variable.levels) + 1)
+    joins = joined(" ", (sql("JOIN discreet_level{j} l{j} USING (i)", j=j) for j in levels))
     runner.run(
-        f"CREATE OR REPLACE TEMP TABLE discreet_map{i} AS SELECT raw, {', '.join(columns)} "
-        f"FROM (SELECT raw, {where_to} AS i FROM discreet_placed) {joins}",
+        sql(
+            "CREATE OR REPLACE TEMP TABLE discreet_map{i} AS SELECT raw, {columns} FROM (SELECT "
+            "raw, coalesce(known, CASE WHEN missing THEN {missing} ELSE {other} END) AS i "
+            "FROM discreet_placed) {joins}",
+            i=i,
+            columns=joined(", ", columns),
+            missing=_or_null(variable.missing_index),
+            other=_or_null(variable.other_index),
+            joins=joins,
+        ),
         doing=doing,
     )
     for j, level in enumerate(variable.levels, 1):
@@ -260,7 +278,10 @@ def _register_codes(runner: Runner, variable: VariableCoding) -> None:
     for name, table in (("discreet_codes", pairs), ("discreet_missing", gone)):
         runner.connection.register("discreet_given", table)
         runner.connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM discreet_given"
+            sql(
+                "CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM discreet_given",
+                name=plain(name),
+            )
         )
         runner.connection.unregister("discreet_given")
 
@@ -277,13 +298,21 @@ def _one_parent(runner: Runner, relation: Opened, i: int, j: int, variable: Vari
     runner.connection.register("discreet_given", given)
     # A missing child has no parent to check; a value sent to other brings its own parent along.
     outside = [k for k in (variable.missing_index, variable.other_index) if k is not None]
-    skip = f"WHERE m.i0 NOT IN ({', '.join(map(str, outside))})" if outside else ""
     found = runner.run(
-        "SELECT i0 FROM (SELECT DISTINCT m.i0, "
-        f"g.k IS DISTINCT FROM m.i{j} AS wrong FROM (SELECT DISTINCT {child} AS raw, "
-        f"{parent} AS parent FROM {RELATION} s) p "
-        f"JOIN discreet_map{i} m ON p.raw IS NOT DISTINCT FROM m.raw "
-        f"LEFT JOIN discreet_given g ON p.parent = g.code {skip}) WHERE wrong ORDER BY i0",
+        sql(
+            "SELECT i0 FROM (SELECT DISTINCT m.i0, "
+            "g.k IS DISTINCT FROM m.i{j} AS wrong FROM (SELECT DISTINCT {child} AS raw, "
+            "{parent} AS parent FROM {source} s) p "
+            "JOIN discreet_map{i} m ON p.raw IS NOT DISTINCT FROM m.raw "
+            "LEFT JOIN discreet_given g ON p.parent = g.code WHERE m.i0 NOT IN ({outside})) "
+            "WHERE wrong ORDER BY i0",
+            i=i,
+            j=j,
+            child=child,
+            parent=parent,
+            source=RELATION,
+            outside=joined(", ", outside or [-1]),
+        ),
         doing=f"checking {level.name}",
     )
     runner.connection.unregister("discreet_given")
@@ -306,10 +335,11 @@ def _bound(runner: Runner, relation: Opened, coding: Coding) -> int:
     told apart by their 64-bit keys.
     """
     doing, source = "checking units", relation.source.name
-    key = "u" if coding.key_column else "(CAST(k_hi AS UBIGINT) << 32) | k_lo"
+    key, none = sql("(CAST(k_hi AS UBIGINT) << 32) | k_lo"), sql("k_lo IS NULL")
+    if coding.key_column:
+        key, none = sql("u"), sql("u IS NULL")
     ((nobody,),) = runner.run(
-        f"SELECT count(*) FROM records WHERE {'u' if coding.key_column else 'k_lo'} IS NULL",
-        doing=doing,
+        sql("SELECT count(*) FROM records WHERE {none}", none=none), doing=doing
     )
     if nobody and coding.bound == "stop":
         raise DataError(
@@ -317,10 +347,9 @@ def _bound(runner: Runner, relation: Opened, coding: Coding) -> int:
             "one, or set `bound: drop` to leave them out."
         )
     if nobody:
-        runner.run(
-            f"DELETE FROM records WHERE {'u' if coding.key_column else 'k_lo'} IS NULL", doing=doing
-        )
-    repeated = _repeated(runner, f"SELECT {key} AS k FROM records", coding.records_per_unit)
+        runner.run(sql("DELETE FROM records WHERE {none}", none=none), doing=doing)
+    keys = sql("SELECT {key} AS k FROM records", key=key)
+    repeated = _repeated(runner, keys, coding.records_per_unit)
     dropped = 0
     if len(repeated) and coding.bound == "stop":
         most = coding.records_per_unit
@@ -332,13 +361,18 @@ def _bound(runner: Runner, relation: Opened, coding: Coding) -> int:
         )
     if len(repeated):
         runner.connection.register("discreet_given", pa.table({"k": repeated}))
-        names = [str(row[0]) for row in runner.run("DESCRIBE records", doing=doing)]
-        codes = " || ',' || ".join(f"CAST({name} AS VARCHAR)" for name in names)
+        names = [plain(str(row[0])) for row in runner.run("DESCRIBE records", doing=doing)]
+        codes = (sql("CAST({name} AS VARCHAR)", name=name) for name in names)
         ((dropped,),) = runner.run(
-            "DELETE FROM records WHERE rowid IN (SELECT row FROM (SELECT r.rowid AS row, "
-            f"row_number() OVER (PARTITION BY {key} ORDER BY sha256({codes})) AS place "
-            f"FROM records r WHERE {key} IN (SELECT k FROM discreet_given)) "
-            f"WHERE place > {coding.records_per_unit})",
+            sql(
+                "DELETE FROM records WHERE rowid IN (SELECT row FROM (SELECT r.rowid AS row, "
+                "row_number() OVER (PARTITION BY {key} ORDER BY sha256({codes})) AS place "
+                "FROM records r WHERE {key} IN (SELECT k FROM discreet_given)) "
+                "WHERE place > {most})",
+                key=key,
+                codes=joined(" || ',' || ", codes),
+                most=coding.records_per_unit,
+            ),
             doing=doing,
         )
         runner.connection.unregister("discreet_given")
@@ -347,10 +381,10 @@ def _bound(runner: Runner, relation: Opened, coding: Coding) -> int:
     return int(nobody) + int(dropped)
 
 
-def _repeated(runner: Runner, sql: str, most: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _repeated(runner: Runner, query: Sql, most: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """The keys that more than `most` records share."""
     runner.control.step(0.95, "checking units")
-    keys = np.asarray(runner.connection.execute(sql).fetchnumpy()["k"], dtype=np.uint64)
+    keys = np.asarray(runner.connection.execute(query).fetchnumpy()["k"], dtype=np.uint64)
     keys.sort()
     return np.unique(keys[most:][keys[most:] == keys[: len(keys) - most]])
 
@@ -384,12 +418,12 @@ def level_digest(codes: tuple[str, ...], of_finest: tuple[int, ...]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _integer(size: int) -> str:
-    return "UTINYINT" if size <= 1 << 8 else "USMALLINT" if size <= 1 << 16 else "UINTEGER"
+def _integer(size: int) -> Sql:
+    return plain("UTINYINT" if size <= 1 << 8 else "USMALLINT" if size <= 1 << 16 else "UINTEGER")
 
 
-def _or_null(index: int | None) -> str:
-    return "NULL" if index is None else str(index)
+def _or_null(index: int | None) -> Part:
+    return plain("NULL") if index is None else index
 
 
 def _shown(code: object) -> str:

@@ -19,6 +19,7 @@ from .canonical import canonical_sql, single_valued
 from .coding import ColumnProfile, Profile, Source
 from .running import Runner
 from .sources import RELATION, Opened, opened, scratch_connection
+from .sql import Sql, joined, plain, sql
 
 _MOST_CHILDREN = 100_000
 _SAMPLE_RECORDS = 20_000
@@ -52,7 +53,9 @@ def profile(
 
 
 def _profile(runner: Runner, relation: Opened, most_values: int) -> Profile:
-    ((records,),) = runner.run(f"SELECT count(*) FROM {RELATION}", doing="counting records")
+    ((records,),) = runner.run(
+        sql("SELECT count(*) FROM {source}", source=RELATION), doing="counting records"
+    )
     if not records:
         raise DataError(f"{relation.source.name} has no records, only column names.")
     columns = []
@@ -73,20 +76,23 @@ def _column(
     if not single_valued(kind):
         return ColumnProfile(name, kind.lower(), records, 0, 0, exact=False)
     doing = f"looking at {name}"
-    text = canonical_sql(f"s.c{i}", kind)
     runner.run(
-        f"CREATE OR REPLACE TEMP TABLE discreet_values AS SELECT {text} AS v, count(*) AS n "
-        f"FROM {RELATION} s GROUP BY v",
+        sql(
+            "CREATE OR REPLACE TEMP TABLE discreet_values AS SELECT {text} AS v, count(*) AS n "
+            "FROM {source} s GROUP BY v",
+            text=canonical_sql(sql("s.c{i}", i=i), kind),
+            source=RELATION,
+        ),
         doing=doing,
     )
-    whole, number = "'[-+]?[0-9]+'", "'[-+]?([0-9]+(\\.[0-9]+)?|\\.[0-9]+)([eE][-+]?[0-9]+)?'"
-    date = "'[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+.*)?'"
     ((distinct, nulls, wholes, numbers, dates, padded, low, high, first, last, decimals),) = (
         runner.run(
             "SELECT count(v), coalesce(sum(n) FILTER (v IS NULL), 0)::BIGINT, "
-            f"count(*) FILTER (regexp_full_match(v, {whole})), "
-            f"count(*) FILTER (regexp_full_match(v, {number})), "
-            f"count(*) FILTER (regexp_full_match(v, {date})), "
+            "count(*) FILTER (regexp_full_match(v, '[-+]?[0-9]+')), "
+            "count(*) FILTER (regexp_full_match(v, "
+            "'[-+]?([0-9]+(\\.[0-9]+)?|\\.[0-9]+)([eE][-+]?[0-9]+)?')), "
+            "count(*) FILTER (regexp_full_match(v, "
+            "'[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+.*)?')), "
             "count(*) FILTER (regexp_full_match(v, '0[0-9]+')), "
             "arg_min(v, TRY_CAST(v AS DOUBLE)), arg_max(v, TRY_CAST(v AS DOUBLE)), "
             "min(v), max(v), "
@@ -95,8 +101,10 @@ def _column(
         )
     )
     values = runner.run(
-        "SELECT v, n FROM discreet_values WHERE v IS NOT NULL ORDER BY n DESC, v "
-        f"LIMIT {most_values}",
+        sql(
+            "SELECT v, n FROM discreet_values WHERE v IS NOT NULL ORDER BY n DESC, v LIMIT {most}",
+            most=most_values,
+        ),
         doing=doing,
     )
     # 007 is a code, not a number: leading zeros mean something to whoever wrote them.
@@ -131,13 +139,17 @@ def _with_parents(runner: Runner, relation: Opened, found: Profile) -> Profile:
         for i, column in enumerate(found.columns)
         if 2 <= column.distinct <= min(_MOST_CHILDREN, max(2, found.records // 2))
     ]
-    texts = {i: canonical_sql(f"s.c{i}", relation.types[i]) for i, _ in usable}
+    texts = {i: canonical_sql(sql("s.c{i}", i=i), relation.types[i]) for i, _ in usable}
     if len(usable) < 2:
         return found
-    chosen = ", ".join(f"{text} AS c{i}" for i, text in texts.items())
     runner.run(
-        f"CREATE OR REPLACE TEMP TABLE discreet_sample AS SELECT {chosen} FROM {RELATION} s "
-        f"USING SAMPLE reservoir({_SAMPLE_RECORDS} ROWS) REPEATABLE (1)",
+        sql(
+            "CREATE OR REPLACE TEMP TABLE discreet_sample AS SELECT {chosen} FROM {source} s "
+            "USING SAMPLE reservoir({most} ROWS) REPEATABLE (1)",
+            chosen=joined(", ", (sql("{of} AS c{i}", of=of, i=i) for i, of in texts.items())),
+            source=RELATION,
+            most=_SAMPLE_RECORDS,
+        ),
         doing="looking for hierarchies",
         share=(0.8, 0.85),
     )
@@ -153,26 +165,37 @@ def _with_parents(runner: Runner, relation: Opened, found: Profile) -> Profile:
     for place, ((c, child), (p, parent)) in enumerate(pairs):
         share = 0.85 + 0.15 * place / len(pairs)
         runner.run("SELECT 1", doing="looking for hierarchies", share=(share, share))
-        if not _one_each(runner, f"discreet_sample s WHERE c{c} IS NOT NULL", f"c{c}", f"c{p}"):
+        sampled = sql("c{i}", i=c), sql("c{i}", i=p)
+        if not _one_each(runner, plain("discreet_sample"), *sampled):
             continue
-        place_of_all = f"{RELATION} s WHERE {texts[c]} IS NOT NULL"
-        if not _one_each(runner, place_of_all, texts[c], texts[p]):
+        if not _one_each(runner, RELATION, texts[c], texts[p]):
             continue
         twin = child.distinct == parent.distinct
         (twins if twin else parents).append((child.name, parent.name))
         rows = runner.run(
-            f"SELECT {texts[c]} AS a, any_value({texts[p]}) FROM {place_of_all} GROUP BY a ORDER BY a",
+            sql(
+                "SELECT {child} AS a, any_value({parent}) FROM {source} s "
+                "WHERE {child} IS NOT NULL GROUP BY a ORDER BY a",
+                child=texts[c],
+                parent=texts[p],
+                source=RELATION,
+            ),
             doing="looking for hierarchies",
         )
         maps[child.name, parent.name] = {str(a): "" if b is None else str(b) for a, b in rows}
     return replace(found, parents=tuple(parents), twins=tuple(twins), parent_maps=maps)
 
 
-def _one_each(runner: Runner, place: str, child: str, parent: str) -> bool:
+def _one_each(runner: Runner, source: Sql, child: Sql, parent: Sql) -> bool:
     """Whether every child value goes with one parent value there."""
     ((pairs, children),) = runner.run(
-        f"SELECT count(*), count(DISTINCT a) FROM "
-        f"(SELECT DISTINCT {child} AS a, {parent} AS b FROM {place})",
+        sql(
+            "SELECT count(*), count(DISTINCT a) FROM (SELECT DISTINCT {child} AS a, {parent} AS b "
+            "FROM {source} s WHERE {child} IS NOT NULL)",
+            child=child,
+            parent=parent,
+            source=source,
+        ),
         doing="looking for hierarchies",
     )
     return bool(pairs == children)

@@ -187,24 +187,6 @@ def _so_far(doing: str, done: float, records: int, started: float) -> str:
     return f"{doing}: {int(records * done):,} of {records:,} records, {left:.0f} s left"
 
 
-def identifier(name: str) -> str:
-    """A name from the source, quoted for SQL.
-
-    >>> print(identifier('a"b'))
-    "a""b"
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text_literal(text: str) -> str:
-    """A text, quoted for SQL.
-
-    >>> print(text_literal("it's"))
-    'it''s'
-    """
-    return "'" + text.replace("'", "''") + "'"
-
-
 def on_disk(path: Path) -> None:
     """Make sure that a file, and its name in its folder, survive a power cut."""
     for place in (path, path.parent):

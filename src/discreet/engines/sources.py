@@ -1,6 +1,6 @@
 """Sources opened for reading: every kind becomes one relation with columns c0, c1, … in DuckDB.
 
-Names from the source appear in SQL only quoted, and only here. CSV text stays text; SQLite, whose
+Names from the source appear in SQL only quoted (`sql.py`), and only here. CSV text stays text; SQLite, whose
 values have types of their own, is read as text too.
 """
 
@@ -21,13 +21,14 @@ from ..errors import DataError, did_you_mean
 from . import dialects
 from .canonical import canonical_sql, single_valued
 from .coding import Dialect, Source
-from .running import Connection, Runner, identifier, text_literal
+from .running import Connection, Runner
+from .sql import Sql, identifier, joined, literal, plain, sql
 
 _SQLITE_BATCH = 50_000
-RELATION = "discreet_source"
+RELATION = plain("discreet_source")
 """The temporary view that shows the source."""
 
-_STAGED = "discreet_staged.main.staged"
+_STAGED = plain("discreet_staged.main.staged")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Opened:
                 f"{did_you_mean(column, self.names)} It has {_some(self.names)}."
             ) from None
 
-    def raw(self, column: str) -> str:
+    def raw(self, column: str) -> Sql:
         """SQL for a column as it is; one that holds no single value is refused."""
         position = self.position(column)
         if not single_valued(self.types[position]):
@@ -58,9 +59,9 @@ class Opened:
                 f"Column {column!r} of {self.source.name} holds {self.types[position].lower()} "
                 "values; only texts, numbers, dates and yes/no can be coded. Leave it out."
             )
-        return f"s.c{position}"
+        return sql("s.c{i}", i=position)
 
-    def text(self, column: str) -> str:
+    def text(self, column: str) -> Sql:
         """SQL for a column as canonical text."""
         return canonical_sql(self.raw(column), self.types[self.position(column)])
 
@@ -129,14 +130,19 @@ def _checked(source: Source, names: list[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _view(connection: Connection, names: tuple[str, ...], relation: str) -> tuple[str, ...]:
+def _view(connection: Connection, names: tuple[str, ...], relation: Sql) -> tuple[str, ...]:
     """Show a relation as c0, c1, …; returns the types."""
-    columns = ", ".join(f"{identifier(name)} AS c{i}" for i, name in enumerate(names))
-    connection.execute(
-        f"CREATE OR REPLACE TEMP VIEW {RELATION} AS SELECT {columns} FROM {relation}"
-    )
-    rows = connection.execute(f"DESCRIBE {RELATION}").fetchall()
+    named = enumerate(names)
+    columns = joined(", ", (sql("{of} AS c{i}", of=identifier(name), i=i) for i, name in named))
+    _show(connection, sql("SELECT {columns} FROM {of}", columns=columns, of=relation))
+    rows = connection.execute(sql("DESCRIBE {view}", view=RELATION)).fetchall()
     return tuple(str(row[1]) for row in rows)
+
+
+def _show(connection: Connection, what: Sql) -> None:
+    connection.execute(
+        sql("CREATE OR REPLACE TEMP VIEW {view} AS {what}", view=RELATION, what=what)
+    )
 
 
 def _open_csv(
@@ -153,32 +159,34 @@ def _open_csv(
             dialects.as_utf8(source.path, dialect.encoding, path, runner.control)
         except OSError as error:
             raise runner.sentence(error) from None
-    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
-    call = (
-        f"read_csv({text_literal(str(path.absolute()))}, auto_detect=false, strict_mode=true, "
-        f"header={'true' if dialect.header else 'false'}, delim={text_literal(dialect.delimiter)}, "
-        f"quote={text_literal(dialect.quote)}, "
-        f"escape={text_literal(dialect.escape or dialect.quote)}, max_line_size=16777216, "
-        f"skip={dialect.blank_lines}, "
-        f"columns={{{columns}}})"
-    )
+    columns = joined(", ", (sql("'c{i}': 'VARCHAR'", i=i) for i in range(len(names))))
     _stage(runner, scratch)
-    chosen = ", ".join(f"c{i}" for i in kept) or "c0"
     runner.run(
-        f"CREATE TABLE {_STAGED} AS SELECT {chosen} FROM {call}",
+        sql(
+            "CREATE TABLE {staged} AS SELECT {chosen} FROM read_csv({path}, auto_detect=false, "
+            "strict_mode=true, header={header}, delim={delimiter}, quote={quote}, "
+            "escape={escape}, max_line_size=16777216, skip={skip}, columns={ {columns} })",
+            staged=_STAGED,
+            chosen=joined(", ", (sql("c{i}", i=i) for i in list(kept) or [0])),
+            path=literal(str(path.absolute())),
+            header=plain("true" if dialect.header else "false"),
+            delimiter=literal(dialect.delimiter),
+            quote=literal(dialect.quote),
+            escape=literal(dialect.escape or dialect.quote),
+            skip=dialect.blank_lines,
+            columns=columns,
+        ),
         doing=f"reading {source.name}",
         share=(0.02, 0.1),
     )
-    runner.run(
-        f"CREATE OR REPLACE TEMP VIEW {RELATION} AS SELECT * FROM {_STAGED}", doing="reading"
-    )
+    _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))
     return relation
 
 
 def _stage(runner: Runner, scratch: Path) -> None:
     """A scratch database beside the target, so that nothing of the source stays in the version."""
-    path = text_literal(str((scratch / "staged.duckdb").absolute()))
-    runner.run(f"ATTACH {path} AS discreet_staged", doing="reading")
+    path = literal(str((scratch / "staged.duckdb").absolute()))
+    runner.run(sql("ATTACH {path} AS discreet_staged", path=path), doing="reading")
 
 
 def _open_parquet(runner: Runner, source: Source) -> Opened:
@@ -193,8 +201,9 @@ def _open_parquet(runner: Runner, source: Source) -> Opened:
         ) from None
     names = _checked(source, found)
     try:
-        path = text_literal(str(source.path.absolute()))
-        types = _view(runner.connection, names, f"read_parquet({path}, hive_partitioning=false)")
+        path = literal(str(source.path.absolute()))
+        file = sql("read_parquet({path}, hive_partitioning=false)", path=path)
+        types = _view(runner.connection, names, file)
     except duckdb.Error as error:
         raise runner.sentence(error) from None
     return Opened(source, names, types, records=metadata.num_rows)
@@ -202,9 +211,11 @@ def _open_parquet(runner: Runner, source: Source) -> Opened:
 
 def _open_duckdb(runner: Runner, source: Source) -> Opened:
     connection = runner.connection
-    path = text_literal(str(source.path.absolute()))
+    path = literal(str(source.path.absolute()))
     try:
-        connection.execute(f"ATTACH {path} AS discreet_attached (TYPE duckdb, READ_ONLY)")
+        connection.execute(
+            sql("ATTACH {path} AS discreet_attached (TYPE duckdb, READ_ONLY)", path=path)
+        )
     except duckdb.Error as error:
         if "lock" in str(error).lower() or "already attached" in str(error).lower():
             raise DataError(
@@ -220,9 +231,10 @@ def _open_duckdb(runner: Runner, source: Source) -> Opened:
     }
     chosen = _table(source, list(known))
     schema, table = known[chosen]
-    relation = f"discreet_attached.{identifier(schema)}.{identifier(table)}"
+    relation = joined(".", (plain("discreet_attached"), identifier(schema), identifier(table)))
     try:
-        found = [str(row[0]) for row in connection.execute(f"DESCRIBE {relation}").fetchall()]
+        rows = connection.execute(sql("DESCRIBE {relation}", relation=relation)).fetchall()
+        found = [str(row[0]) for row in rows]
         names = _checked(source, found)
         types = _view(connection, names, relation)
     except duckdb.Error as error:
@@ -244,13 +256,13 @@ def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
             raise DataError(f"{source.path.name} is not an SQLite database.") from None
         chosen = _table(source, [str(row[0]) for row in rows])
         try:
-            cursor = database.execute(f"SELECT * FROM {identifier(chosen)}")
+            cursor = database.execute(sql("SELECT * FROM {table}", table=identifier(chosen)))
             names = _checked(source, [str(column[0]) for column in cursor.description])
-            columns = ", ".join(f"c{i} VARCHAR" for i in range(len(names)))
-            runner.connection.execute(f"CREATE TABLE {_STAGED} ({columns})")
+            columns = joined(", ", (sql("c{i} VARCHAR", i=i) for i in range(len(names))))
             runner.connection.execute(
-                f"CREATE OR REPLACE TEMP VIEW {RELATION} AS SELECT * FROM {_STAGED}"
+                sql("CREATE TABLE {staged} ({columns})", staged=_STAGED, columns=columns)
             )
+            _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))
             records = _copy(runner, cursor, source, names)
         except sqlite3.Error:
             raise DataError(
@@ -274,7 +286,9 @@ def _copy(runner: Runner, cursor: sqlite3.Cursor, source: Source, names: tuple[s
         ]
         batch = pa.Table.from_arrays(columns, schema=schema)
         runner.connection.register("discreet_batch", batch)
-        runner.connection.execute(f"INSERT INTO {_STAGED} SELECT * FROM discreet_batch")
+        runner.connection.execute(
+            sql("INSERT INTO {staged} SELECT * FROM discreet_batch", staged=_STAGED)
+        )
         runner.connection.unregister("discreet_batch")
         records += len(rows)
         runner.control.step(0.0, f"reading {source.name}: {records:,} records")
@@ -318,7 +332,7 @@ def _some(names: list[str] | tuple[str, ...], most: int = 12) -> str:
 def _forget(connection: Connection) -> None:
     """Let go of a source, whatever happened to the connection meanwhile."""
     for statement in (
-        f"DROP VIEW IF EXISTS {RELATION}",
+        sql("DROP VIEW IF EXISTS {view}", view=RELATION),
         "DETACH DATABASE IF EXISTS discreet_attached",
         "DETACH DATABASE IF EXISTS discreet_staged",
     ):

@@ -7,28 +7,42 @@ from .canonical import without_exponent_sql
 from .coding import WeightCoding
 from .running import Runner
 from .sources import RELATION, Opened
+from .sql import Sql, literal, sql
 
 _DECIMALS = 12
+_DIGITS = "[0-9]{1,12}"
 _MOST_SUM = 1 << 62
 
 
-def weight_sql(runner: Runner, relation: Opened, weight: WeightCoding) -> str:
+def weight_sql(runner: Runner, relation: Opened, weight: WeightCoding) -> Sql:
     """SQL for a record's weight in units of 1/scale, after every weight has been checked.
 
     A weight is a plain decimal number of at most twelve digits before and after the point.
     """
     source, column = relation.source.name, weight.column
     text = without_exponent_sql(relation.text(column))
-    digits = f"[0-9]{{1,{_DECIMALS}}}"
-    plain = f"regexp_full_match({text}, '\\+?({digits}(\\.{digits}0*)?|\\.{digits}0*)')"
-    tiny = f"CAST(TRY_CAST({text} AS DECIMAL(38, {_DECIMALS})) * {10**_DECIMALS} AS HUGEINT)"
-    scaled = f"{tiny} * {weight.scale}"
+    digits = literal(f"\\+?({_DIGITS}(\\.{_DIGITS}0*)?|\\.{_DIGITS}0*)")
+    number = sql("regexp_full_match({text}, {digits})", text=text, digits=digits)
+    scaled = sql(
+        "CAST(TRY_CAST({text} AS DECIMAL(38, {decimals})) * {tiny} AS HUGEINT) * {scale}",
+        text=text,
+        decimals=_DECIMALS,
+        tiny=10**_DECIMALS,
+        scale=weight.scale,
+    )
     ((missing, negative, odd, finer, most, total),) = runner.run(
-        f"SELECT count(*) FILTER (t IS NULL), count(*) FILTER (starts_with(t, '-')), "
-        f"count(*) FILTER (t IS NOT NULL AND NOT plain AND NOT starts_with(t, '-')), "
-        f"count(*) FILTER (x % {10**_DECIMALS} <> 0), max(x), sum(x // {10**_DECIMALS}) "
-        f"FROM (SELECT {text} AS t, coalesce({plain}, false) AS plain, "
-        f"CASE WHEN {plain} THEN {scaled} END AS x FROM {RELATION} s)",
+        sql(
+            "SELECT count(*) FILTER (t IS NULL), count(*) FILTER (starts_with(t, '-')), "
+            "count(*) FILTER (t IS NOT NULL AND NOT plain AND NOT starts_with(t, '-')), "
+            "count(*) FILTER (x % {tiny} <> 0), max(x), sum(x // {tiny}) "
+            "FROM (SELECT {text} AS t, coalesce({number}, false) AS plain, "
+            "CASE WHEN {number} THEN {scaled} END AS x FROM {source} s)",
+            tiny=10**_DECIMALS,
+            text=text,
+            number=number,
+            scaled=scaled,
+            source=RELATION,
+        ),
         doing="checking weights",
     )
     units = f"of 1/{weight.scale}" if weight.scale > 1 else "(whole numbers)"
@@ -52,4 +66,4 @@ def weight_sql(runner: Runner, relation: Opened, weight: WeightCoding) -> str:
             f"The weights in column {column!r} of {source} add up to more than 2^62 units {units}. "
             "Lower the weight's `scale`."
         )
-    return f"CAST(({scaled}) // {10**_DECIMALS} AS BIGINT)"
+    return sql("CAST(({scaled}) // {tiny} AS BIGINT)", scaled=scaled, tiny=10**_DECIMALS)

@@ -28,6 +28,13 @@ from .base import DATASET, Draft, Standing, StoredAnswer
 from .chain import START, Account, canonical, digest, follow, link, scopes_of
 from .measurement_files import INLINE_BYTES, MeasurementFiles
 
+_HOLDS = {
+    DATASET: "SELECT id, charges FROM holds WHERE expires > ?",
+    "user": "SELECT id, charges FROM holds WHERE expires > ? AND user = ?",
+    "project": "SELECT id, charges FROM holds WHERE expires > ? AND project = ?",
+}
+"""The holds that count against each kind of scope."""
+
 
 class Request:
     """What was asked, apart from what was drawn: a retry draws anew and is the same request."""
@@ -144,12 +151,9 @@ class Books:
     def _held(
         self, connection: sqlite3.Connection, scope: str, kind: str, without: str | None
     ) -> Loss:
-        column, _, name = scope.partition(":")
-        where = "" if scope == DATASET else f" AND {column} = ?"
-        rows = connection.execute(
-            f"SELECT id, charges FROM holds WHERE expires > ?{where}",
-            (self.clock(), *([name] if where else [])),
-        ).fetchall()
+        kind_of_scope, _, name = scope.partition(":")
+        values = (self.clock(),) if scope == DATASET else (self.clock(), name)
+        rows = connection.execute(_HOLDS[kind_of_scope], values).fetchall()
         total = zero(kind)
         for identity, stored in rows:
             if identity != without:

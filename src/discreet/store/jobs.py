@@ -23,10 +23,7 @@ from .chain import canonical
 from .database import connect, in_words
 
 JOBS = "jobs.sqlite3"
-_COLUMNS = (
-    "id, kind, state, request, user, created, lease_until, heartbeat, share, doing, "
-    "cancel_requested, result, error, attempts"
-)
+_MINE = " WHERE id = ? AND lease = ? AND state = 'running'"
 
 
 class LeaseLost(StoreError):
@@ -61,8 +58,8 @@ class Jobs:
         identity, now = secrets.token_hex(12), self._clock()
         with self._write() as connection:
             connection.execute(
-                f"INSERT INTO jobs ({_COLUMNS}) VALUES (?, ?, 'waiting', ?, ?, ?, 0, 0, 0, '', 0, "
-                "NULL, NULL, 0)",
+                "INSERT INTO jobs VALUES (?, ?, 'waiting', ?, ?, ?, 0, 0, 0, '', 0, NULL, NULL, 0, "
+                "NULL)",
                 (identity, kind, canonical(request), user, now),
             )
         return self.get(identity)
@@ -71,7 +68,7 @@ class Jobs:
         """One job by its id."""
         with self._lock, in_words("The list of jobs"):
             row = self._connection.execute(
-                f"SELECT {_COLUMNS} FROM jobs WHERE id = ?", (identity,)
+                "SELECT * FROM jobs WHERE id = ?", (identity,)
             ).fetchone()
         if row is None:
             raise InputError(f"There is no job {identity[:40]}. List the jobs to see their ids.")
@@ -81,7 +78,7 @@ class Jobs:
         """Jobs, newest first."""
         with self._lock, in_words("The list of jobs"):
             rows = self._connection.execute(
-                f"SELECT {_COLUMNS} FROM jobs WHERE (:state IS NULL OR state = :state) "
+                "SELECT * FROM jobs WHERE (:state IS NULL OR state = :state) "
                 "AND (:user IS NULL OR user = :user) ORDER BY created DESC, rowid DESC",
                 {"state": state, "user": user},
             ).fetchall()
@@ -97,7 +94,7 @@ class Jobs:
                 (now,),
             )
             row = connection.execute(
-                f"SELECT {_COLUMNS} FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
+                "SELECT * FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
                 "(state = 'waiting' OR (state = 'running' AND lease_until <= :now)) "
                 "ORDER BY created, rowid LIMIT 1",
                 {"kind": kind, "now": now},
@@ -114,7 +111,8 @@ class Jobs:
     def heartbeat(self, identity: str, lease: str, *, seconds: float = 60.0) -> bool:
         """Say that the worker lives; returns whether it was asked to stop."""
         now = self._clock()
-        self._mine(identity, lease, "lease_until = ?, heartbeat = ?", now + seconds, now)
+        change = "UPDATE jobs SET lease_until = ?, heartbeat = ?"
+        self._mine(identity, lease, change, now + seconds, now)
         return self.get(identity).cancel_requested
 
     def progress(
@@ -125,7 +123,7 @@ class Jobs:
         self._mine(
             identity,
             lease,
-            "share = ?, doing = ?, lease_until = ?, heartbeat = ?",
+            "UPDATE jobs SET share = ?, doing = ?, lease_until = ?, heartbeat = ?",
             min(max(float(share), 0.0), 1.0),
             doing,
             now + seconds,
@@ -146,25 +144,24 @@ class Jobs:
 
     def finish(self, identity: str, lease: str, result: str) -> Job:
         """The job is done; `result` says where its result lies."""
-        self._mine(identity, lease, "state = 'done', share = 1, lease = NULL, result = ?", result)
+        change = "UPDATE jobs SET state = 'done', share = 1, lease = NULL, result = ?"
+        self._mine(identity, lease, change, result)
         return self.get(identity)
 
     def fail(self, identity: str, lease: str, error: str) -> Job:
         """The job ended with an error, said in one sentence."""
-        self._mine(identity, lease, "state = 'failed', lease = NULL, error = ?", error)
+        change = "UPDATE jobs SET state = 'failed', lease = NULL, error = ?"
+        self._mine(identity, lease, change, error)
         return self.get(identity)
 
     def cancelled(self, identity: str, lease: str) -> Job:
         """The worker stopped as it was asked to."""
-        self._mine(identity, lease, "state = 'cancelled', lease = NULL")
+        self._mine(identity, lease, "UPDATE jobs SET state = 'cancelled', lease = NULL")
         return self.get(identity)
 
     def _mine(self, identity: str, lease: str, change: str, *values: object) -> None:
         with self._write() as connection:
-            changed = connection.execute(
-                f"UPDATE jobs SET {change} WHERE id = ? AND lease = ? AND state = 'running'",
-                (*values, identity, lease),
-            )
+            changed = connection.execute(change + _MINE, (*values, identity, lease))
             if changed.rowcount != 1:
                 raise LeaseLost(
                     f"Job {identity[:40]} is no longer this worker's. Stop working on it; another "
@@ -185,7 +182,7 @@ class Jobs:
 
 
 def _job(row: tuple[Any, ...]) -> Job:
-    values = list(row)
+    values = list(row)[:-1]  # the lease is the worker's alone
     values[2] = cast(JobState, values[2])
     values[3] = json.loads(values[3])
     values[10] = bool(values[10])

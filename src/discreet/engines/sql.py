@@ -1,0 +1,89 @@
+"""SQL put together in one place: templates of ours, and parts that were made for them.
+
+A template is a text in the code with named places. Only whole numbers and `Sql` go into a place,
+and `Sql` is made here alone: from a template, from a plain name, or by quoting. A text that came
+from a file, a database or a request is none of these, so it cannot reach a statement by mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from ..errors import Bug
+
+_PLACE = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*")
+
+
+class Sql(str):
+    """A piece of SQL that was made here."""
+
+    __slots__ = ()
+
+
+Part: TypeAlias = "Sql | int"
+
+
+def sql(template: str, **parts: Part) -> Sql:
+    """A template with its places filled; every place needs a part, every part a place.
+
+    >>> print(sql("SELECT count(*) FROM {table} WHERE v0 < {most}", table=plain("records"), most=7))
+    SELECT count(*) FROM records WHERE v0 < 7
+    >>> sql("SELECT count(*) FROM {table}", table="records; DROP TABLE records")
+    Traceback (most recent call last):
+    ...
+    discreet.errors.Bug: A statement takes SQL of ours, got str for table. This is a bug in discreet, please report it.
+    """
+    wanted = {place[1] for place in _PLACE.finditer(template)}
+    if wanted != parts.keys():
+        raise Bug(f"A statement has the places {sorted(wanted)}, got {sorted(parts)}.")
+    texts = {name: _text(name, part) for name, part in parts.items()}
+    return Sql(_PLACE.sub(lambda place: texts[place[1]], template))
+
+
+def joined(between: str, parts: Iterable[Part]) -> Sql:
+    """Parts one after another.
+
+    >>> print(joined(", ", [plain("a"), 1, literal("x")]))
+    a, 1, 'x'
+    """
+    return Sql(between.join(_text("a list", part) for part in parts))
+
+
+def plain(name: str) -> Sql:
+    """A name of ours that needs no quotes: letters, digits, `_`, parts joined by a point.
+
+    >>> print(plain("discreet_staged.main.staged"))
+    discreet_staged.main.staged
+    """
+    if not _PLAIN.fullmatch(name):
+        raise Bug(f"{name[:40]!r} is no plain SQL name.")
+    return Sql(name)
+
+
+def identifier(name: str) -> Sql:
+    """A name from a source, quoted.
+
+    >>> print(identifier('a"b'))
+    "a""b"
+    """
+    return Sql('"' + name.replace('"', '""') + '"')
+
+
+def literal(text: str) -> Sql:
+    """A text, quoted.
+
+    >>> print(literal("it's"))
+    'it''s'
+    """
+    return Sql("'" + text.replace("'", "''") + "'")
+
+
+def _text(name: str, part: object) -> str:
+    if isinstance(part, Sql):
+        return part
+    if isinstance(part, int) and not isinstance(part, bool):
+        return str(part)
+    raise Bug(f"A statement takes SQL of ours, got {type(part).__name__} for {name}.")
