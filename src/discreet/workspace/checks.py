@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..core.control import Control
 from ..core.description import Family
 from ..errors import DiscreetError
-from . import loading, secrets, versions
+from . import loading, secrets, served_laws, versions
 from .description_file import FILE, DescribedData, read
 from .policy_file import FAMILY_OF_METHOD
 
@@ -57,6 +57,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *_secret(folder),
         *_version(folder, described),
         *_ledger(folder),
+        *_laws(folder, described),
         *_policy(described),
         *_labels(described),
         *_declaring(folder, described, control),
@@ -137,6 +138,19 @@ def _ledger(folder: Path) -> Iterator[Finding]:
         verify(folder)
     except DiscreetError as problem:
         yield Finding("error", problem.message, STORE)
+
+
+def _laws(folder: Path, described: DescribedData) -> Iterator[Finding]:
+    others = served_laws.others(folder, described.policy)
+    if others:
+        yield Finding(
+            "warning",
+            f"tables were made under {others} other {'law' if others == 1 else 'laws'} (p-table, "
+            "keys or sameness) before: with this one the same cells are answered again, and under "
+            "classical keys the values together can give a count away.",
+            FILE,
+            "Go back to the law that was published, unless readers may have both.",
+        )
 
 
 def _policy(described: DescribedData) -> Iterator[Finding]:

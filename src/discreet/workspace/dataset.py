@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from ..core.description import Budget, Description, Family, Policy
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..errors import InputError, LedgerDamaged, did_you_mean
-from . import secrets, versions
+from . import secrets, served_laws, versions
 from .description_file import FILE, DescribedData, read
 from .files import replace_text
 from .loading import coding_digest
@@ -83,7 +83,13 @@ class DataSet:
         """What a plan may look at."""
         from ..methods.base import Facts
 
-        return Facts(self.description, self.policy, self.data_version, self.policy.version)
+        return Facts(
+            self.description,
+            self.policy,
+            self.data_version,
+            self.policy.version,
+            earlier_laws=served_laws.others(self.folder, self.policy),
+        )
 
     @cached_property
     def secrets(self) -> secrets.DataSetSecrets:
@@ -103,6 +109,7 @@ class DataSet:
                 if self.policy.family is Family.DP and self.policy.budget is not None:
                     self.ledger()  # made before anything is noted as served
                 _keep_served(self.folder, self.description, self.policy.family)
+                served_laws.keep(self.folder, self.policy)
                 self._engine = open_engine(self.version, self.description, threads=self.threads)
             return self._engine
 

@@ -1,0 +1,49 @@
+"""Under which laws a keyed method has served a data set: a line for each in `served-laws`.
+
+A cell answered under two laws was answered twice; guarantees and `discreet check` say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..core.description import Policy
+from .files import replace_text
+
+NAME = "served-laws"
+
+
+def keep(folder: Path, policy: Policy) -> None:
+    """Note the law of a keyed policy before the first table is made under it."""
+    law, noted = _law(policy), _noted(folder)
+    if law is not None and law not in noted:
+        replace_text(folder / NAME, "".join(f"{line}\n" for line in (*noted, law)))
+
+
+def others(folder: Path, policy: Policy) -> int:
+    """How many other laws tables were made under; 0 for methods that draw their noise."""
+    law = _law(policy)
+    return 0 if law is None else len(set(_noted(folder)) - {law})
+
+
+def _law(policy: Policy) -> str | None:
+    from ..methods import registry
+    from ..methods.base import Keyed
+
+    if policy.method not in registry.names():
+        return None
+    method = registry.get(policy.method)
+    if not isinstance(method, Keyed):
+        return None
+    return method.law_version(policy.parameters(policy.method))
+
+
+def _noted(folder: Path) -> Sequence[str]:
+    try:
+        text = (folder / NAME).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError):
+        text = "unreadable"  # one law that nobody knows any more
+    return tuple(dict.fromkeys(line.strip() for line in text.split("\n") if line.strip()))
