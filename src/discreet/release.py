@@ -23,6 +23,7 @@ from .core.charge import Charge
 from .core.control import Control
 from .core.description import Description
 from .core.domain import Axis, Domain, Level
+from .core.loss import in_words
 from .core.table import Noise, ProtectedTable
 from .errors import Bug, InputError, Refusal
 from .methods import registry
@@ -115,7 +116,7 @@ def preview(
     ledger = data.ledger()
     answered = ledger.find(plan.question_hash) is not None
     affordable = answered or ledger.affords(_charge(plan), user=user, project=project)
-    left = str(ledger.left(user=user, project=project))
+    left = in_words(ledger.left(user=user, project=project), left=True)
     follows = None
     if earlier and not answered:
         plan = replace(plan, warnings=(*plan.warnings, *_charged_again(data, ledger, recipe)))
@@ -164,7 +165,7 @@ def release(
             data, ledger, method, plan, user, project, idempotency_key, control
         )
         plan = as_measured(method, plan, measurements, data.facts)
-        left: str | None = str(ledger.left(user=user, project=project))
+        left: str | None = in_words(ledger.left(user=user, project=project), left=True)
     else:
         measurements, reused = _keyed(data, method, plan, control)
         receipt, left = {}, None
@@ -215,7 +216,7 @@ def derive(
     tables = registry.get(plan.method).fit(
         plan, Measurements.from_bytes(stored.measurements), data.facts, control
     )
-    return _finished(data, recipe, plan, tables, str(ledger.left()), stored.receipt)
+    return _finished(data, recipe, plan, tables, in_words(ledger.left(), left=True), stored.receipt)
 
 
 def released(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import discreet as dc
 from discreet.errors import InputError
-from discreet.workspace import check, declare, load
+from discreet.workspace import check, declare, init, load
 from discreet.workspace.description_file import read
 
 from .people import YAML, make_people
@@ -127,3 +128,50 @@ def test_declaring_what_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "discreet.yaml").write_text(DECLARING)
     with pytest.raises(InputError, match="no variable 'e'"):
         declare(tmp_path, ["e"])
+
+
+def test_a_second_data_set_about_the_same_people_is_noticed(people: Path) -> None:
+    """Two releases of one source: neither guarantee counts the other, and both custodians hear it."""
+    other = people.parent / "again"
+    other.mkdir()
+    source = read(people).source().path
+    started = init(source, other, family="dp")
+    (warning,) = started.warnings()
+    assert "people (family cell-key) has the same source" in warning
+    assert "again (family dp) has the same source" in said(people, "warning")
+    elsewhere = init(source, people.parent.parent / "far" / "away", load=False)
+    assert elsewhere.warnings() == []
+
+
+def test_a_change_of_policy_that_makes_old_questions_new_is_told(tmp_path: Path) -> None:
+    """After a charge, another rule gives the policy another version: `check` and a preview say so."""
+    text = YAML + 'family: dp\nbudget: {epsilon: "3"}\nrules: {max_variables: 3}\n'
+    folder = make_people(tmp_path / "people", 60, text)
+    load(folder)
+    declare(folder)
+    with dc.open(folder) as data:
+        data.table(rows="sex", epsilon="1").release()
+        assert not any(
+            "charged again" in w
+            for w in data.table(rows="sex", epsilon="1").preview().plan.warnings
+        )
+    assert said(folder, "warning") == ""
+    file = folder / "discreet.yaml"
+    file.write_text(file.read_text().replace("max_variables: 3", "max_variables: 2"))
+    assert "1 questions answered before count as new ones" in said(folder, "warning")
+    with dc.open(folder) as data:
+        (told,) = data.table(rows="sex", epsilon="1").preview().plan.warnings
+        assert "with another policy version" in told
+        assert data.table(rows="area", epsilon="1").preview().plan.warnings == ()
+        data.table(rows="sex", epsilon="1").release()
+        assert data.ledger_facts()["spent"] == "epsilon = 2"
+
+
+def test_another_family_than_the_one_served_is_an_error(tmp_path: Path) -> None:
+    folder = make_people(tmp_path / "people", 60)
+    load(folder)
+    with dc.open(folder) as data:
+        data.table(rows="sex").release()
+    file = folder / "discreet.yaml"
+    file.write_text(YAML + 'family: dp\nbudget: {epsilon: "3"}\n')
+    assert "has served tables of family cell-key" in said(folder, "error")

@@ -36,8 +36,8 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
         show.pairs(
             [
                 ("allowed", facts["cap"]),
-                ("spent", facts["spent"]),
-                ("left", facts["left"]),
+                ("spent", _short(facts["spent"])),
+                ("left", _short(facts["left"], left=True)),
                 ("largest ε that fits", facts["largest_epsilon"]),
                 ("entries", facts["entry_count"]),
             ]
@@ -49,13 +49,25 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
             e["time"][:16].replace("T", " "),
             e["kind"],
             e["who"] or "–",
-            e["loss"],
-            e["question"][:12],
+            _short(e["loss"]).replace("epsilon", "ε").replace("delta", "δ").replace("rho", "ρ"),
+            e["question"][:10],
         )
         for e in facts["entries"]
     ]
     if rows:
-        out.print(show.grid("Entries", (">", "when", "what", "who", "loss", "question"), rows))
+        columns = (">", "|when", "|what", "|who", "loss", "|question")
+        out.print(show.grid("Entries", columns, rows, tight=True))
+
+
+def _short(loss: str, *, left: bool = False) -> str:
+    """A loss with long numbers in five digits, never too little spent or too much left."""
+    import re
+    from fractions import Fraction
+
+    from ..core.exact import rounded_down, rounded_up
+
+    rounded = rounded_down if left else rounded_up
+    return re.sub(r"[\d.e/-]{15,}", lambda found: rounded(Fraction(found[0]), 5), loss)
 
 
 @ledger_app.command("verify")

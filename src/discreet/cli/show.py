@@ -61,15 +61,24 @@ def pairs(rows: Iterable[tuple[str, object]]) -> Table:
     return table
 
 
-def grid(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
-    """A plain table with a heading; columns that start with > are numbers."""
+def grid(
+    title: str, columns: Iterable[str], rows: Iterable[Iterable[object]], *, tight: bool = False
+) -> Table:
+    """A plain table with a heading; columns that start with > are numbers, with | never broken."""
     from rich import box
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    if tight:
+        table.padding, table.pad_edge = (0, 1, 0, 0), False
     for column in columns:
-        right = column.startswith(">")
-        table.add_column(column.lstrip(">"), justify="right" if right else "left", overflow="fold")
+        whole, right = column.startswith("|"), column.startswith(">")
+        table.add_column(
+            column.lstrip(">|"),
+            justify="right" if right else "left",
+            overflow="fold",
+            no_wrap=whole,
+        )
     for row in rows:
         table.add_row(*(str(value) for value in row))
     return table

@@ -19,7 +19,10 @@ DataSetPath = Annotated[
     str, typer.Argument(metavar="DIR[/DATASET]", help="A data set, or a workspace holding one.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
-User = Annotated[str, typer.Option(help="Who asks; sub-budgets and the ledger use it.")]
+User = Annotated[
+    str | None,
+    typer.Option(help="Who asks, for ledger and sub-budgets. Default: who is logged in."),
+]
 Project = Annotated[str, typer.Option(help="For which project.")]
 
 
@@ -73,7 +76,7 @@ def table(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
     language: Annotated[str, typer.Option(help="Language of labels, such as en.")] = "",
-    user: User = "",
+    user: User = None,
     project: Project = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
@@ -106,7 +109,7 @@ def table(
             weighted=weighted,
             method=method,
             language=language,
-            user=user,
+            user=_asker(user),
             project=project,
             epsilon=epsilon,
             delta=delta,
@@ -137,7 +140,11 @@ def release(
     format: Annotated[
         str, typer.Option("--format", "-f", help="Formats of the tables, by commas.")
     ] = "csv,xlsx",
-    user: User = "",
+    microdata: Annotated[
+        str,
+        typer.Option(help="Synthetic records and measurements (marginals): parquet, csv, none."),
+    ] = "parquet",
+    user: User = None,
     project: Project = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
@@ -152,7 +159,7 @@ def release(
     from .. import api
 
     with api.open(path) as data:
-        draft = data.recipe(recipes, user=user, project=project)
+        draft = data.recipe(recipes, user=_asker(user), project=project)
         if dry_run:
             _show_preview(draft.preview(), json)
             return
@@ -186,6 +193,23 @@ def _check_target(output: Path | None, format: str | None) -> None:
     from .. import formats
 
     if format:
+def _asker(user: str | None) -> str:
+    """Who is charged: as said, else the login name; empty where the system knows none."""
+    if user is not None:
+        return user
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
+def _publishable(files: list[str]) -> str:
+    beside = [name for name in files if name.startswith(("microdata.", "measurements."))]
+    return ", ".join(["report.html", "tables/", *beside])
+
+
         formats.by_name(format)
     if output is None:
         return
@@ -257,7 +281,8 @@ def _deliver(
         out = show.console()
         cost = ""
         if made.plan.charge is not None:
-            spent = "nothing (asked before)" if made.reused else str(made.plan.charge.loss)
+        from ..core.loss import in_words
+            spent = "nothing (asked before)" if made.reused else in_words(made.plan.charge.loss)
             cost = f"{spent}; left: {made.left}"
         limits = terminal.Limits(width=out.width)
         layout = made.recipe.layouts[0]
@@ -282,10 +307,12 @@ def _show_preview(seen: Preview, json: bool) -> None:
         show.as_json(seen.to_json() | {"follows_from": seen.follows_from})
         seen.verdict.enforce()
         return
+    from ..core.loss import in_words
+
     seen.verdict.enforce()
     out = show.console()
     if plan.charge is not None:
-        cost = str(plan.charge.loss)
+        cost = in_words(plan.charge.loss)
         if seen.answered:
             cost += " when first asked; nothing now"
         elif not seen.affordable:

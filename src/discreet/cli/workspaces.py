@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -64,16 +65,28 @@ def init(
     ] = None,
     budget: Annotated[str | None, typer.Option(help="ε allowed for ever (family dp).")] = None,
     family: Annotated[str, typer.Option(help="cell-key, dp or suppression.")] = "cell-key",
+    delimiter: Annotated[
+        str | None, typer.Option(help="Of a CSV file, where it is not found out: ';' or tab.")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a CSV file: cp1252, utf-16, …")] = None,
+    header: Annotated[
+        bool | None, typer.Option(help="Whether a CSV file begins with column names.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Look at a file, write discreet.yaml to edit, and load.
 
     [bold]discreet init deaths.csv --into work/deaths[/bold]
 
+    [bold]discreet init deaths.csv --family dp --budget 2[/bold]
+
     [bold]discreet init 'sqlite:///registry.db?table=deaths'[/bold]
     """
     from .. import workspace
 
+    said = {"delimiter": delimiter, "encoding": encoding}
+    said["header"] = None if header is None else "yes" if header else "no"
+    options = {key: value for key, value in said.items() if value is not None}
     with show.progress(quiet=json) as control:
         started = workspace.init(
             data,
@@ -81,9 +94,10 @@ def init(
             control,
             family=family,
             budget=None if budget is None else {"epsilon": budget},
+            options=options or None,
         )
     with started.dataset() as made:
-        _tell_variables(made, json)
+        _tell_variables(made, json, started.draft.left_out, started.warnings())
 
 
 def load(path: DataSetPath, json: Json = False) -> None:
@@ -177,7 +191,14 @@ def check(path: DataSetPath, json: Json = False) -> None:
         raise typer.Exit(5)
 
 
-def _tell_variables(data: object, json: bool) -> None:
+def _tell_variables(
+    data: object,
+    json: bool,
+    left_out: Sequence[tuple[str, str]] = (),
+    warnings: Sequence[str] = (),
+) -> None:
+    from rich.markup import escape
+
     from ..workspace import DataSet
     from ..workspace.dataset import loss_of
 
@@ -203,11 +224,17 @@ def _tell_variables(data: object, json: bool) -> None:
                     }
                     for variable in data.description.variables
                 ],
+                "left_out": dict(left_out),
+                "warnings": list(warnings),
             }
         )
         return
     out = show.console()
     out.print(show.grid(f"{data.folder}", ("variable", "levels (categories)", "status"), rows))
+    if left_out:
+        out.print(show.grid("Left out", ("column", "because it"), left_out))
+    for warning in warnings:
+        out.print(f"[yellow]{escape(warning)}[/yellow]")
     if data.policy.budget is not None:
         out.print(
             f"Budget for ever: {loss_of(data.policy.budget)}. Change it before the first table."

@@ -24,11 +24,12 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from ..errors import InputError, did_you_mean
-from .exact import Exact, exact, plain
+from .exact import Exact, exact, plain, rounded_down, rounded_up
 
 _LONGEST_DENOMINATOR = 10**60
 _COARSE = 10**40
 _DIGITS = 60
+_LONGEST_SHOWN = 14
 
 
 def _settled(total: Fraction) -> Fraction:
@@ -257,15 +258,33 @@ def read_as(loss: Loss, kind: str) -> Loss:
     if isinstance(loss, PureLoss):
         return loss.as_approximate() if kind == "approximate" else loss.as_zcdp()
     hint = (
-        " State the delta of this release (to_approximate) before it is charged."
+        " Or ask with epsilon and delta instead of rho."
         if isinstance(loss, ZcdpLoss) and kind == "approximate"
         else ""
     )
     raise InputError(
-        f"A release with {loss} cannot be charged to a budget of kind {kind}. "
+        f"A release with {in_words(loss)} cannot be charged to a budget of kind {kind}. "
         f"Use a method whose loss is {kind}, or ask the custodian for a budget of "
         f"kind {loss.kind}.{hint}"
     )
+
+
+def in_words(loss: Loss, *, left: bool = False) -> str:
+    """A loss for people: numbers longer than 14 signs in five digits, rounded up; down if `left`.
+
+    >>> in_words(ApproxLoss("0.5", Fraction(1, 3**30)))
+    'epsilon = 0.5, delta = 4.8570e-15'
+    """
+    rounded = rounded_down if left else rounded_up
+
+    def short(number: Fraction) -> str:
+        text = plain(number)
+        return text if len(text) <= _LONGEST_SHOWN else rounded(number, 5)
+
+    if isinstance(loss, ZcdpLoss):
+        return f"rho = {short(loss.rho)}"
+    delta = f", delta = {short(loss.delta)}" if isinstance(loss, ApproxLoss) else ""
+    return f"epsilon = {short(loss.epsilon)}{delta}"
 
 
 def plus(first: Loss, second: Loss) -> Loss:

@@ -16,6 +16,7 @@ from ..core.exact import plain, rounded_down
 from ..core.loss import (
     Loss,
     fits,
+    in_words,
     largest_epsilon,
     loss_from_json,
     loss_to_json,
@@ -189,12 +190,15 @@ class Books:
 
     def _exceeded(self, standing: Standing, cost: Loss) -> BudgetExceeded:
         whose = "" if standing.scope == DATASET else f" for {standing.scope.replace(':', ' ')}"
-        held = "" if standing.held == zero(standing.held.kind) else f", held {standing.held}"
+        held = (
+            "" if standing.held == zero(standing.held.kind) else f", held {in_words(standing.held)}"
+        )
         best = largest_epsilon(standing.left)
         shown = plain(best) if len(plain(best)) <= 12 else rounded_down(best, 8)
         return BudgetExceeded(
-            f"The budget of {self.dataset}{whose} is {standing.cap}: spent {standing.spent}{held}, "
-            f"asked {cost}, left {standing.left}. The largest epsilon that fits is {shown}.",
+            f"The budget of {self.dataset}{whose} is {in_words(standing.cap)}: spent "
+            f"{in_words(standing.spent)}{held}, asked {in_words(cost)}, left "
+            f"{in_words(standing.left, left=True)}. The largest epsilon that fits is {shown}.",
             rule="budget",
             alternatives=[f"ask with epsilon at most {shown}"] if best else [],
         )

@@ -56,7 +56,8 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
     found = [
         *_secret(folder),
         *_version(folder, described),
-        *_ledger(folder),
+        *_ledger(folder, described),
+        *same_people(folder, described),
         *_laws(folder, described),
         *_policy(described),
         *_labels(described),
@@ -129,7 +130,13 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
         )
 
 
-def _ledger(folder: Path) -> Iterator[Finding]:
+def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
+    from .dataset import served
+
+    try:
+        served(folder, described.description, described.policy.family)
+    except DiscreetError as problem:
+        yield Finding("error", problem.message, FILE)
     if not (folder / STORE).exists():
         return
     from ..store.verification import verify
@@ -137,12 +144,52 @@ def _ledger(folder: Path) -> Iterator[Finding]:
     try:
         verify(folder)
     except DiscreetError as problem:
+    from ..store import Ledger
         yield Finding("error", problem.message, STORE)
 
 
 def _laws(folder: Path, described: DescribedData) -> Iterator[Finding]:
+        with Ledger.open(folder, dataset=described.description.name) as ledger:
+            charges = [entry.body for entry in ledger.entries() if entry.kind == "charge"]
     others = served_laws.others(folder, described.policy)
     if others:
+        return
+    current = described.policy.version
+    if charges and charges[-1]["policy_version"] != current:
+        before = sum(body["policy_version"] != current for body in charges)
+        yield Finding(
+            "warning",
+            "methods, rules or structural zeros were changed after the last charge: the "
+            f"{before:,} questions answered before count as new ones when they are asked again, "
+            "get new noise and are charged again.",
+            FILE,
+            "Undo the change if the old answers should go on.",
+        )
+
+
+def same_people(folder: Path, described: DescribedData) -> Iterator[Finding]:
+    """Other data sets beside this one that are made from the same source."""
+    try:
+        mine = described.source()
+    except DiscreetError:
+        return
+    for other in sorted(folder.resolve().parent.glob(f"*/{FILE}")):
+        if other.parent.resolve() == folder.resolve():
+            continue
+        try:
+            theirs = read(other.parent)
+            source = theirs.source()
+        except DiscreetError:
+            continue
+        if (source.path.resolve(), source.table) == (mine.path.resolve(), mine.table):
+            yield Finding(
+                "warning",
+                f"{other.parent.name} (family {theirs.policy.family}) has the same source: what "
+                "is published from one is not counted in the guarantees of the other, and the "
+                "two together tell more about the same people.",
+                FILE,
+                "Publish from one of them only, or count the people's loss over both.",
+            )
         yield Finding(
             "warning",
             f"tables were made under {others} other {'law' if others == 1 else 'laws'} (p-table, "
@@ -223,15 +270,19 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
         if column is None:
             continue
         unsafe = _unsafe(column)
+    fine = []
         if unsafe:
             yield Finding("warning", unsafe, variable.name, _advice(len(variable.levels)))
         else:
-            yield Finding(
-                "note",
-                f"found, not declared; no category has fewer than {RARE} records.",
-                variable.name,
-                f"If its list is public knowledge: `discreet declare {folder} {variable.name}`.",
-            )
+            fine.append(variable.name)
+    if fine:
+        lists = "its list is" if len(fine) == 1 else "their lists are"
+        yield Finding(
+            "note",
+            f"found, not declared; no category has fewer than {RARE} records.",
+            ", ".join(fine),
+            f"If {lists} public knowledge: `discreet declare {folder} {' '.join(fine)}`.",
+        )
 
 
 def _unsafe(column: ColumnProfile) -> str:

@@ -126,7 +126,7 @@ class DataSet:
                 raise InputError(
                     f"{self.name} has no budget. Set `budget: {{epsilon: …}}` in {self.folder / FILE}."
                 )
-            if _served(self.folder, self.description, self.policy.family) is not None:
+            if served(self.folder, self.description, self.policy.family) is not None:
                 _ledger_there(self.folder)
             ledger = Ledger.open(self.folder, dataset=self.name)
             try:
@@ -187,13 +187,13 @@ def loss_of(budget: Budget) -> Loss:
 def _keep_served(folder: Path, description: Description, family: Family) -> None:
     """Note what tables are made under; refuse what does not go with what was noted."""
     promise = _promise(description)
-    noted = _served(folder, description, family)
+    noted = served(folder, description, family)
     if noted is None or (family is Family.DP and promise not in noted):
         lines = [str(family), promise] if family is Family.DP else [str(family)]
         replace_text(folder / SERVED, "\n".join(lines) + "\n")
 
 
-def _served(folder: Path, description: Description, family: Family) -> list[str] | None:
+def served(folder: Path, description: Description, family: Family) -> list[str] | None:
     """What was noted, None where no table was ever made; refuses where it is something else.
 
     Losses add up only for one unit of protection and one kind of neighbours: ε for one record a

@@ -13,8 +13,9 @@ from ..core.control import Control
 from ..core.description import Family
 from ..errors import DataError, InputError
 from . import loading
+from .checks import same_people
 from .dataset import DataSet
-from .description_file import FILE
+from .description_file import FILE, read
 from .draft import Draft
 from .files import make_folder
 from .guess import MOST_FOUND, guess
@@ -41,6 +42,10 @@ class Started:
     def dataset(self) -> DataSet:
         """The data set, opened."""
         return DataSet.open(self.folder)
+
+    def warnings(self) -> list[str]:
+        """What the custodian should know at once: other data sets about the same people."""
+        return [f"{f.what} {f.todo}" for f in same_people(self.folder, read(self.folder))]
 
 
 def init(
@@ -80,10 +85,15 @@ def init(
 
 
 def _family(name: str) -> Family:
+    if name == Family.SYNTHETIC:
+        raise InputError(
+            "Synthetic records are made from a release, not from a source: release consistent "
+            "margins, then use `discreet synthetic`."
+        )
     try:
         return Family(name)
     except ValueError:
-        known = ", ".join(str(one) for one in Family)
+        known = ", ".join(str(one) for one in Family if one is not Family.SYNTHETIC)
         raise InputError(f"There is no family {name!r}; there are {known}.") from None
 
 
