@@ -14,18 +14,20 @@ from discreet.methods.marginals.dense import DenseFit
 from discreet.methods.marginals.fit import Limits, fit_sparse
 from discreet.methods.marginals.fourier import transform
 from discreet.methods.marginals.margins import all_ways, closure, subsets
-from discreet.methods.marginals.measured import Measured, variance_of
+from discreet.methods.marginals.measured import Measured, Noise, variance_of
 from discreet.methods.marginals.model import FourierModel, ResidualModel, Targets, fit_weights
 
 SHAPES = [(2, 3, 4), (3, 4, 5), (2, 2, 3, 3)]
 
 
-def plan_for(shape: tuple[int, ...], rng: np.random.Generator) -> list[Measured]:
+def plan_for(
+    shape: tuple[int, ...], rng: np.random.Generator, noise: Noise = "laplace"
+) -> list[Measured]:
     out = []
     for margin in [*closure(all_ways(len(shape), 2)), tuple(range(len(shape)))]:
         two = [a for a in margin if shape[a] == 2]
         for contrast in [(), *([tuple(two)] if two else [])]:
-            out.append(Measured(margin, contrast, Fraction(int(rng.integers(2, 40)), 40)))
+            out.append(Measured(margin, contrast, Fraction(int(rng.integers(2, 40)), 40), noise))
     return out
 
 
@@ -39,10 +41,11 @@ def matrix_of(measured: Measured, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_combination_is_generalised_least_squares(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_the_combination_is_generalised_least_squares(shape: tuple[int, ...], noise: Noise) -> None:
     """Estimates and variances equal those of the explicit normal equations, to 1e-8."""
     rng = np.random.default_rng(1)
-    measured = plan_for(shape, rng)
+    measured = plan_for(shape, rng, noise)
     true = rng.poisson(5, shape)
     tables, rows, values, weights = [], [], [], []
     for m in measured:

@@ -50,11 +50,12 @@ def test_every_output_is_whole_nonnegative_and_consistent(data: st.DataObject) -
     records = data.draw(st.integers(0, 400))
     declared = data.draw(st.booleans())
     mode = data.draw(st.sampled_from(["modern", "modern", "classic"]))
-    epsilon = data.draw(st.sampled_from(["0.05", "0.5", "1", "4"]))
+    amount = data.draw(st.sampled_from(["0.05", "0.5", "1", "4"]))
+    spent = "rho" if mode == "modern" and data.draw(st.booleans()) else "epsilon"
     rows = latent(shape, records, 1)
     made = described(shape, records=records if declared else None)
     names = [[f"v{a}" for a in margin] for margin in margins]
-    _, _, tables = released(rows, made, question(made, names, epsilon=epsilon, mode=mode))
+    _, _, tables = released(rows, made, question(made, names, mode=mode, **{spent: amount}))
     for table in tables:
         assert table.values.dtype == np.int64
         assert table.values.min() >= 0

@@ -9,10 +9,11 @@ import pytest
 from scipy.stats import chi2
 
 from discreet.core.control import Control
+from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.pure_laplace import PureLaplace
 from discreet.methods.marginals.classic import Features
 from discreet.methods.marginals.fitting import _within_box, box
-from discreet.methods.marginals.measured import Measured, draw_all, read_all
+from discreet.methods.marginals.measured import Measured, Noise, draw_all, farthest, read_all
 from discreet.methods.marginals.method import MarginalsMethod, design_of
 
 from .people import described, facts_of, latent, question, true_margin
@@ -20,10 +21,12 @@ from .people import described, facts_of, latent, question, true_margin
 DRAWS = 60_000
 
 
-def statistic(values: np.ndarray, rate: Fraction) -> tuple[float, int]:
+def statistic(values: np.ndarray, law: PureLaplace | DiscreteGaussian) -> tuple[float, int]:
     """Chi-square of the values −8 … 8 and both tails against the exact law."""
-    law = PureLaplace.of(rate)
-    shares = np.array([float(law.probability(z)) for z in range(-8, 9)])
+    if isinstance(law, PureLaplace):
+        shares = np.array([float(law.probability(z)) for z in range(-8, 9)])
+    else:
+        shares = law.masses[np.abs(np.arange(-8, 9))]
     counts = np.array([(values == z).sum() for z in range(-8, 9)])
     shares = np.append(shares, 1 - shares.sum())
     counts = np.append(counts, len(values) - counts.sum())
@@ -31,20 +34,29 @@ def statistic(values: np.ndarray, rate: Fraction) -> tuple[float, int]:
     return float(((counts - expected) ** 2 / expected).sum()), len(shares) - 1
 
 
-def test_measured_noise_follows_its_own_rate() -> None:
+@pytest.mark.parametrize(
+    ("noise", "rates"),
+    [
+        ("laplace", (Fraction(1, 3), Fraction(1, 2))),
+        ("gaussian", (Fraction(1, 60), Fraction(1, 40))),
+    ],
+)
+def test_measured_noise_follows_its_own_rate(
+    noise: Noise, rates: tuple[Fraction, Fraction]
+) -> None:
     """Two tables of different rates in one draw: each follows its law.
 
     n = 60,000 draws each, chi-square with 17 degrees of freedom, false alarms 1e-7 each. The twin:
     a table's noise held against the other's rate is rejected.
     """
     shape = (DRAWS, 2)
-    one = Measured((0,), (), Fraction(1, 3))
-    two = Measured((0, 1), (1,), Fraction(1, 2))
+    one = Measured((0,), (), rates[0], noise)
+    two = Measured((0, 1), (1,), rates[1], noise)
     true = {(0,): np.full(DRAWS, 7), (0, 1): np.stack([np.full(DRAWS, 5), np.full(DRAWS, 2)], 1)}
     drawn = read_all([one, two], draw_all([one, two], lambda m: true[m]), shape)
     for table, exactly, right, wrong in (
-        (drawn[0], 7, one.rate, two.rate),
-        (drawn[1], 3, two.rate, one.rate),
+        (drawn[0], 7, one.law, two.law),
+        (drawn[1], 3, two.law, one.law),
     ):
         value, freedom = statistic(table.ravel() - exactly, right)
         assert value < chi2.isf(1e-7, freedom)
@@ -57,6 +69,23 @@ def test_single_numbers_are_drawn_in_order() -> None:
     rows = np.array([[0, 0]] * 9 + [[0, 1]] * 5 + [[1, 1]] * 2)
     found = read_all(measured, draw_all(measured, lambda m: true_margin(rows, (2, 2), m)), (2, 2))
     assert [int(table.ravel()[0]) for table in found] == [16, 12, 2, 6]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1, 7), Fraction(3)])
+@pytest.mark.parametrize("share", [0.05, 1e-4, 1e-9])
+def test_how_far_noise_goes(noise: Noise, rate: Fraction, share: float) -> None:
+    """The least whole number exceeded with at most so much probability, by the law's own numbers."""
+    measured = Measured((0,), (), rate, noise)
+    reach, law = int(farthest(measured, share)), measured.law
+    if isinstance(law, PureLaplace):
+        r = float(law.ratio)
+        masses = (1 - r) / (1 + r) * r ** np.arange(3000.0)
+    else:
+        masses = law.masses
+    tail = 2 * float(masses[reach + 1 :].sum())
+    assert tail <= share * (1 + 1e-9)
+    assert reach == 0 or tail + 2 * masses[reach] > share
 
 
 PAIRS = [[f"v{a}", f"v{b}"] for a in range(10) for b in range(a)]

@@ -218,18 +218,16 @@ def scaled_to(
         raise Bug("A plan measures nothing that a record can change.")
     unit = budget / spent
     made = tuple(Measured(m.margin, m.contrast, m.rate * unit, noise) for m in first)
-    low, high = min(m.rate for m in made), max(m.rate for m in made)
+    low = min(m.rate for m in made)
     letter, word = _WORDS[noise]
     if low < _LEAST[noise]:
         raise InputError(
             f"This workload leaves {float(low):.2g} of {letter} for a table, less than the least a "
             f"law can have ({float(_LEAST[noise]):g}). Ask for fewer margins, or a larger {word}."
         )
-    if noise == "gaussian" and high > 1 / (2 * VARIANCE_LEAST):
-        raise InputError(
-            f"With rho {float(budget):.4g} a table would have noise of variance below "
-            f"{float(VARIANCE_LEAST):g}, which is none. Ask with a smaller rho."
-        )
+    if noise == "gaussian":  # no law has less noise than this; then less than ρ is spent
+        most = 1 / (2 * VARIANCE_LEAST)
+        made = tuple(Measured(m.margin, m.contrast, min(m.rate, most), noise) for m in made)
     if cost(made, axes, neighbours) > budget:
         raise Bug(f"A plan costs more than its {letter}.")
     return made
