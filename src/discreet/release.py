@@ -412,7 +412,8 @@ def _arranged(table: ProtectedTable, layout: Layout, recipe: Recipe) -> Protecte
         return replace(table, title=table.title or recipe.title)
 
     def turn(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.ascontiguousarray(np.broadcast_to(array, table.shape).transpose(order))
+        full = array if array.shape == table.shape else np.broadcast_to(array, table.shape)
+        return np.ascontiguousarray(full.transpose(order))
 
     noise = table.noise
     return replace(

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -147,6 +148,11 @@ class Variable:
     def finest(self) -> Level:
         """The level the data are coded at."""
         return self.levels[0]
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What others make of this variable alone, by names of their own; lives as long as it."""
+        return {}
 
     def level(self, name: str) -> Level:
         """The level of that name."""

@@ -114,7 +114,7 @@ def flatten(table: ProtectedTable, layout: Layout | None = None, language: str =
     )
 
     def column(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        full = np.broadcast_to(array, table.shape)
+        full = array if array.shape == table.shape else np.broadcast_to(array, table.shape)
         return np.ascontiguousarray(np.transpose(full, order)).reshape(-1)
 
     def hidden_as_zero(array: npt.NDArray[np.generic]) -> Whole:

@@ -200,7 +200,7 @@ def jsonable(value: Any) -> Any:
     >>> jsonable({"keys": 2**64, "weights": np.array([1, 2])})
     {'keys': '18446744073709551616', 'weights': [1, 2]}
     """
-    if type(value) is str or value is None:
+    if isinstance(value, str):  # most of what comes here
         return value
     if isinstance(value, Mapping):
         return {str(key): jsonable(inner) for key, inner in value.items()}
@@ -210,7 +210,6 @@ def jsonable(value: Any) -> Any:
         return plain(value)
     if isinstance(value, np.generic | np.ndarray):
         return jsonable(value.tolist())
-    if isinstance(value, int) and abs(value) > _JSON_WHOLE:
-        # Readers that take every number for a double would round it.
-        return str(value)
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    # Readers that take every number for a double would round a large one.
+    large = isinstance(value, int) and abs(value) > _JSON_WHOLE
+    return value if isinstance(value, int | float | None) and not large else str(value)

@@ -59,7 +59,8 @@ class Question:
     def canonical(self) -> dict[str, Any]:
         """The canonical form: plain values, sorted where order means nothing."""
         tables = [table.canonical() for table in self.tables]
-        tables.sort(key=lambda table: json.dumps(table, sort_keys=True, ensure_ascii=False))
+        if len(tables) > 1:
+            tables.sort(key=lambda table: json.dumps(table, sort_keys=True, ensure_ascii=False))
         return {
             "dataset": self.dataset,
             "method": self.method,

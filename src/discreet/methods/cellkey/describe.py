@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...core.description import Description
-from ...core.domain import Count, Variable
+from ...core.domain import Condition, Count, Variable
 from .keys import Keys, StrongKeys
 
 
@@ -61,17 +61,33 @@ def cell_texts(description: Description, count: Count, totals: Sequence[bool]) -
     parts, lengths = [], [0] * len(count.axes)
     for name, positions in by_variable.items():
         variable = description.variable(name)
-        allowed = _allowed(variable, count)
-        codes = variable.finest.codes
-        sides = [_sides(variable, count.axes[at].level, totals[at]) for at in positions]
-        for position, side in zip(positions, sides, strict=True):
-            lengths[position] = len(side)
-        texts = []
-        for sets in itertools.product(*sides):
-            inside = allowed.intersection(*sets)
-            texts.append(_text(variable.name, codes, inside))
-        parts.append(Part(tuple(positions), tuple(len(side) for side in sides), tuple(texts)))
+        filters = tuple(condition for condition in count.where if condition.variable == name)
+        sides = tuple((count.axes[at].level, totals[at]) for at in positions)
+        shape = tuple(len(variable.level(level)) + total for level, total in sides)
+        for position, length in zip(positions, shape, strict=True):
+            lengths[position] = length
+        parts.append(Part(tuple(positions), shape, _texts(variable, sides, filters)))
     return CellTexts(tuple(lengths), tuple(parts))
+
+
+def _texts(
+    variable: Variable, sides: tuple[tuple[str, bool], ...], filters: tuple[Condition, ...]
+) -> tuple[bytes | None, ...]:
+    """The sets one variable says; without filters they are the same in every question."""
+    key = ("cell texts", sides)
+    if not filters and key in variable.kept:
+        kept: tuple[bytes | None, ...] = variable.kept[key]
+        return kept
+    allowed = _allowed(variable, filters)
+    codes = variable.finest.codes
+    within = [_sides(variable, level, total) for level, total in sides]
+    found = tuple(
+        _text(variable.name, codes, allowed.intersection(*sets))
+        for sets in itertools.product(*within)
+    )
+    if not filters:
+        variable.kept[key] = found
+    return found
 
 
 def _sides(variable: Variable, level_name: str, total: bool) -> list[frozenset[int]]:
@@ -85,14 +101,11 @@ def _sides(variable: Variable, level_name: str, total: bool) -> list[frozenset[i
     return [frozenset(side) for side in sides]
 
 
-def _allowed(variable: Variable, count: Count) -> frozenset[int]:
-    allowed = frozenset(range(len(variable.finest)))
-    for condition in count.where:
-        if condition.variable == variable.name:
-            level = variable.level(condition.level)
-            wanted = {level.index[code] for code in condition.codes}
-            allowed &= {i for i, category in enumerate(level.of_finest) if category in wanted}
-    return allowed
+def _allowed(variable: Variable, filters: Sequence[Condition]) -> frozenset[int]:
+    allowed = np.ones(len(variable.finest), dtype=bool)
+    for condition in filters:
+        allowed &= variable.level(condition.level).within(condition.codes)
+    return frozenset(np.flatnonzero(allowed).tolist())
 
 
 def _text(name: str, codes: Sequence[str], inside: frozenset[int]) -> bytes | None:

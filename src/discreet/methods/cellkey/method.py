@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil
 from typing import Any
 
@@ -71,6 +71,26 @@ class Ready:
     guarantee: Guarantee
     """Without unit and neighbours, which the description names."""
 
+    @cached_property
+    def half_width(self) -> int:
+        """95 % of the cells are within ± this."""
+        return half_width(self.settings.table)
+
+    @cached_property
+    def worst_error(self) -> float:
+        """The largest error of a row."""
+        return max(row.error for row in self.settings.table.rows)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What a custodian should know about the policy, in sentences."""
+        return warnings(self.settings)
+
+    @cached_property
+    def law(self) -> Mapping[str, Any]:
+        """What a reader may be told of the law: everything but keys."""
+        return _law_facts(self.settings, self.risk)
+
 
 @dataclass(frozen=True)
 class Detail:
@@ -117,7 +137,7 @@ class CellKeyMethod:
             totals = (spec.totals,) * len(spec.axes)
             texts.append(cell_texts(description, spec.count, totals))
             zeros.append(_impossible(description, spec))
-            errors.append(_expected(spec, description, ready.settings.table))
+            errors.append(_expected(spec, description, ready))
         return Plan(
             method=self.name,
             question=question,
@@ -138,7 +158,7 @@ class CellKeyMethod:
             errors=tuple(errors),
             needs_keys=True,
             needs_weights=any(spec.weighted for spec in question.tables),
-            warnings=(*warnings(ready), *_found(question, description)),
+            warnings=(*ready.warnings, *_found(question, description)),
             detail=Detail(
                 ready,
                 tuple(texts),
@@ -241,11 +261,10 @@ def _impossible(description: Description, spec: TableSpec) -> Mask | None:
     return np.equal(possible, 0)
 
 
-def _expected(spec: TableSpec, description: Description, table: PTable) -> ExpectedError:
+def _expected(spec: TableSpec, description: Description, ready: Ready) -> ExpectedError:
     """Cell keys treat margins as cells, so every margin has the error of a large cell."""
     domain = description.domain(spec.axes)
-    last = table.large
-    sd = max(row.error for row in table.rows)
+    last = ready.settings.table.large
     kept = (margins(len(spec.axes)) if spec.totals else iter(())) if spec.axes else iter(())
     size = 1
     for length in domain.with_totals_shape if spec.totals else domain.shape:
@@ -253,8 +272,8 @@ def _expected(spec: TableSpec, description: Description, table: PTable) -> Expec
     return ExpectedError(
         table=spec,
         cells=size,
-        noise_sd=sd,
-        half_width=half_width(table),
+        noise_sd=ready.worst_error,
+        half_width=ready.half_width,
         totals_sd={
             ",".join(domain.names[i] for i in positions): last.error
             for positions in kept
@@ -341,9 +360,9 @@ def _found(question: Question, description: Description) -> tuple[str, ...]:
     )
 
 
-def warnings(ready: Ready) -> tuple[str, ...]:
+def warnings(settings: Settings) -> tuple[str, ...]:
     """What a custodian should know about the policy, in sentences."""
-    settings, table = ready.settings, ready.settings.table
+    table = settings.table
     found = list(settings.notes)
     lost = len(table.unreachable)
     if lost:
@@ -412,7 +431,7 @@ def _protected(
         provenance=provenance(plan, facts),
         noise=noise,
         extra=extra,
-        law=_law_facts(ready),
+        law=dict(ready.law),
         notes=(*notes, *plan.warnings),
         measure="weighted count" if spec.weighted else "count",
     )
@@ -421,14 +440,13 @@ def _protected(
 def _noise(spec: TableSpec, values: Ints, ready: Ready, description: Description) -> Noise | None:
     """Standard deviation and noise interval of every cell; for weighted counts a bound, or None."""
     if not spec.weighted:
-        lower, upper = ready.readings.interval(values)
-        return Noise(ready.readings.sd(values), lower, upper, ready.readings.coverage)
+        return Noise(*ready.readings.of(values), ready.readings.coverage)
     weight = description.weight
     if weight is None or weight.bound is None:
         return None  # the mean weight of a cell is not published, and nothing else bounds it
     table = ready.settings.table
-    reach = int(-(-half_width(table) * weight.bound // 1)) + 1
-    sd = max(row.error for row in table.rows) * float(weight.bound)
+    reach = int(-(-ready.half_width * weight.bound // 1)) + 1
+    sd = ready.worst_error * float(weight.bound)
     lower = values - reach
     if not table.allows_negatives:
         np.maximum(lower, 0, out=lower)
@@ -443,10 +461,8 @@ def _hide(noise: Noise, hidden: Mask, settings: Settings, weight: Fraction) -> N
     noise.sd[hidden] = max(row.error for row in settings.table.rows) * float(weight)
 
 
-def _law_facts(ready: Ready) -> dict[str, Any]:
-    """What a reader may be told of the law: everything but keys."""
-    settings, table = ready.settings, ready.settings.table
-    numbers = ready.risk
+def _law_facts(settings: Settings, numbers: Risk) -> dict[str, Any]:
+    table = settings.table
     return {
         "p_table": table.digest,
         "name": table.name,

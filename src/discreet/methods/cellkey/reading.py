@@ -73,7 +73,18 @@ class Readings:
         lower[never] = upper[never] = numbers[never]
         self._lower, self._upper, self._sd = lower - numbers, upper - numbers, sd
 
+    def of(self, values: Ints) -> tuple[Floats, Ints, Ints]:
+        """Sd, lower and upper end of the noise interval of each published number."""
+        place = self._place(values)
+        return (
+            self._sd.take(place),
+            values + self._lower.take(place),
+            values + self._upper.take(place),
+        )
+
     def _place(self, values: Ints) -> Ints:
+        if self._cycle == 1:
+            return np.clip(values, self._first, self._last) - self._first
         beyond = self._last - (self._last - values) % self._cycle
         place = np.where(values > self._last, beyond, np.maximum(values, self._first))
         return place - self._first
