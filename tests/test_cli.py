@@ -163,6 +163,8 @@ def test_bad_spends_get_one_sentence(demo: Path, words, code, says):
         (["law", "design", "--epsilon", "1", "--delta", "1"], "delta must be > 0 and < 1"),
         (["law", "max-entropy", "-m", "2", "--variance", "2"], "variance"),
         (["law", "max-entropy", "-m", "2"], "--variance or --epsilon"),
+        (["law", "max-entropy", "-m", "2", "--variance", "1e400"], "got 1e400."),
+        (["law", "hellinger", "--epsilon", "1", "--count", "-1"], "count must be a whole number"),
         (["ptable", "design", "-m", "3", "--variance", "1", "--blocked-below", "1"], "row 1"),
         (["ptable", "audit", "nothing.csv"], "cannot be read"),
         (["table", "nowhere", "--rows", "sex"], "does not exist"),
@@ -187,6 +189,30 @@ def test_law_says_what_was_promised():
     assert {"epsilon", "epsilon_forward", "epsilon_backward", "delta", "unreachable"} <= set(
         said["audit"]
     )
+
+
+def test_law_of_a_count_shows_its_own_range():
+    """Hellinger's law of a true 3 reaches from −3 to what may be published."""
+    words = ("law", "hellinger", "--epsilon", "1", "--count", "3", "--max-value", "50")
+    assert "perturbations   -3 … +47" in run(*words).stdout
+    said = spoken(*words)
+    assert (said["from"], said["to"]) == (-3, 47)
+    assert next(iter(said["pmf"])) == "-3"
+
+
+def test_law_of_the_least_epsilon_is_shown_as_far_as_it_can_be():
+    """ε = 0.000001 reaches over millions: its middle is listed, the rest told as a share."""
+    said = run("law", "laplace", "--epsilon", "0.000001").stdout
+    assert "98.1 %  further out" in said
+
+
+def test_law_says_when_key_bits_are_too_few():
+    """The ε asked for does not hold up to the ends alone: said in words, and in --json."""
+    words = ("law", "laplace", "--epsilon", "0.5", "-m", "7")
+    said = spoken(*words, "--key-bits", "8")["beyond"]
+    assert "rounding to 8 key bits makes steps of up to ε = 0.587787" in said
+    assert "δ = 0.01457" in said
+    assert "beyond" not in spoken(*words)
 
 
 def test_ptables_convert_there_and_back(tmp_path):

@@ -227,6 +227,22 @@ def test_count_law_serves_larger_counts_by_its_last_row() -> None:
         CountLaw("p-table", {}, (laplace("1", 1), laplace("1", 1, key_bits=32)))
 
 
+@pytest.mark.parametrize("bits", [8, 16, 64])
+def test_ceil_gives_the_first_perturbation_a_key_however_unlikely(bits: int) -> None:
+    """sadeghi (39): the cumulative distribution is rounded up, so −D gets key 0 even at 1e-600."""
+    for law in (
+        laplace("100", 20, key_bits=bits, quantiser="ceil"),
+        max_entropy(5, "1e-30", key_bits=bits, quantiser="ceil"),
+    ):
+        assert law.weights[0] == 1
+        assert law.thresholds[0] == 1
+
+
+def test_a_number_out_of_bounds_is_quoted_short() -> None:
+    with pytest.raises(LawError, match=r"got 1e400\. Lower"):
+        max_entropy(5, "1e400")
+
+
 BAD = [
     (lambda: laplace("0"), "epsilon must be > 0"),
     (lambda: laplace("-0.5", 3), "epsilon must be > 0"),

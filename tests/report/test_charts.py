@@ -78,6 +78,23 @@ def test_a_symmetric_law_stays_symmetric_when_its_ends_are_cut() -> None:
     assert 3 < max(kept) < 12
 
 
+def test_a_wide_law_is_drawn_in_steps_and_says_what_is_left_out() -> None:
+    """A law cut for the picture: text and picture name the share beyond it."""
+    pmf = {z: Fraction(1, 5000) for z in range(-1000, 1001)}
+    assert charts.law_bars(pmf)[-1].split() == ["…", "60.0", "%", "further", "out"]
+    spec = charts.law_chart(pmf)
+    assert 100 < len(spec["data"]["values"]) <= 401
+    assert 0 in [row["perturbation"] for row in spec["data"]["values"]]
+    assert "one perturbation in 5 is drawn; beyond ±1000 lie 60.0 %" in charts.to_svg(spec)
+
+
+def test_text_bars_stay_within_the_support() -> None:
+    pmf = {z: Fraction(1, 201) for z in range(-3, 198)}
+    lines = charts.law_bars(pmf)
+    assert lines[0].split()[0] == "-3"
+    assert lines[-1].split()[0].endswith("+197")
+
+
 def test_an_empty_law_is_refused() -> None:
     for pmf in ({}, {0: Fraction(0)}):
         with pytest.raises(InputError, match="positive probability"):

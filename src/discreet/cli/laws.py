@@ -14,7 +14,10 @@ from . import show
 from .tables import Json
 
 if TYPE_CHECKING:
-    from ..core.audit import AnyLaw
+    from ..core.audit import AnyLaw, Audit
+
+_LISTED = 20_000
+"""How far out the perturbations of an untruncated law are listed and drawn."""
 
 Epsilon = Annotated[str, typer.Option(help="ε, as exact text: 0.5, 1e-1 or 1/2.")]
 Most = Annotated[str | None, typer.Option("--max-perturbation", "-m", help="Largest perturbation.")]
@@ -113,11 +116,13 @@ def hellinger(
     from ..core import law_builders
     from ..core.audit import audit
 
+    if count < 0:
+        raise LawError(f"count must be a whole number from 0 to {max_count}, got {count}.")
     rows = law_builders.hellinger(epsilon, max_count, max_value, key_bits=key_bits)
     found = audit(rows, at_epsilon)
     shown = rows.row(count)
     facts = _facts(shown) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
-    _print(facts, shown.pmf, str(found), (), picture, json)
+    _print(facts, shown.pmf, str(found), _beyond(rows, found), (), picture, json)
 
 
 @law_app.command("max-entropy")
@@ -263,7 +268,7 @@ def _tell(
     if not isinstance(law, CountLaw):
         chances = odds(law)
         said = [chances.out_of_100(), chances.guess_meter("0.1")]
-    _print(facts, _pmf(law), str(found), said, picture, json)
+    _print(facts, _pmf(law), str(found), _beyond(law, audit(law)), said, picture, json)
 
 
 def _facts(law: Any) -> dict[str, Any]:
@@ -274,6 +279,8 @@ def _facts(law: Any) -> dict[str, Any]:
         "key_bits": getattr(law, "key_bits", None),
         "mean": float(law.mean),
         "variance": float(law.variance),
+        "from": getattr(law, "start", None),
+        "to": getattr(law, "end", None),
         "pmf": {str(z): float(p) for z, p in _pmf(law).items()},
         "unreachable": list(law.unreachable),
         "digest": law.digest,
@@ -281,18 +288,37 @@ def _facts(law: Any) -> dict[str, Any]:
 
 
 def _pmf(law: Any) -> Mapping[int, Fraction]:
-    """The pmf; of an untruncated law as far out as one in a million."""
+    """The pmf; of an untruncated law as far out as one in a million, or as can be listed."""
     if hasattr(law, "pmf"):
         pmf: Mapping[int, Fraction] = law.pmf
         return pmf
-    width = law.half_width("0.999999")
-    return {z: law.probability(z) for z in range(-width, width + 1)}
+    width = min(law.half_width("0.999999"), _LISTED)
+    side = [law.probability(0)]
+    for _ in range(width):  # to 256 bits: exact powers of the ratio would grow without end
+        p = side[-1] * law.ratio
+        side.append(Fraction((p.numerator << 256) // p.denominator, 1 << 256))
+    return {z: side[abs(z)] for z in range(-width, width + 1)}
+
+
+def _beyond(law: AnyLaw, own: Audit) -> str:
+    """Where rounding to few key bits made a law exceed the ε it was asked for; else nothing."""
+    if "epsilon" not in law.parameters or own.holds or own.epsilon is None:
+        return ""
+    from ..core.exact import plain, rounded_up
+
+    bits = getattr(law, "key_bits", 64)
+    return (
+        f"rounding to {bits} key bits makes steps of up to ε = {rounded_up(own.epsilon, 6)}: ε = "
+        f"{plain(own.at_epsilon)} holds with δ = {rounded_up(own.delta)}, where the ends alone "
+        f"would be {rounded_up(own.boundary_mass)}"
+    )
 
 
 def _print(
     facts: dict[str, Any],
     pmf: Mapping[int, Fraction],
     audited: str,
+    beyond: str,
     odds: tuple[str, ...] | list[str],
     picture: Path | None,
     json: bool,
@@ -302,14 +328,14 @@ def _print(
     if picture is not None:
         _draw(pmf, picture, f"{facts['name']} law")
     if json:
-        show.as_json(facts | {"odds": list(odds)})
+        show.as_json(facts | {"odds": list(odds), **({"beyond": beyond} if beyond else {})})
         return
     out = show.console()
     parameters = ", ".join(f"{name} {value}" for name, value in facts["parameters"].items())
-    reach = facts["max_perturbation"]
+    low, high = facts["from"], facts["to"]
     lines: list[tuple[str, object]] = [
         ("law", f"[bold]{facts['name']}[/bold] ({parameters})"),
-        ("perturbations", "any whole number" if reach is None else f"− {reach} … {reach}"),
+        ("perturbations", "any whole number" if low is None else f"{low:+d} … {high:+d}"),
         ("mean", facts["mean"] if facts["mean"] else "0, exactly"),
         ("variance", f"{facts['variance']:.6g} (sd {facts['variance'] ** 0.5:.4g})"),
         ("audit", audited),
@@ -322,6 +348,8 @@ def _print(
                 f"ε {audit['epsilon_forward']:.10g} forward, {audit['epsilon_backward']:.10g} backward",
             )
         )
+    if beyond:
+        lines.append(("too few bits", beyond))
     if facts["unreachable"]:
         lines.append(
             ("unreachable", f"{facts['unreachable']}: {facts['key_bits']} bits are too few")

@@ -44,12 +44,12 @@ def exact(
                 f"{name} must be an exact number, got the float {value!r}. "
                 f'Write it as text: {name}="{value!r}".'
             )
-        raise error(f"{name} must be a number{allowed}, got {_shown(value)}.")
+        raise error(f"{name} must be a number{allowed}, got {shown(value)}.")
     if isinstance(value, str):
         text = value.strip()
         if not _TEXT.fullmatch(text) or len(text) > 60:
             raise error(
-                f"{name} must be a number{allowed}, got {_shown(value)}. "
+                f"{name} must be a number{allowed}, got {shown(value)}. "
                 "Write digits such as 0.5, 1e-6 or 1/3."
             )
         try:
@@ -67,7 +67,7 @@ def exact(
         or (most is not None and number > most)
     )
     if outside:
-        raise error(f"{name} must be{allowed}, got {_shown(value)}.")
+        raise error(f"{name} must be{allowed}, got {shown(value)}.")
     return number
 
 
@@ -80,7 +80,8 @@ def _allowed(above: int | None, least: int | None, below: int | None, most: int 
     return " " + " and ".join(parts) if parts else ""
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """What was given, as a sentence may quote it: at most 40 characters."""
     text = str(value)
     return text if len(text) <= 40 else text[:37] + "…"
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import overload
 
 from ..errors import LawError
-from .exact import Exact, exact, plain
+from .exact import Exact, exact, plain, shown
 from .law import CountLaw, Law, check_key_bits
 from .masses import NEAR, exponent, gamma_for_epsilon, gamma_for_variance, mass, powers
 from .pure_laplace import PureLaplace, read_epsilon
@@ -361,6 +361,6 @@ def _read_variance(variance: Exact, d: int) -> Fraction:
     if not 0 < number < most:
         raise LawError(
             f"variance must be > 0 and < D(D + 1)/3 = {plain(most)} for max_perturbation {d}, "
-            f"got {plain(number)}. Lower the variance or raise max_perturbation."
+            f"got {shown(variance)}. Lower the variance or raise max_perturbation."
         )
     return number

@@ -25,18 +25,29 @@ _TAIL = Fraction(1, 10_000)
 def law_chart(
     pmf: Mapping[int, Fraction], *, title: str = "", width: int = 460, height: int = 200
 ) -> Spec:
-    """A bar for each perturbation, as high as its probability; zero is set apart by its colour."""
+    """A bar for each perturbation, as high as its probability; zero is set apart by its colour.
+
+    Of a very wide law only every so many perturbations are drawn, and the picture says so.
+    """
     shown = trimmed(pmf)
+    reach = max(abs(min(shown)), abs(max(shown)))
+    every = -(-len(shown) // _MOST_BARS)
+    centre = sorted(shown).index(0) if 0 in shown else 0
     points = [
         {"perturbation": z, "probability": float(p), "exact": rounded_up(p, 6)}
-        for z, p in sorted(shown.items())
+        for place, (z, p) in enumerate(sorted(shown.items()))
+        if (place - centre) % every == 0
     ]
-    reach = max(abs(min(shown)), abs(max(shown)))
-    cut = sum(pmf.values(), Fraction(0)) > sum(shown.values(), Fraction(0))
+    left = 1 - sum(shown.values(), Fraction(0))
+    said = [f"one perturbation in {every} is drawn"] if every > 1 else []
+    if left > _TAIL * 2:
+        said.append(f"beyond ±{reach} lie {_percent(left)}, left out")
+    elif left > 0:
+        said.append("ends below 1 in 10,000 together are left out")
     return _spec(
         {
             "text": title or "Law of the perturbation",
-            **({"subtitle": "ends below 1 in 10,000 together are left out"} if cut else {}),
+            **({"subtitle": "; ".join(said)} if said else {}),
         },
         points,
         {
@@ -160,8 +171,13 @@ def law_bars(pmf: Mapping[int, Fraction], width: int = 60, *, most: int = 41) ->
     +1   25.0 %  █████▌
     """
     shown = trimmed(pmf, Fraction(1, 1000))
+    first, last = min(pmf), max(pmf)
     ranges = [
-        (low, high, sum((pmf.get(z, Fraction(0)) for z in range(low, high + 1)), Fraction(0)))
+        (
+            max(low, first),
+            min(high, last),
+            sum((pmf.get(z, Fraction(0)) for z in range(low, high + 1)), Fraction(0)),
+        )
         for low, high, _ in _binned(shown, most)
     ]
     names = [
@@ -176,7 +192,7 @@ def law_bars(pmf: Mapping[int, Fraction], width: int = 60, *, most: int = 41) ->
         eighths = int(mass / highest * space * 8)
         bar = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
         lines.append(f"{name:>{room}}  {_percent(mass):>7}  {bar or ('▏' if mass else '')}")
-    left = sum(pmf.values(), Fraction(0)) - sum((mass for *_, mass in ranges), Fraction(0))
+    left = 1 - sum((mass for *_, mass in ranges), Fraction(0))
     if left > 0:
         lines.append(f"{'…':>{room}}  {_percent(left):>7}  further out")
     return [line.rstrip() for line in lines]
@@ -257,12 +273,16 @@ def _percent(share: Fraction) -> str:
 
 
 def _ticks(reach: int) -> Spec:
-    step = max(1, (2 * reach) // 20)
+    """Labels at round perturbations, about twenty at most."""
+    steps = (m * 10**power for power in range(8) for m in (1, 2, 5))
+    step = next(m for m in steps if m * 10 >= reach)
     return {
-        "labelExpr": f"datum.value % {step} === 0 ? (datum.value === 0 ? '0' : format(datum.value, '+')) : ''"
+        "ticks": reach <= 30,
+        "labelExpr": f"datum.value % {step} === 0 ? (datum.value === 0 ? '0' : format(datum.value, '+')) : ''",
     }
 
 
+_MOST_BARS = 401
 _VERSION = "5.21"
 
 
