@@ -164,6 +164,8 @@ def test_bad_spends_get_one_sentence(demo: Path, words, code, says):
         (["law", "max-entropy", "-m", "2", "--variance", "2"], "variance"),
         (["law", "max-entropy", "-m", "2"], "--variance or --epsilon"),
         (["law", "max-entropy", "-m", "2", "--variance", "1e400"], "got 1e400."),
+        (["law", "max-entropy", "-m", "9", "--epsilon", "1", "--delta", "1e-9"], "more than the"),
+        (["law", "hellinger", "--epsilon", "1", "--cells", "0"], "cells must be a whole number"),
         (["law", "hellinger", "--epsilon", "1", "--count", "-1"], "count must be a whole number"),
         (["ptable", "design", "-m", "3", "--variance", "1", "--blocked-below", "1"], "row 1"),
         (["ptable", "audit", "nothing.csv"], "cannot be read"),

@@ -106,6 +106,8 @@ def hellinger(
     count: Annotated[int, typer.Option(help="Show the law of this true count.")] = 3,
     key_bits: KeyBits = 64,
     at_epsilon: AtEpsilon = None,
+    cells: CellsOption = 1,
+    neighbours: NeighboursOption = "add or remove one",
     picture: Picture = None,
     json: Json = False,
 ) -> None:
@@ -119,10 +121,10 @@ def hellinger(
     if count < 0:
         raise LawError(f"count must be a whole number from 0 to {max_count}, got {count}.")
     rows = law_builders.hellinger(epsilon, max_count, max_value, key_bits=key_bits)
-    found = audit(rows, at_epsilon)
+    found = audit(rows, at_epsilon, cells=cells, neighbours=neighbours)
     shown = rows.row(count)
     facts = _facts(shown) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
-    _print(facts, shown.pmf, str(found), _beyond(rows, found), (), picture, json)
+    _print(facts, shown.pmf, str(found), _beyond(rows, audit(rows)), (), picture, json)
 
 
 @law_app.command("max-entropy")
@@ -133,6 +135,9 @@ def max_entropy(
     variance: Annotated[str | None, typer.Option(help="Variance V, below D(D+1)/3.")] = None,
     epsilon: Annotated[
         str | None, typer.Option(help="Or choose the variance from this ε (sadeghi 30).")
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="With --epsilon: refuse a law whose δ exceeds this.")
     ] = None,
     key_bits: KeyBits = 64,
     quantiser: Quantiser = "symmetric",
@@ -152,11 +157,15 @@ def max_entropy(
     assert most is not None
     if (variance is None) == (epsilon is None):
         raise LawError("Give either --variance or --epsilon: one of them fixes the law.")
+    if delta is not None and epsilon is None:
+        raise LawError("--delta goes with --epsilon: δ is held against the ε that was asked for.")
     if variance is not None:
         law = law_builders.max_entropy(most, variance, key_bits=key_bits, quantiser=quantiser)
     else:
         assert epsilon is not None
-        law = law_builders.max_entropy_for(epsilon, most, key_bits=key_bits, quantiser=quantiser)
+        law = law_builders.max_entropy_for(
+            epsilon, most, delta=delta, key_bits=key_bits, quantiser=quantiser
+        )
     _tell(law, at_epsilon, cells, neighbours, picture, json)
 
 
@@ -166,6 +175,7 @@ def design(
     delta: Annotated[str, typer.Option(help="δ, between 0 and 1.")],
     key_bits: KeyBits = 64,
     quantiser: Quantiser = "symmetric",
+    at_epsilon: AtEpsilon = None,
     cells: CellsOption = 1,
     neighbours: NeighboursOption = "add or remove one",
     picture: Picture = None,
@@ -178,8 +188,8 @@ def design(
     from ..core import design as guide
 
     found = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
-    _tell(found.law, epsilon, cells, neighbours, picture, json)
-    if not json and (cells > 1 or neighbours != "add or remove one"):
+    _tell(found.law, at_epsilon or epsilon, cells, neighbours, picture, json)
+    if not json and (at_epsilon or cells > 1 or neighbours != "add or remove one"):
         show.console().print(
             f"The law was designed for one cell asked once, where δ ≤ {delta} holds. The audit above "
             "is for what was asked beyond that."

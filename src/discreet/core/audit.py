@@ -105,6 +105,7 @@ def audit(
     ('0.00756848', True)
     """
     check_neighbours(neighbours)
+    check_cells(cells)
     asked = (
         None if epsilon is None else exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
     )
@@ -276,7 +277,6 @@ def _ln_up(ratio: Fraction) -> Fraction:
 
 
 def _audit_pure(law: PureLaplace, asked: Fraction | None, neighbours: str, cells: int) -> Audit:
-    check_cells(cells)
     one = _ln_up(1 / law.ratio) * law.sensitivity
     one = min(one, law.epsilon)
     touched = cells * (2 if neighbours == REPLACE else 1)
