@@ -11,6 +11,7 @@ protected and how far off its numbers may be.
     design(epsilon, delta)          a law from what is wanted
     ptable(…)                       a maximum-entropy p-table
     init, load, declare, check      a custodian's verbs
+    synthetic(path, into)           a data set anybody may tabulate, made from a release
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ _HOMES = {
     "load": "workspace",
     "declare": "workspace",
     "check": "workspace",
+    "synthetic": "synthesis",
     "DiscreetError": "errors",
     "InputError": "errors",
     "Refusal": "errors",
@@ -70,6 +72,7 @@ __all__ = [
     "odds",
     "open",
     "ptable",
+    "synthetic",
 ]
 
 if TYPE_CHECKING:
@@ -89,6 +92,7 @@ if TYPE_CHECKING:
     from .core.odds import odds
     from .errors import BudgetExceeded, DiscreetError, InputError, Refusal
     from .methods.cellkey.design import design as ptable
+    from .synthesis import synthetic
     from .workspace import check, declare, init, load
 
 

@@ -253,11 +253,24 @@ class Table:
         """Noise intervals of every cell; they speak of the noise, not of sampling."""
         return frame.interval(self.tables[table], coverage, self.detail.recipe.layouts[table])
 
-    def write(self, path: str | Path, formats: Sequence[str] = ("csv", "xlsx")) -> Path:
-        """Write one table to a file, or a release of several to a folder with its report."""
+    def write(
+        self,
+        path: str | Path,
+        formats: Sequence[str] = ("csv", "xlsx"),
+        *,
+        microdata: Sequence[str] = ("parquet",),
+        control: Control | None = None,
+    ) -> Path:
+        """Write the release to a folder: tables, report, manifest.
+
+        For consistent margins also the synthetic records and the noisy measurements, as each of
+        `microdata`: parquet, csv.
+        """
         from .report import folder
 
-        target, self.files = folder.write(self._data, self.detail, Path(path), formats)
+        target, self.files = folder.write(
+            self._data, self.detail, Path(path), formats, microdata=microdata, control=control
+        )
         return target
 
     def __repr__(self) -> str:

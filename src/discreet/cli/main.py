@@ -12,7 +12,7 @@ import typer
 
 from ..errors import Bug, DiscreetError, Refusal
 from ..version import __version__
-from . import laws, ledger, ptables, serving, tables, workspaces
+from . import laws, ledger, ptables, serving, synthetic, tables, workspaces
 
 # Our systems of equations are small: more threads of the linear algebra library only wait for one
 # another. Set before numpy is first imported, unless the user said otherwise.
@@ -48,6 +48,7 @@ def _root(
 
 workspaces.add_to(app)
 tables.add_to(app)
+synthetic.add_to(app)
 laws.add_to(app)
 ptables.add_to(app)
 ledger.add_to(app)

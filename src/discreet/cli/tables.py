@@ -155,8 +155,12 @@ def release(
 
     [bold]discreet release demo/deaths-dp recipes.yaml -o out/[/bold] writes the tables, a manifest
     and a report in two editions: report.html may be published, report-internal.html may not.
+
+    [bold]… --microdata csv,parquet[/bold] writes the synthetic records of consistent margins, and
+    the noisy measurements behind them, as both.
     """
     from .. import api
+    from ..report import folder as folders
 
     with api.open(path) as data:
         draft = data.recipe(recipes, user=_asker(user), project=project)
@@ -166,9 +170,10 @@ def release(
         if output is None:
             raise InputError("Say where the release goes: -o FOLDER, or --dry-run to look first.")
         _check_folder(output, format)
+        kinds = folders.microdata_kinds(microdata.split(","))
         with show.progress(quiet=json) as control:
             made = draft.release(control=control)
-            folder = made.write(output, formats=format.split(","))
+            folder = made.write(output, formats=format.split(","), microdata=kinds, control=control)
         facts = _release_facts(made.detail)
         if json:
             show.as_json(facts | {"folder": str(folder), "files": made.files})
@@ -181,18 +186,13 @@ def release(
                     ("guarantee", made.guarantee.sentence()),
                     ("cost", "nothing: asked before" if made.detail.reused else made.cost),
                     ("left", made.detail.left or "–"),
-                    ("publish", "report.html and tables/"),
+                    ("publish", _publishable(made.files)),
                     ("keep inside", "report-internal.html"),
                 ]
             )
         )
 
 
-def _check_target(output: Path | None, format: str | None) -> None:
-    """Refuse what could not be written before anything is charged."""
-    from .. import formats
-
-    if format:
 def _asker(user: str | None) -> str:
     """Who is charged: as said, else the login name; empty where the system knows none."""
     if user is not None:
@@ -210,6 +210,11 @@ def _publishable(files: list[str]) -> str:
     return ", ".join(["report.html", "tables/", *beside])
 
 
+def _check_target(output: Path | None, format: str | None) -> None:
+    """Refuse what could not be written before anything is charged."""
+    from .. import formats
+
+    if format:
         formats.by_name(format)
     if output is None:
         return
@@ -276,12 +281,12 @@ def _deliver(
         layout = made.recipe.layouts[0]
         formats.write(table, sys.stdout.buffer, format, layout=layout, language=language)
     else:
+        from ..core.loss import in_words
         from ..formats import terminal
 
         out = show.console()
         cost = ""
         if made.plan.charge is not None:
-        from ..core.loss import in_words
             spent = "nothing (asked before)" if made.reused else in_words(made.plan.charge.loss)
             cost = f"{spent}; left: {made.left}"
         limits = terminal.Limits(width=out.width)
@@ -302,13 +307,13 @@ def _release_facts(made: Release) -> dict[str, Any]:
 
 
 def _show_preview(seen: Preview, json: bool) -> None:
+    from ..core.loss import in_words
+
     plan = seen.plan
     if json:
         show.as_json(seen.to_json() | {"follows_from": seen.follows_from})
         seen.verdict.enforce()
         return
-    from ..core.loss import in_words
-
     seen.verdict.enforce()
     out = show.console()
     if plan.charge is not None:
@@ -329,7 +334,8 @@ def _show_preview(seen: Preview, json: bool) -> None:
         for error in plan.errors
     ]
     columns = ("table", ">cells", ">noise sd", ">95 % within", "sd of margins")
-    out.print(show.grid("What to expect", columns, rows))
+    if rows:
+        out.print(show.grid("What to expect", columns, rows))
     if len(plan.alternatives) > 1:
         out.print(_compared(plan))
     if seen.follows_from is not None:

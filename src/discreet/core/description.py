@@ -29,6 +29,8 @@ class Family(StrEnum):
     CELL_KEY = "cell-key"
     DP = "dp"
     SUPPRESSION = "suppression"
+    SYNTHETIC = "synthetic"
+    """Records made from a release: counted as they are, under that release's guarantee."""
 
 
 class Neighbours(StrEnum):

@@ -7,12 +7,13 @@ readers who hold the stated prior; *none* is none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from .exact import plain, rounded_up
+from .exact import exact, plain, rounded_up
 from .loss import ApproxLoss, ZcdpLoss
 
 SAID_DELTA = Fraction(1, 10**6)
@@ -101,6 +102,32 @@ class Guarantee:
             "odds": list(self.odds),
             "sentence": self.sentence(),
         }
+
+    @classmethod
+    def from_json(cls, facts: Mapping[str, Any]) -> Guarantee:
+        """Read back what `to_json` wrote; its δ was rounded up, so nothing is understated.
+
+        >>> made = Guarantee(Kind.DP, "person", "add or remove one", Fraction(1, 3), Fraction(0))
+        >>> Guarantee.from_json(made.to_json()) == made
+        True
+        """
+
+        def number(name: str) -> Fraction | None:
+            return None if facts.get(name) is None else exact(facts[name], name)
+
+        return cls(
+            kind=Kind(facts["kind"]),
+            unit=facts["unit"],
+            neighbours=facts["neighbours"],
+            epsilon=number("epsilon"),
+            delta=number("delta"),
+            rho=number("rho"),
+            exact=bool(facts.get("exact", True)),
+            scope=facts.get("scope", "this table"),
+            invariants=tuple(facts.get("invariants", ())),
+            caveats=tuple(facts.get("caveats", ())),
+            odds=tuple(facts.get("odds", ())),
+        )
 
     def for_scope(self, scope: str) -> Guarantee:
         """The same promise said of another scope."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..core.domain import TOTAL, Axis, Category, Domain, Level, Text, Variable
 from ..core.exact import exact
-from ..core.guarantee import Guarantee, Kind
+from ..core.guarantee import Guarantee
 from ..core.table import Noise, ProtectedTable, Provenance, Status
 from ..errors import InputError
 
@@ -52,23 +52,7 @@ def guarantee(facts: Mapping[str, Any]) -> Guarantee:
     >>> guarantee(facts).sentence()
     'Differentially private with ε = 0.5 (neighbours: add or remove one person), for this table.'
     """
-
-    def number(name: str) -> Any:
-        return None if facts.get(name) is None else exact(facts[name], name)
-
-    return Guarantee(
-        kind=Kind(facts["kind"]),
-        unit=facts["unit"],
-        neighbours=facts["neighbours"],
-        epsilon=number("epsilon"),
-        delta=number("delta"),
-        rho=number("rho"),
-        exact=bool(facts.get("exact", True)),
-        scope=facts.get("scope", "this table"),
-        invariants=tuple(facts.get("invariants", ())),
-        caveats=tuple(facts.get("caveats", ())),
-        odds=tuple(facts.get("odds", ())),
-    )
+    return Guarantee.from_json(facts)
 
 
 def _table(document: Mapping[str, Any]) -> ProtectedTable:

@@ -27,6 +27,7 @@ from ..core.control import Control
 from ..core.description import Description, Family, Policy
 from ..core.domain import Count
 from ..core.guarantee import Guarantee
+from ..core.origin import Origin
 from ..core.table import ProtectedTable, Provenance, TrueTable
 from ..recipe import Question, TableSpec
 from ..version import __version__
@@ -40,6 +41,8 @@ class Facts:
     policy: Policy
     data_version: str
     policy_version: str
+    origin: Origin | None = None
+    """The release the records were made from; None for all records of real units."""
     earlier_laws: int = 0
     """How many other laws a keyed method served these data under before."""
 

@@ -1,7 +1,7 @@
 """The methods there are, by name. A method is imported when it is asked for.
 
 >>> names()
-('cell-key', 'noise', 'marginals')
+('cell-key', 'noise', 'marginals', 'synthetic')
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ _METHODS = {
     "cell-key": ("cellkey.method", "CellKeyMethod"),
     "noise": ("noise.method", "NoiseMethod"),
     "marginals": ("marginals.method", "MarginalsMethod"),
+    "synthetic": ("synthetic", "SyntheticMethod"),
 }
 
 

@@ -3,6 +3,8 @@
 out/
   tables/<name>.csv, .xlsx, …      publish
   report.html                      publish
+  microdata.parquet, .csv          publish: synthetic records (consistent margins)
+  measurements.parquet, .csv       publish: the noisy numbers they were fitted to
   manifest.json                    publish: question, guarantee, receipt, checksums
   register.json                    publish: what has ever been spent on these people
   report-internal.html             keep inside
@@ -10,21 +12,22 @@ out/
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import formats, rules
+from ..core.control import Control
 from ..core.law_builders import laplace
 from ..errors import InputError
-from ..methods import registry
-from ..methods.base import Measurements
 from ..release import Release
+from ..synthesis import synthesis_of
 from ..version import __version__
 from ..workspace.files import make_folder, replace_text
+from ..workspace.versions import file_digest
 from .facts import Edition, LedgerSummary, PlannedError, ReleaseFacts
 from .release_report import render_report
 
@@ -32,8 +35,18 @@ if TYPE_CHECKING:
     from ..workspace import DataSet
 
 
+MICRODATA = ("parquet", "csv")
+"""What synthetic records and measurements can be written as."""
+
+
 def write(
-    data: DataSet, made: Release, folder: Path, wanted: Sequence[str]
+    data: DataSet,
+    made: Release,
+    folder: Path,
+    wanted: Sequence[str],
+    *,
+    microdata: Sequence[str] = ("parquet",),
+    control: Control | None = None,
 ) -> tuple[Path, list[str]]:
     """Write the release into `folder`; return it and the files written, relative to it."""
     kinds = [formats.by_name(name.strip()) for name in wanted if name.strip()]
@@ -41,6 +54,7 @@ def write(
         raise InputError(f"Name a format for the tables: {', '.join(formats.names())}.")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a release needs a folder.")
+    beside = microdata_kinds(microdata)
     make_folder(folder / "tables")
     files: list[Path] = []
     for number, table in enumerate(made.tables):
@@ -48,11 +62,8 @@ def write(
         for kind in kinds:
             target = folder / "tables" / f"{name}{kind.extension}"
             files += formats.write(table, target, kind.name, layout=made.recipe.layouts[number])
-    files += _microdata(data, made, folder)
-    checksums = {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in files
-    }
+    files += _microdata(data, made, folder, beside, control or Control())
+    checksums = {str(path.relative_to(folder)): file_digest(path) for path in files}
     facts = _facts(data, made, checksums)
     pages = {
         "report.html": render_report(facts, Edition.PUBLIC),
@@ -66,23 +77,42 @@ def write(
     return folder, [*checksums, *pages]
 
 
-def _microdata(data: DataSet, made: Release, folder: Path) -> list[Path]:
-    """The synthetic records behind a release of consistent margins, for anybody to tabulate."""
-    if made.plan.method != "marginals":
+def microdata_kinds(names: Sequence[str]) -> list[str]:
+    """Which of Parquet and CSV are wanted for synthetic records; `none` alone is neither.
+
+    >>> microdata_kinds(["CSV", "parquet"]), microdata_kinds(["none"])
+    (['csv', 'parquet'], [])
+    """
+    wanted = [name.strip().lower() for name in names if name.strip()]
+    if wanted == ["none"]:
         return []
-    from ..methods.marginals.method import MarginalsMethod, design_of
+    for name in wanted:
+        if name not in MICRODATA:
+            raise InputError(
+                f"Synthetic records are written as {' or '.join(MICRODATA)}, or none; got {name!r}."
+            )
+    return list(dict.fromkeys(wanted))
+
+
+def _microdata(
+    data: DataSet, made: Release, folder: Path, kinds: Sequence[str], control: Control
+) -> list[Path]:
+    """The synthetic records behind a release of consistent margins, and what they were fitted to."""
+    found = synthesis_of(data, made.plan, control) if kinds else None
+    if found is None:
+        return []
+    from ..methods.marginals.method import design_of
+    from ..methods.marginals.noisy import write_measurements
     from ..methods.marginals.synthesis import MOST_RECORDS, write_microdata
 
-    stored = data.ledger().find(made.plan.question_hash)
-    if stored is None:
-        return []
-    method = registry.get("marginals")
-    assert isinstance(method, MarginalsMethod)
-    table = method.synthesise(made.plan, Measurements.from_bytes(stored.measurements))
-    target = folder / "microdata.parquet"
-    domain = design_of(made.plan).workload.domain
-    write_microdata(table, domain, target, records=table.total <= MOST_RECORDS)
-    return [target]
+    files = []
+    for kind in kinds:
+        records, numbers = folder / f"microdata.{kind}", folder / f"measurements.{kind}"
+        whole = found.table.total <= MOST_RECORDS
+        write_microdata(found.table, found.domain, records, records=whole, control=control)
+        write_measurements(design_of(found.plan), found.measurements, numbers, control)
+        files += [records, numbers]
+    return files
 
 
 def file_name(made: Release, number: int) -> str:
@@ -122,6 +152,8 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
     description, policy, plan = data.description, data.policy, made.plan
     planned = []
     for error in plan.errors:
+        if math.isinf(error.noise_sd):
+            continue  # follows from a model: nothing was announced
         name = " × ".join(ref.level for ref in error.table.axes) or "total"
         planned.append(PlannedError(name, "cells", error.noise_sd, error.half_width))
     ledger = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..core.control import Control
 from ..core.description import Family
 from ..errors import DiscreetError
-from . import loading, secrets, served_laws, versions
+from . import loading, origins, secrets, served_laws, versions
 from .description_file import FILE, DescribedData, read
 from .policy_file import FAMILY_OF_METHOD
 
@@ -95,6 +95,11 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
         yield Finding("error", "described but not loaded yet.", versions.VERSIONS, again)
         return
     version, manifest = current
+    try:
+        origins.verified(folder, version, manifest, described.policy.family)
+    except DiscreetError as problem:
+        yield Finding("error", problem.message, FILE)
+        return
     if versions.file_digest(version / versions.DATA) != manifest.data_digest:
         yield Finding(
             "error",
@@ -120,7 +125,7 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
             f"{manifest.dropped:,} records were left out by the bound on records per unit.",
             version.name,
         )
-    if manifest.id_column is None:
+    if manifest.id_column is None and manifest.origin is None:
         yield Finding(
             "note",
             f"record keys were drawn at load ({manifest.epoch}); new data begin a new key epoch, "
@@ -139,20 +144,15 @@ def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
         yield Finding("error", problem.message, FILE)
     if not (folder / STORE).exists():
         return
+    from ..store import Ledger
     from ..store.verification import verify
 
     try:
         verify(folder)
-    except DiscreetError as problem:
-    from ..store import Ledger
-        yield Finding("error", problem.message, STORE)
-
-
-def _laws(folder: Path, described: DescribedData) -> Iterator[Finding]:
         with Ledger.open(folder, dataset=described.description.name) as ledger:
             charges = [entry.body for entry in ledger.entries() if entry.kind == "charge"]
-    others = served_laws.others(folder, described.policy)
-    if others:
+    except DiscreetError as problem:
+        yield Finding("error", problem.message, STORE)
         return
     current = described.policy.version
     if charges and charges[-1]["policy_version"] != current:
@@ -190,6 +190,11 @@ def same_people(folder: Path, described: DescribedData) -> Iterator[Finding]:
                 FILE,
                 "Publish from one of them only, or count the people's loss over both.",
             )
+
+
+def _laws(folder: Path, described: DescribedData) -> Iterator[Finding]:
+    others = served_laws.others(folder, described.policy)
+    if others:
         yield Finding(
             "warning",
             f"tables were made under {others} other {'law' if others == 1 else 'laws'} (p-table, "
@@ -265,12 +270,12 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
         )
         return
     columns = {column.name: column for column in found.columns}
+    fine = []
     for variable in waiting:
         column = columns.get(described.columns[variable.name].finest)
         if column is None:
             continue
         unsafe = _unsafe(column)
-    fine = []
         if unsafe:
             yield Finding("warning", unsafe, variable.name, _advice(len(variable.levels)))
         else:

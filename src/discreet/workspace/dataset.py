@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Self
 
 from ..core.description import Budget, Description, Family, Policy
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ..core.origin import Origin
 from ..errors import InputError, LedgerDamaged, did_you_mean
-from . import secrets, served_laws, versions
+from . import origins, secrets, served_laws, versions
 from .description_file import FILE, DescribedData, read
 from .files import replace_text
 from .loading import coding_digest
@@ -37,6 +38,8 @@ class DataSet:
     described: DescribedData = field(repr=False)
     version: Path
     manifest: versions.Manifest = field(repr=False)
+    origin: Origin | None = field(default=None, repr=False)
+    """The release synthetic records were made from, verified; None for records of real units."""
     threads: int | None = None
     """How many threads one count may use; None: all there are."""
     _engine: Engine | None = field(default=None, repr=False)
@@ -55,8 +58,9 @@ class DataSet:
                 f"{folder} is described but not loaded yet. Run `discreet load {folder}`."
             )
         version, manifest = found
+        origin = origins.verified(folder, version, manifest, described.policy.family)
         _agree(folder, described, manifest)
-        return cls(folder, described, version, manifest)
+        return cls(folder, described, version, manifest, origin=origin)
 
     @property
     def name(self) -> str:
@@ -88,6 +92,7 @@ class DataSet:
             self.policy,
             self.data_version,
             self.policy.version,
+            origin=self.origin,
             earlier_laws=served_laws.others(self.folder, self.policy),
         )
 

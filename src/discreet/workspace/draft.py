@@ -19,6 +19,8 @@ class CategoryDraft:
     label: str | dict[str, str] = ""
     parent: str | None = None
     population: int | None = None
+    members: list[str] = field(default_factory=list)
+    """Codes of the level named by `of`, where no parents say it."""
 
 
 @dataclass
@@ -29,6 +31,7 @@ class LevelDraft:
     column: str | None
     categories: list[CategoryDraft]
     label: str | dict[str, str] = ""
+    of: str | None = None
 
 
 @dataclass
@@ -54,6 +57,7 @@ class WeightDraft:
     column: str
     decimals: int
     bound: str | None = None
+    mark: str = "."
 
 
 @dataclass
@@ -85,5 +89,7 @@ class Draft:
     rules: Mapping[str, Any] = field(default_factory=dict)
     budget: Mapping[str, str] | None = None
     structural_zeros: list[tuple[dict[str, list[str]], str]] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    """What the custodian should hear at once, apart from the comments of the variables."""
     left_out: list[tuple[str, str]] = field(default_factory=list)
     """Columns that became no variable, each with the reason."""

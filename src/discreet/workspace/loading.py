@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.control import Control
+from ..core.description import Family
 from ..core.exact import plain
-from ..errors import Cancelled, DataError
-from . import secrets, versions
+from ..core.origin import Origin
+from ..errors import Bug, Cancelled, DataError, InputError
+from . import origins, secrets, versions
 from .description_file import DescribedData, read
 from .files import told
 
@@ -98,17 +100,40 @@ def load(folder: str | Path, control: Control | None = None) -> Loaded:
 
     Killed, cancelled or out of disk at any moment, the version served before is served still.
     """
-    control = control or Control()
     folder = Path(folder)
     described = read(folder)
+    known = map(versions.readable, versions.every(folder))
+    if described.policy.family is Family.SYNTHETIC or any(one and one.origin for one in known):
+        raise InputError(
+            f"{folder} is for synthetic records made from a release: nothing else can be loaded into "
+            "it. Make a new data set, with `discreet synthetic` or with `discreet init`."
+        )
+    return _in_turn(folder, described, None, control)
+
+
+def load_synthetic(folder: Path, origin: Origin, control: Control | None = None) -> Loaded:
+    """Load the records just made from a release, with where they came from sealed in."""
+    described = read(folder)
+    if described.policy.family is not Family.SYNTHETIC or versions.every(folder):
+        raise Bug("Synthetic records are loaded into a new data set of their own family.")
+    if versions.file_digest(described.source().path) != origin.records:
+        raise Bug("The synthetic records are not those that were written.")
+    return _in_turn(folder, described, origin, control)
+
+
+def _in_turn(
+    folder: Path, described: DescribedData, made_from: Origin | None, control: Control | None
+) -> Loaded:
     try:
         with versions.loading(folder), told(f"Loading into {folder}"):
-            return _load(folder, described, control)
+            return _load(folder, described, made_from, control or Control())
     except KeyboardInterrupt:
         raise Cancelled("Stopped while loading; nothing was lost.") from None
 
 
-def _load(folder: Path, described: DescribedData, control: Control) -> Loaded:
+def _load(
+    folder: Path, described: DescribedData, made_from: Origin | None, control: Control
+) -> Loaded:
     if versions.every(folder):
         secrets.read(folder)  # lost secrets are restored, never drawn anew under old versions
     else:
@@ -147,6 +172,8 @@ def _load(folder: Path, described: DescribedData, control: Control) -> Loaded:
             data_bytes=(filled / versions.DATA).stat().st_size,
             data_digest=versions.file_digest(filled / versions.DATA),
         )
+        if made_from is not None:
+            manifest = origins.sealed(manifest, made_from, secrets.read(folder, epoch))
         control.step(0.99, "making the version durable")
         version = versions.publish(folder, filled, manifest)
     return Loaded(version, manifest, unchanged=False, new_epoch=new_epoch, report=report)

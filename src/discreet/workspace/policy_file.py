@@ -21,6 +21,7 @@ DEFAULT_METHODS = {
     Family.CELL_KEY: "cell-key",
     Family.DP: "noise",
     Family.SUPPRESSION: "suppression",
+    Family.SYNTHETIC: "synthetic",
 }
 FAMILY_OF_METHOD = {
     "cell-key": Family.CELL_KEY,
@@ -28,6 +29,7 @@ FAMILY_OF_METHOD = {
     "marginals": Family.DP,
     "topdown": Family.DP,
     "suppression": Family.SUPPRESSION,
+    "synthetic": Family.SYNTHETIC,
 }
 
 

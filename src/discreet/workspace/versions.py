@@ -53,11 +53,20 @@ class Manifest:
     dropped: int = field(default=0, repr=False)
     data_bytes: int = 0
     data_digest: str = ""
+    origin: dict[str, Any] | None = None
+    """The release synthetic records were made from; none for records of real units."""
+    seal: str = ""
+    """What only a holder of the data set's secrets can make of the rest, where there is an origin."""
     form: str = FORM
+
+    def facts(self) -> dict[str, Any]:
+        """As plain values; what says nothing is left out."""
+        body = asdict(self)
+        return {name: body[name] for name in body if name not in ("origin", "seal") or body[name]}
 
     def to_text(self) -> str:
         """As JSON, with a digest of itself."""
-        body = asdict(self)
+        body = self.facts()
         return json.dumps({**body, "digest": _digest(body)}, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod

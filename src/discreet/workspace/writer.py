@@ -31,6 +31,8 @@ def scalar(text: str) -> str:
 
     >>> scalar("Yorkshire and the Humber"), scalar("NO"), scalar("a: b"), scalar("12")
     ('Yorkshire and the Humber', '"NO"', '"a: b"', '12')
+    >>> print(scalar("no\\x81break\\u2028"))
+    "no\\u0081break\\u2028"
     """
     if _WHOLE.fullmatch(text):
         return text
@@ -38,7 +40,14 @@ def scalar(text: str) -> str:
         return text
     if '"' in text and "'" not in text and text.isprintable():
         return f"'{text}'"
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\x7f")
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in quoted)
+
+
+def _escaped(sign: str) -> str:
+    """A sign that YAML does not allow or that cannot be seen, by its number."""
+    number = ord(sign)
+    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
 
 
 def _key(text: str) -> str:
@@ -105,7 +114,10 @@ def page(draft: Draft) -> str:
     out.say(
         0,
         f"{draft.dataset}: what this data set is, how it is coded and how it is protected.",
-        "Edit this file, then run `discreet check` here. After a change of columns, levels or "
+        "Labels, notes and rules may be edited; columns, levels and categories are those of the "
+        "release. All keys: docs/reference/description.md."
+        if draft.family == "synthetic"
+        else "Edit this file, then run `discreet check` here. After a change of columns, levels or "
         "categories run `discreet load`. All keys: docs/reference/description.md.",
     )
     if draft.synthetic:
@@ -196,6 +208,8 @@ def _where(out: _Page, draft: Draft) -> None:
         parts = {"column": weight.column, "decimals": str(weight.decimals)}
         if weight.bound is not None:
             parts["bound"] = weight.bound
+        if weight.mark != ".":
+            parts["mark"] = weight.mark
         out.put(0, f"weight: {_flow(parts)}")
     out.say(
         0,
@@ -207,6 +221,16 @@ def _where(out: _Page, draft: Draft) -> None:
 
 
 def _protection(out: _Page, draft: Draft) -> None:
+    if draft.family == "synthetic":
+        out.say(
+            0,
+            "Protection. These records were made from protected measurements and are counted as "
+            "they are; every table carries the guarantee of that release, which is sealed in "
+            "versions/. Nothing else can be loaded here, and no other family served.",
+        )
+        out.put(0, "family: synthetic")
+        out.gap()
+        return
     out.say(
         0,
         "Protection. One data set serves one family: cell-key (the same noise for the same people, "
@@ -269,7 +293,9 @@ def _label(label: str | dict[str, str]) -> str:
 def _level(out: _Page, depth: int, level: LevelDraft) -> None:
     if level.column is not None:
         out.put(depth, f"column: {scalar(level.column)}")
-    if len(level.categories) > INLINE:
+    if level.of is not None:
+        out.put(depth, f"of: {scalar(level.of)}")
+    if _in_file(level):
         out.put(depth, f"categories: categories/{level.name}.csv")
         return
     out.put(depth, "categories:")
@@ -277,11 +303,19 @@ def _level(out: _Page, depth: int, level: LevelDraft) -> None:
         out.put(depth + 1, f"{_key(category.code)}: {_category(category)}")
 
 
+def _in_file(level: LevelDraft) -> bool:
+    """Whether a level's categories go to a file of their own; members are written in place."""
+    return len(level.categories) > INLINE and level.of is None
+
+
 def _category(category: CategoryDraft) -> str:
     label = category.label or category.code
-    if category.parent is None and category.population is None and isinstance(label, str):
+    said = (category.parent, category.population, category.members or None)
+    if all(part is None for part in said) and isinstance(label, str):
         return scalar(label)
     parts: dict[str, Any] = {"label": label}
+    if category.members:
+        parts["members"] = category.members
     if category.parent is not None:
         parts["parent"] = category.parent
     if category.population is not None:
@@ -294,7 +328,7 @@ def category_files(draft: Draft) -> dict[str, str]:
     made = {}
     for variable in draft.variables:
         for level in variable.levels:
-            if len(level.categories) <= INLINE:
+            if not _in_file(level):
                 continue
             made[f"categories/{level.name}.csv"] = _table(level.categories)
     return made

@@ -6,6 +6,7 @@ uses were measured together; elsewhere the numbers follow from the model only, a
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from ...core.description import Description
 from ...recipe import Question
-from .combine import precisions
+from .combine import mean_variance, precisions
 from .margins import Whole, closure
 from .synthesis import SyntheticTable
 from .workload import Wanted, Workload, wanted_within
@@ -64,6 +65,26 @@ def _as_coded(workload: Workload, wanted: Wanted) -> bool:
     return not wanted.passes and all(
         np.array_equal(places, np.arange(workload.shape[axis])) for axis, places in wanted.sides
     )
+
+
+def standard_errors(design: Design) -> list[tuple[tuple[str, ...], float]]:
+    """For all variables measured together: their names, and the standard error of one cell."""
+    wide = () if design.coding is not None else tuple(m.margin for m in design.budget.measured)
+    margins = list(dict.fromkeys((*closure(design.workload.margins), *wide)))
+    known = precisions(
+        design.shape,
+        design.budget.measured,
+        closure(design.space(margin) for margin in margins),
+        total=design.total is not None,
+    )
+    known |= design.budget.known
+    found = []
+    for margin in margins:
+        variance = mean_variance(design.shape, known, design.space(margin))
+        if variance < 1e30:
+            names = tuple(design.workload.refs[axis].variable for axis in margin)
+            found.append((names, math.sqrt(variance)))
+    return found
 
 
 def read_off(table: SyntheticTable, wanted: Wanted) -> Whole:

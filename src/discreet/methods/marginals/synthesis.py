@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...core.control import Control
 from ...core.domain import Domain
 from ...errors import InputError
 from ..rounding import largest_remainder
@@ -58,7 +59,12 @@ def whole_table(shape: Shape, rows: Rows, weights: Reals, total: int) -> Synthet
 
 
 def write_microdata(
-    table: SyntheticTable, domain: Domain, path: str | Path, *, records: bool = True
+    table: SyntheticTable,
+    domain: Domain,
+    path: str | Path,
+    *,
+    records: bool = True,
+    control: Control | None = None,
 ) -> int:
     """Write the synthetic table with category codes to a .csv or .parquet file; returns its rows.
 
@@ -66,11 +72,6 @@ def write_microdata(
     The file appears whole or not at all.
     """
     target = Path(path)
-    kind = target.suffix.lower()
-    if kind not in (".csv", ".parquet"):
-        raise InputError(
-            f"Synthetic microdata are written as .csv or .parquet, got {target.name!r}."
-        )
     if domain.shape != table.shape:
         raise InputError("The domain does not have the axes of the synthetic table.")
     if records and table.total > MOST_RECORDS:
@@ -78,38 +79,68 @@ def write_microdata(
             f"{table.total:,} synthetic records are too many for one file. "
             "Write cells with counts instead (records=False)."
         )
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    try:
-        written = _write(table, domain, Path(name), kind, records)
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return written
+    names = list(domain.names)
+    codes = [axis.level.codes for axis in domain.axes]
+    whole = table.total if records else len(table.rows)
+
+    def blocks() -> Iterator[list[Any]]:
+        done = 0
+        for rows, counts in _chunks(table, records):
+            if control is not None:
+                control.step(done / max(whole, 1), f"writing {target.name}")
+            yield [*rows.T, counts] if not records else list(rows.T)
+            done += len(rows)
+
+    columns: list[tuple[str, Sequence[str] | type]] = list(zip(names, codes, strict=True))
+    if not records:
+        columns.append(("count", int))
+    return write_columns(target, columns, blocks())
 
 
-def _write(table: SyntheticTable, domain: Domain, path: Path, kind: str, records: bool) -> int:
+def write_columns(
+    target: Path,
+    columns: Sequence[tuple[str, Sequence[str] | type]],
+    blocks: Iterable[Sequence[Any]],
+) -> int:
+    """Write blocks of columns to a .csv or .parquet file, whole or not at all; returns its rows.
+
+    A column is a name with the texts its integers stand for (-1 for none), or with int or float.
+    """
     import pyarrow as pa
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pa_parquet
 
     arrow: Any = pa
-    names = list(domain.names)
-    fields = [arrow.field(name, arrow.string()) for name in names]
-    if not records:
-        fields.append(arrow.field("count", arrow.int64()))
-    schema = arrow.schema(fields)
-    codes = [arrow.array(axis.level.codes, arrow.string()) for axis in domain.axes]
+    kind = target.suffix.lower()
+    if kind not in (".csv", ".parquet"):
+        raise InputError(
+            f"Synthetic microdata are written as .csv or .parquet, got {target.name!r}."
+        )
+    types = {int: arrow.int64(), float: arrow.float64()}
+    schema = arrow.schema(
+        [arrow.field(n, types[k] if isinstance(k, type) else arrow.string()) for n, k in columns]
+    )
+    texts = [None if isinstance(k, type) else arrow.array(k, arrow.string()) for _, k in columns]
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
     written = 0
-    open_writer: Any = pa_csv.CSVWriter if kind == ".csv" else pa_parquet.ParquetWriter
-    with open_writer(str(path), schema) as writer:
-        for rows, counts in _chunks(table, records):
-            columns = [codes[axis].take(arrow.array(rows[:, axis])) for axis in range(len(names))]
-            if not records:
-                columns.append(arrow.array(counts))
-            writer.write_table(arrow.Table.from_arrays(columns, schema=schema))
-            written += len(rows)
+    try:
+        open_writer: Any = pa_csv.CSVWriter if kind == ".csv" else pa_parquet.ParquetWriter
+        with open_writer(name, schema) as writer:
+            for block in blocks:
+                made = [
+                    arrow.array(values)
+                    if known is None
+                    else known.take(arrow.array(values, mask=np.asarray(values) < 0))
+                    for values, known in zip(block, texts, strict=True)
+                ]
+                writer.write_table(arrow.Table.from_arrays(made, schema=schema))
+                written += len(made[0])
+        Path(name).chmod(0o644)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
     return written
 
 

@@ -1,0 +1,147 @@
+"""The synthetic method: counts of records that were made from a release, as they are.
+
+It adds nothing, because nothing is left to protect: the records were computed from protected
+measurements alone and keep their guarantee. For that reason it plans nothing without the verified
+`Origin` of the records, which no version loaded from a source has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..core import true_values
+from ..core.control import Control
+from ..core.description import Description, Family
+from ..core.origin import Origin
+from ..core.table import ProtectedTable, Status, TrueTable
+from ..errors import Bug, InputError, RecipeError, Refusal
+from ..recipe import Question, TableSpec
+from . import base
+from .base import Facts, Measurements, Plan, Secrets
+
+
+class SyntheticMethod:
+    """`method: synthetic`."""
+
+    name = "synthetic"
+    family = Family.SYNTHETIC
+    drawn = False
+
+    def settings(self, parameters: Mapping[str, Any]) -> None:
+        """Nothing can be set: there is nothing to protect."""
+        for name in parameters:
+            raise InputError(f"Method synthetic has no settings, got {name}. Leave it out.")
+
+    def plan(self, question: Question, facts: Facts) -> Plan:
+        """What to count; refused for records that were not made from a release."""
+        origin = facts.origin
+        if origin is None:
+            raise Refusal(
+                f"Method synthetic publishes counts as they are, and the records of "
+                f"{facts.description.name} were not made from a release by `discreet synthetic`. "
+                "Use a method that protects.",
+                rule="not-synthetic",
+            )
+        if question.parameters:
+            name = sorted(question.parameters)[0]
+            raise RecipeError(
+                f"A table of synthetic records takes no {name}: nothing is spent or added. "
+                f"Leave {name} out."
+            )
+        for spec in question.tables:
+            if spec.weighted:
+                raise RecipeError(f"{facts.description.name} has no weight, so no weighted counts.")
+        return Plan(
+            method=self.name,
+            question=question,
+            question_hash=question.hash(
+                data_version=facts.data_version, policy_version=facts.policy_version
+            ),
+            counts=tuple(spec.count for spec in question.tables),
+            guarantee=origin.guarantee.for_scope(
+                f"release {origin.release[:12]} of {origin.dataset} and everything made from it"
+            ),
+            errors=(),
+            warnings=tuple(dict.fromkeys(_error_note(origin, spec) for spec in question.tables)),
+            detail=origin,
+        )
+
+    def measure(
+        self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets, control: Control
+    ) -> Measurements:
+        """The counts, over every cell and total."""
+        _origin(plan)
+        arrays = {}
+        for number, (spec, table) in enumerate(zip(plan.question.tables, tables, strict=True)):
+            control.step(number / len(tables), "counting synthetic records")
+            cells = true_values.reveal(table)
+            arrays[_name(spec)] = true_values.cube(
+                table.domain.shape, cells.addresses, cells.counts, spec.totals
+            )
+        return Measurements(arrays)
+
+    def fit(
+        self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
+    ) -> tuple[ProtectedTable, ...]:
+        """The tables, each saying what its figures are."""
+        origin = _origin(plan)
+        provenance = base.provenance(plan, facts)
+        return tuple(
+            ProtectedTable(
+                title=base.title_of(spec, facts.description),
+                domain=facts.description.domain(spec.axes),
+                totals=(spec.totals,) * len(spec.axes),
+                values=measurements.arrays[_name(spec)],
+                status=_status(spec, facts.description),
+                guarantee=plan.guarantee,
+                provenance=replace(provenance, release=origin.release),
+                notes=(
+                    f"Synthetic figures: these are counts of records made from release "
+                    f"{origin.release[:12]} of {origin.dataset}, not of the people it is about.",
+                    _error_note(origin, spec),
+                ),
+            )
+            for spec in plan.question.tables
+        )
+
+
+def _origin(plan: Plan) -> Origin:
+    if not isinstance(plan.detail, Origin):
+        raise Bug("A plan of another method was given to the synthetic method.")
+    return plan.detail
+
+
+def _name(spec: TableSpec) -> str:
+    """What a table's values are stored under: one question may name its tables in any order."""
+    return json.dumps(spec.canonical(), sort_keys=True, ensure_ascii=False)
+
+
+def _error_note(origin: Origin, spec: TableSpec) -> str:
+    """What is known of a table's error, in one sentence."""
+    used = {ref.variable for ref in spec.axes} | {part.variable for part in spec.where}
+    found = origin.measured_with(used)
+    if found is None:
+        return (
+            "Not measured: the release did not measure these variables together. The numbers "
+            "follow from the model only, and no interval can be given."
+        )
+    names, sd = found
+    return (
+        f"The release measured {' × '.join(names) or 'the total'}: before the fit one cell as "
+        f"measured had a standard error of {sd:.3g}; sums of cells differ. Intervals come with "
+        f"tables of {origin.dataset} itself."
+    )
+
+
+def _status(spec: TableSpec, description: Description) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    shape = [len(description.axis(ref)) + spec.totals for ref in spec.axes]
+    status = np.zeros(shape, dtype=np.uint8)
+    zeros = description.zero_mask(spec.count)
+    if zeros is not None:
+        status[tuple(slice(0, n) for n in zeros.shape)][zeros] = Status.STRUCTURAL_ZERO
+    return status

@@ -1,0 +1,148 @@
+"""From a release of consistent margins to its synthetic records: files, or a data set to serve.
+
+Everything here is computed from stored measurements alone. It reads no data, draws nothing and
+charges nothing; the guarantee is the release's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import release as flow
+from . import workspace
+from .core.control import Control
+from .core.domain import Domain
+from .errors import Bug, InputError, Refusal
+from .methods import registry
+from .methods.base import Measurements, Plan, as_measured
+from .workspace.synthetic import make_synthetic
+
+if TYPE_CHECKING:
+    from .methods.marginals.method import MarginalsMethod
+    from .methods.marginals.synthesis import SyntheticTable
+
+METHOD = "marginals"
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """A release's synthetic table with the plan and the measurements behind it."""
+
+    plan: Plan
+    measurements: Measurements
+    table: SyntheticTable
+    domain: Domain
+
+
+def synthetic(
+    path: str | Path,
+    into: str | Path,
+    control: Control | None = None,
+    *,
+    release: str = "",
+) -> Path:
+    """Make the data set `into` of the synthetic records of a release; returns its folder.
+
+    `release` is the beginning of the release's question hash; the newest release where not said.
+    Any table can be asked of the new data set, at no cost and with the release's guarantee.
+    """
+    from .methods.marginals.deriving import standard_errors
+    from .methods.marginals.method import design_of
+    from .methods.marginals.synthesis import MOST_RECORDS, write_microdata
+
+    control = control or Control()
+    if Path(into).exists():
+        raise InputError(f"{into} is there already. Name a new data set: DIR/NAME.")
+    with workspace.DataSet.open(path) as data:
+        made = _named(data, release, _part(control, 0.0, 0.6))
+        if made.table.total == 0:
+            raise InputError(
+                f"Release {made.plan.question_hash[:12]} has no synthetic record: its counts are all "
+                "0 after the noise. Release with a larger epsilon."
+            )
+        if made.table.total > MOST_RECORDS:
+            raise InputError(
+                f"Release {made.plan.question_hash[:12]} has {made.table.total:,} synthetic records; "
+                f"a data set can be made of at most {MOST_RECORDS:,}. Use its tables instead."
+            )
+        return make_synthetic(
+            data,
+            into,
+            axes=[axis.ref for axis in made.domain.axes],
+            write_records=lambda target: write_microdata(
+                made.table, made.domain, target, control=_part(control, 0.6, 0.8)
+            ),
+            release=made.plan.question_hash,
+            guarantee=made.plan.guarantee,
+            measured=standard_errors(design_of(made.plan)),
+            control=_part(control, 0.8, 1.0),
+        )
+
+
+def synthesis_of(
+    data: workspace.DataSet, plan: Plan, control: Control | None = None
+) -> Synthesis | None:
+    """The synthetic table behind a release; None where its method makes none."""
+    if plan.method != METHOD:
+        return None
+    stored = data.ledger().find(plan.question_hash)
+    if stored is None:
+        return None
+    return _made(plan, Measurements.from_bytes(stored.measurements), control)
+
+
+def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
+    """The release of that name, or the newest there is."""
+    if data.policy.budget is None:
+        raise Refusal(
+            f"{data.name} serves family {data.policy.family}: only releases of method {METHOD}, under "
+            "a budget, have synthetic records.",
+            rule="no-synthetic-records",
+        )
+    found = [
+        (asked, stored)
+        for asked, stored in flow.released(data, data.ledger())
+        if asked.method == METHOD
+    ]
+    hashes = [stored.question for _, stored in found]
+    chosen = [place for place, digest in enumerate(hashes) if digest.startswith(name)]
+    if not chosen or (name and len(chosen) > 1):
+        which = (
+            f"release {name[:64]!r} of method {METHOD}" if name else f"release of method {METHOD}"
+        )
+        there = ", ".join(digest[:12] for digest in hashes[:5])
+        raise Refusal(
+            f"{data.name} has {'more than one' if chosen else 'no'} {which} on its current data and "
+            f"policy. {f'There are {there}.' if there else 'Release consistent margins first.'}",
+            rule="no-synthetic-records",
+        )
+    asked, stored = found[chosen[0]]
+    numbers, method = Measurements.from_bytes(stored.measurements), registry.get(METHOD)
+    plan = as_measured(method, method.plan(asked, data.facts), numbers, data.facts)
+    return _made(plan, numbers, control)
+
+
+def _made(plan: Plan, measurements: Measurements, control: Control | None) -> Synthesis:
+    from .methods.marginals.method import design_of
+
+    table = _method().synthesise(plan, measurements, control)
+    return Synthesis(plan, measurements, table, design_of(plan).workload.domain)
+
+
+def _method() -> MarginalsMethod:
+    from .methods.marginals.method import MarginalsMethod
+
+    method = registry.get(METHOD)
+    if not isinstance(method, MarginalsMethod):
+        raise Bug("The marginals method is not there.")
+    return method
+
+
+def _part(control: Control, start: float, end: float) -> Control:
+    """Progress of one part of the work."""
+    return Control(
+        lambda share, doing: control.progress(start + share * (end - start), doing),
+        control.cancelled,
+    )

@@ -1,0 +1,200 @@
+"""A data set of synthetic records: described like the one they stand for, made whole or not at all.
+
+NAME/discreet.yaml        family: synthetic, with the labels and the levels that were measured
+NAME/microdata.parquet    the synthetic records, for anybody
+NAME/versions/…           the same, coded, with the release they came from sealed in
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets as random
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..core.control import Control
+from ..core.description import Description, StructuralZero
+from ..core.domain import AxisRef, Level, Text, Variable
+from ..core.guarantee import Guarantee
+from ..core.origin import Origin
+from ..errors import Cancelled, InputError
+from . import loading, versions
+from .dataset import DataSet
+from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
+from .files import make_folder, sync_folder, told
+from .writer import write
+
+RECORDS = "microdata.parquet"
+
+
+def make_synthetic(
+    data: DataSet,
+    into: str | Path,
+    *,
+    axes: Sequence[AxisRef],
+    write_records: Callable[[Path], object],
+    release: str,
+    guarantee: Guarantee,
+    measured: Sequence[tuple[tuple[str, ...], float]] = (),
+    control: Control | None = None,
+) -> Path:
+    """Make the data set `into` of the records that `write_records` writes: codes over `axes`.
+
+    The caller vouches that those records were computed from the release's measurements alone.
+    """
+    folder = Path(into)
+    if folder.exists():
+        raise InputError(f"{folder} is there already. Name a new data set: DIR/NAME.")
+    name = folder.name
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name):
+        raise InputError(
+            "The name of a data set must begin with a letter and hold letters, digits, _ and - only "
+            f"(64 at most), got {name[:70]!r}."
+        )
+    make_folder(folder.parent)
+    spare = folder.parent / f".{name}.{random.token_hex(4)}.part"
+    try:
+        with told(f"Making {folder}"):
+            spare.mkdir()
+            write_records(spare / RECORDS)
+            origin = Origin(
+                dataset=data.name,
+                release=release,
+                guarantee=guarantee,
+                records=versions.file_digest(spare / RECORDS),
+                measured=tuple(measured),
+            )
+            write(draft_of(data.description, name, axes, origin), spare)
+            loading.load_synthetic(spare, origin, control)
+            os.rename(spare, folder)
+            sync_folder(folder.parent)
+    except KeyboardInterrupt:
+        raise Cancelled(f"Stopped; {folder} was not made.") from None
+    finally:
+        shutil.rmtree(spare, ignore_errors=True)
+    return folder
+
+
+def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origin: Origin) -> Draft:
+    """The description of synthetic records over these axes, carried over from the real ones'."""
+    base = {ref.variable: ref.level for ref in axes}
+    kept = [variable for variable in description.variables if variable.name in base]
+    return Draft(
+        dataset=name,
+        title=_title(description.title),
+        source={"file": RECORDS},
+        variables=[_variable(variable, base[variable.name]) for variable in kept],
+        synthetic=description.synthetic,
+        population=description.population,
+        period=description.period,
+        unit=description.unit,
+        licence=description.licence,
+        contact=description.contact,
+        attribution=description.source,
+        notes=[
+            *description.notes,
+            f"Records made from release {origin.release[:12]} of {origin.dataset}.",
+        ],
+        language=description.language,
+        id_comment="Synthetic records have no ids.",
+        family="synthetic",
+        method="synthetic",
+        structural_zeros=[
+            found
+            for zero in description.structural_zeros
+            if (found := _structural_zero(zero, description, base)) is not None
+        ],
+    )
+
+
+def _title(title: Text) -> str | dict[str, str]:
+    """The title, saying that it is of synthetic records unless it does so already."""
+    said = {
+        language: words if "synthetic" in words.lower() else f"{words} (synthetic)"
+        for language, words in title.by_language
+    }
+    return said.get("", said)
+
+
+def _words(text: Text) -> str | dict[str, str]:
+    said = dict(text.by_language)
+    return said.get("", said)
+
+
+def _variable(variable: Variable, base: str) -> VariableDraft:
+    """A variable from the level it was measured at upwards, as far as that level's sums reach."""
+    start = variable.level(base)
+    levels = [start, *(one for one in variable.levels if one is not start and _sums(start, one))]
+    made: list[LevelDraft] = []
+    for position, level in enumerate(levels):
+        made.append(
+            LevelDraft(
+                level.name,
+                base if position == 0 else None,
+                [
+                    CategoryDraft(one.code, _words(one.label), population=one.population)
+                    for one in level.categories
+                ],
+                _words(level.label),
+            )
+        )
+        if position == 0:
+            continue
+        below = position - 1 if _sums(levels[position - 1], level) else 0
+        if below == position - 1:
+            up = _parents(levels[below], level)
+            for child, parent in zip(made[below].categories, up, strict=True):
+                child.parent = level.codes[parent]
+        else:
+            made[-1].of = base
+            for code, parent in zip(start.codes, _parents(start, level), strict=True):
+                made[-1].categories[parent].members.append(code)
+    return VariableDraft(
+        variable.name,
+        made,
+        _words(variable.label),
+        declared=True,
+        role=variable.role,
+        kind=variable.kind,
+        missing=[one.code for one in start.categories if one.missing][:1],
+        note=variable.note,
+    )
+
+
+def _sums(fine: Level, coarse: Level) -> bool:
+    pairs = set(zip(fine.of_finest, coarse.of_finest, strict=True))
+    return len({child for child, _ in pairs}) == len(pairs)
+
+
+def _parents(fine: Level, coarse: Level) -> list[int]:
+    """For each category of the finer level its parent; one that holds nothing goes to the first."""
+    found = dict(zip(fine.of_finest, coarse.of_finest, strict=True))
+    return [found.get(child, 0) for child in range(len(fine))]
+
+
+def _structural_zero(
+    zero: StructuralZero, description: Description, base: dict[str, str]
+) -> tuple[dict[str, list[str]], str] | None:
+    """The same impossibility at the levels measured; None where it cannot be said there."""
+    where: dict[str, list[str]] = {}
+    for condition in zero.conditions:
+        if condition.variable not in base:
+            return None
+        variable = description.variable(condition.variable)
+        named, start = variable.level(condition.level), variable.level(base[condition.variable])
+        ruled = np.isin(named.of_finest, [named.index[code] for code in condition.codes])
+        outside = {place for place, out in zip(start.of_finest, ~ruled, strict=True) if out}
+        codes = [
+            code
+            for place, code in enumerate(start.codes)
+            if place not in outside and place in start.of_finest
+        ]
+        if not codes:
+            return None
+        before = where.get(start.name)
+        where[start.name] = codes if before is None else [c for c in before if c in codes]
+    return (where, zero.reason) if all(where.values()) else None
