@@ -200,10 +200,14 @@ class WeightCoding:
     column: str
     scale: int
     bound: Fraction | None = None
+    mark: str = "."
+    """The decimal mark of the source: a point or a comma."""
 
     def __post_init__(self) -> None:
         if self.scale < 1:
             raise DataError(f"A weight's scale is a whole number ≥ 1, got {self.scale}.")
+        if self.mark not in (".", ","):
+            raise DataError(f"A weight's decimal mark is . or , and not {self.mark!r}.")
 
 
 @dataclass(frozen=True)
@@ -295,7 +299,8 @@ class ColumnProfile:
 
     name: str
     type: str
-    """text, integer, decimal, boolean or date."""
+    """text, integer, decimal, boolean or date; else what the source calls a column of no single
+    values, such as a list."""
     records: int = field(repr=False)
     nulls: int = field(repr=False)
     """Records with NULL or the empty text."""
@@ -309,6 +314,8 @@ class ColumnProfile:
     maximum: str | None = field(default=None, repr=False)
     decimals: int | None = None
     """The most decimals of a number seen; None for a column that holds no numbers."""
+    mark: str = "."
+    """The decimal mark of a decimal column."""
 
     @property
     def unique(self) -> bool:
@@ -334,6 +341,9 @@ class Profile:
     canonical text; empty where it is missing."""
     twins: tuple[tuple[str, str], ...] = ()
     """Pairs of columns that say the same in other words (a code and its label), one to one."""
+    nearly: tuple[tuple[str, str, int, str], ...] = ()
+    """(child, parent, records, code): would be one of `parents` but for so many records; a child
+    value that has several parents."""
 
     def column(self, name: str) -> ColumnProfile:
         """The column of that name."""

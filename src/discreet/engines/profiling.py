@@ -85,20 +85,23 @@ def _column(
         ),
         doing=doing,
     )
-    ((distinct, nulls, wholes, numbers, dates, padded, low, high, first, last, decimals),) = (
-        runner.run(
-            "SELECT count(v), coalesce(sum(n) FILTER (v IS NULL), 0)::BIGINT, "
-            "count(*) FILTER (regexp_full_match(v, '[-+]?[0-9]+')), "
-            "count(*) FILTER (regexp_full_match(v, "
-            "'[-+]?([0-9]+(\\.[0-9]+)?|\\.[0-9]+)([eE][-+]?[0-9]+)?')), "
-            "count(*) FILTER (regexp_full_match(v, "
-            "'[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+.*)?')), "
-            "count(*) FILTER (regexp_full_match(v, '0[0-9]+')), "
-            "arg_min(v, TRY_CAST(v AS DOUBLE)), arg_max(v, TRY_CAST(v AS DOUBLE)), "
-            "min(v), max(v), "
-            "max(length(regexp_extract(v, '^[-+]?[0-9]*\\.([0-9]+)$', 1))) FROM discreet_values",
-            doing=doing,
-        )
+    (
+        (distinct, nulls, wholes, numbers, commas, dates, padded, low, high, first, last, decimals),
+    ) = runner.run(
+        "SELECT count(v), coalesce(sum(n) FILTER (v IS NULL), 0)::BIGINT, "
+        "count(*) FILTER (regexp_full_match(v, '[-+]?[0-9]+')), "
+        "count(*) FILTER (regexp_full_match(v, "
+        "'[-+]?([0-9]+(\\.[0-9]+)?|\\.[0-9]+)([eE][-+]?[0-9]+)?')), "
+        "count(*) FILTER (regexp_full_match(v, '[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)')), "
+        "count(*) FILTER (regexp_full_match(v, "
+        "'[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+.*)?|[0-9]{1,2}([./-])[0-9]{1,2}[./-]"
+        "([0-9]{2}|[0-9]{4})([ T][0-9:.]+.*)?')), "
+        "count(*) FILTER (regexp_full_match(v, '0[0-9]+')), "
+        "arg_min(v, TRY_CAST(replace(v, ',', '.') AS DOUBLE)), "
+        "arg_max(v, TRY_CAST(replace(v, ',', '.') AS DOUBLE)), "
+        "min(v), max(v), "
+        "max(length(regexp_extract(v, '^[-+]?[0-9]*[.,]([0-9]+)$', 1))) FROM discreet_values",
+        doing=doing,
     )
     values = runner.run(
         sql(
@@ -107,11 +110,14 @@ def _column(
         ),
         doing=doing,
     )
+    mark = "."
     # 007 is a code, not a number: leading zeros mean something to whoever wrote them.
     if distinct and wholes == distinct and not padded:
         found, extremes = "integer", (low, high)
     elif distinct and numbers == distinct and not padded:
         found, extremes = "decimal", (low, high)
+    elif distinct and commas == distinct and not padded:
+        found, extremes, mark = "decimal", (low, high), ","
     elif distinct and dates == distinct:
         found, extremes = "date", (first, last)
     elif kind.upper() == "BOOLEAN":
@@ -129,6 +135,7 @@ def _column(
         minimum=extremes[0],
         maximum=extremes[1],
         decimals=(decimals or 0) if found in ("integer", "decimal") else None,
+        mark=mark,
     )
 
 
@@ -155,6 +162,7 @@ def _with_parents(runner: Runner, relation: Opened, found: Profile) -> Profile:
     )
     parents: list[tuple[str, str]] = []
     twins: list[tuple[str, str]] = []
+    nearly: list[tuple[str, str, int, str]] = []
     maps: dict[tuple[str, str], dict[str, str]] = {}
     pairs = [
         (child, parent)
@@ -166,9 +174,13 @@ def _with_parents(runner: Runner, relation: Opened, found: Profile) -> Profile:
         share = 0.85 + 0.15 * place / len(pairs)
         runner.run("SELECT 1", doing="looking for hierarchies", share=(share, share))
         sampled = sql("c{i}", i=c), sql("c{i}", i=p)
-        if not _one_each(runner, plain("discreet_sample"), *sampled):
+        broken = _broken(runner, plain("discreet_sample"), *sampled)
+        if broken and not _few(broken, parent, min(_SAMPLE_RECORDS, found.records)):
             continue
-        if not _one_each(runner, RELATION, texts[c], texts[p]):
+        broken = _broken(runner, RELATION, texts[c], texts[p])
+        if broken:
+            if _few(broken, parent, found.records):
+                nearly.append((child.name, parent.name, *broken))
             continue
         twin = child.distinct == parent.distinct
         (twins if twin else parents).append((child.name, parent.name))
@@ -183,19 +195,36 @@ def _with_parents(runner: Runner, relation: Opened, found: Profile) -> Profile:
             doing="looking for hierarchies",
         )
         maps[child.name, parent.name] = {str(a): "" if b is None else str(b) for a, b in rows}
-    return replace(found, parents=tuple(parents), twins=tuple(twins), parent_maps=maps)
+    return replace(
+        found, parents=tuple(parents), twins=tuple(twins), parent_maps=maps, nearly=tuple(nearly)
+    )
 
 
-def _one_each(runner: Runner, source: Sql, child: Sql, parent: Sql) -> bool:
-    """Whether every child value goes with one parent value there."""
-    ((pairs, children),) = runner.run(
+def _broken(runner: Runner, source: Sql, child: Sql, parent: Sql) -> tuple[int, str] | None:
+    """Records whose child value goes with another parent elsewhere, and such a child value.
+
+    For each child value the most frequent parent is taken to be right; None where nothing is wrong.
+    """
+    ((records, code),) = runner.run(
         sql(
-            "SELECT count(*), count(DISTINCT a) FROM (SELECT DISTINCT {child} AS a, {parent} AS b "
-            "FROM {source} s WHERE {child} IS NOT NULL)",
+            "SELECT coalesce(sum(n - most), 0)::BIGINT, min(a) FILTER (n > most) FROM "
+            "(SELECT a, sum(n) AS n, max(n) AS most FROM (SELECT {child} AS a, {parent} AS b, "
+            "count(*) AS n FROM {source} s WHERE {child} IS NOT NULL GROUP BY ALL) GROUP BY a)",
             child=child,
             parent=parent,
             source=source,
         ),
         doing="looking for hierarchies",
     )
-    return bool(pairs == children)
+    return (int(records), str(code)) if records else None
+
+
+def _few(broken: tuple[int, str], parent: ColumnProfile, records: int) -> bool:
+    """Whether so few records are in the way that the columns were meant as levels.
+
+    At most one in a hundred, and one in ten of those outside the parent's largest category: nearly
+    all of any column "lies in" a parent that nearly everybody has.
+    """
+    outside = parent.records - max((n for _, n in parent.values), default=0)
+    share = records / max(parent.records, 1)
+    return broken[0] * 100 <= records and broken[0] * 10 <= outside * share

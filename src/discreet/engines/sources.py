@@ -263,7 +263,7 @@ def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
                 sql("CREATE TABLE {staged} ({columns})", staged=_STAGED, columns=columns)
             )
             _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))
-            records = _copy(runner, cursor, source, names)
+            records, raw = _copy(runner, cursor, source, names)
         except sqlite3.Error:
             raise DataError(
                 f"{source.name} cannot be read to its end: the database is damaged or in use."
@@ -273,17 +273,21 @@ def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
     finally:
         database.close()
     kept = replace(source, table=chosen)
-    return Opened(kept, names, ("VARCHAR",) * len(names), records=records)
+    types = tuple("BLOB" if i in raw else "VARCHAR" for i in range(len(names)))
+    return Opened(kept, names, types, records=records)
 
 
-def _copy(runner: Runner, cursor: sqlite3.Cursor, source: Source, names: tuple[str, ...]) -> int:
-    records = 0
+def _copy(
+    runner: Runner, cursor: sqlite3.Cursor, source: Source, names: tuple[str, ...]
+) -> tuple[int, set[int]]:
+    """Copy every record; how many, and which columns hold raw bytes, which become missing."""
+    records, raw = 0, set[int]()
     schema = pa.schema([(f"c{i}", pa.string()) for i in range(len(names))])
     while rows := cursor.fetchmany(_SQLITE_BATCH):
         columns = [
-            pa.array([_text(source, names[i], row[i]) for row in rows], pa.string())
-            for i in range(len(names))
+            pa.array([_text(row[i]) for row in rows], pa.string()) for i in range(len(names))
         ]
+        raw |= {i for i in range(len(names)) if any(isinstance(row[i], bytes) for row in rows)}
         batch = pa.Table.from_arrays(columns, schema=schema)
         runner.connection.register("discreet_batch", batch)
         runner.connection.execute(
@@ -292,17 +296,14 @@ def _copy(runner: Runner, cursor: sqlite3.Cursor, source: Source, names: tuple[s
         runner.connection.unregister("discreet_batch")
         records += len(rows)
         runner.control.step(0.0, f"reading {source.name}: {records:,} records")
-    return records
+    return records, raw
 
 
-def _text(source: Source, column: str, value: object) -> str | None:
+def _text(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bytes):
-        raise DataError(
-            f"Column {column!r} of {source.name} holds raw bytes; only texts and numbers can be "
-            "coded. Leave it out."
-        )
+        return None
     return repr(value) if isinstance(value, float) else str(value)
 
 

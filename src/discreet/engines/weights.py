@@ -20,7 +20,10 @@ def weight_sql(runner: Runner, relation: Opened, weight: WeightCoding) -> Sql:
     A weight is a plain decimal number of at most twelve digits before and after the point.
     """
     source, column = relation.source.name, weight.column
-    text = without_exponent_sql(relation.text(column))
+    written = relation.text(column)
+    if weight.mark == ",":
+        written = sql("replace({text}, ',', '.')", text=written)
+    text = without_exponent_sql(written)
     digits = literal(f"\\+?({_DIGITS}(\\.{_DIGITS}0*)?|\\.{_DIGITS}0*)")
     number = sql("regexp_full_match({text}, {digits})", text=text, digits=digits)
     scaled = sql(
@@ -49,8 +52,8 @@ def weight_sql(runner: Runner, relation: Opened, weight: WeightCoding) -> Sql:
     for count, what, then in (
         (missing, "are missing", "Give every record a weight."),
         (negative, "are negative", "Weights are 0 or more."),
-        (odd, "are not plain decimal numbers", "Write them as 12.5, without exponents."),
-        (finer, f"have more decimals than units {units} hold", "Raise the weight's `scale`."),
+        (odd, "are not plain decimal numbers", 'Write them as 12.5; `mark: ","` is for 12,5.'),
+        (finer, f"have more decimals than units {units} hold", "Raise the weight's `decimals`."),
     ):
         if count:
             raise DataError(f"{count:,} weights in column {column!r} of {source} {what}. {then}")
@@ -64,6 +67,6 @@ def weight_sql(runner: Runner, relation: Opened, weight: WeightCoding) -> Sql:
     if total is not None and int(total) > _MOST_SUM:
         raise DataError(
             f"The weights in column {column!r} of {source} add up to more than 2^62 units {units}. "
-            "Lower the weight's `scale`."
+            "Lower the weight's `decimals`."
         )
     return sql("CAST(({scaled}) // {tiny} AS BIGINT)", scaled=scaled, tiny=10**_DECIMALS)

@@ -92,9 +92,19 @@ def _inline(block: Block) -> Listed:
     return made
 
 
+def is_code(text: str) -> bool:
+    """Whether a category may have this code.
+
+    >>> is_code("E06000001"), is_code("two\\nlines"), is_code(" x")
+    (True, False, False)
+    """
+    well_formed = bool(text) and text == text.strip() and len(text) <= MOST_CODE
+    return well_formed and not _CONTROL.search(text) and text != TOTAL
+
+
 def _add(made: Listed, code: str, label: Text, line: int) -> None:
     problem = ""
-    if not code or code != code.strip() or len(code) > MOST_CODE or _CONTROL.search(code):
+    if code != TOTAL and not is_code(code):
         problem = (
             f"a category code must be 1 to {MOST_CODE} characters without blanks at its ends or "
             f"control characters, got {code[:40]!r}."

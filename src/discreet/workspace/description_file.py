@@ -53,7 +53,7 @@ KEYS = [
     "structural_zeros",
 ]
 SOURCE_KEYS = ("file", "database", "table", "delimiter", "encoding", "quote", "escape", "header")
-WEIGHT_KEYS = ("column", "decimals", "bound")
+WEIGHT_KEYS = ("column", "decimals", "bound", "mark")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class DescribedData:
     id_column: str | None = None
     key_column: str | None = None
     weight_column: str | None = None
+    weight_mark: str = "."
+    """The decimal mark of the weights in the source."""
     bound: str = "stop"
     files: tuple[Path, ...] = ()
     """Every file that was read, so that a cache knows when to forget."""
@@ -119,7 +121,7 @@ class DescribedData:
             tuple(variables),
             self.id_column,
             self.description.records_per_unit,
-            WeightCoding(self.weight_column, weight.scale, weight.bound)
+            WeightCoding(self.weight_column, weight.scale, weight.bound, self.weight_mark)
             if weight is not None and self.weight_column
             else None,
             self.key_column,
@@ -141,7 +143,7 @@ def read(folder: Path) -> DescribedData:
     files = [path]
     variables, columns = _variables(top, folder, files)
     unit_records = top.whole("records_per_unit", 1, least=1) or 1
-    weight, weight_column = _weight(top)
+    weight, weight_column, weight_mark = _weight(top)
     description = Description(
         name=name,
         title=text_of(top, "title") or Text.of(name),
@@ -180,6 +182,7 @@ def read(folder: Path) -> DescribedData:
         id_column=id_column,
         key_column=top.text("key_column") or None,
         weight_column=weight_column,
+        weight_mark=weight_mark,
         bound=top.choice("bound", ("stop", "drop"), "stop"),
         files=tuple(files),
     )
@@ -233,10 +236,11 @@ def _source(top: Block) -> dict[str, str]:
     return keys
 
 
-def _weight(top: Block) -> tuple[Weight | None, str | None]:
+def _weight(top: Block) -> tuple[Weight | None, str | None, str]:
+    """The weight, its column, and the decimal mark it is written with."""
     block = top.block("weight")
     if block is None:
-        return None, None
+        return None, None, "."
     block.only(WEIGHT_KEYS)
     column = block.text("column")
     if not column:
@@ -245,7 +249,8 @@ def _weight(top: Block) -> tuple[Weight | None, str | None]:
     if decimals is None or decimals > 9:
         raise block.error("weight.decimals must be a whole number from 0 to 9.", "decimals")
     bound = number(block, "bound")
-    return Weight(column, 10**decimals, bound), column
+    mark = block.choice("mark", (".", ","), ".")
+    return Weight(column, 10**decimals, bound), column, mark
 
 
 def _structural_zeros(top: Block, description: Description) -> tuple[StructuralZero, ...]:

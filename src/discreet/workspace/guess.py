@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ..core.domain import TOTAL
+from .category_file import MOST_CODE, is_code
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft
 from .vocabulary import (
     LABEL_ENDS,
@@ -22,6 +24,7 @@ from .vocabulary import (
     is_time,
     is_weight_name,
     missing_numbers,
+    perhaps_missing,
     pretty,
     safe_names,
 )
@@ -40,6 +43,8 @@ RECORDS_PER_CATEGORY = 5
 
 FEW = 30
 """So few values are never too many."""
+
+_SINGLE = ("text", "integer", "decimal", "boolean", "date")
 
 Words = dict[str, str]
 
@@ -106,6 +111,7 @@ class _Guess:
         self.labels = {code: mapping for (code, _), mapping in labels.items()}
         self.label_columns = {label: code for code, label in labels}
         self.left_out: list[tuple[str, str]] = []
+        self.hints: list[str] = []
         self.id: str | None = None
         self.weight: WeightDraft | None = None
 
@@ -123,6 +129,7 @@ class _Guess:
             weight=self.weight,
             rules={"max_variables": 4, "max_cells": 1_000_000},
             left_out=self.left_out,
+            hints=self.hints,
         )
         self._unit(draft)
         return draft
@@ -166,7 +173,7 @@ class _Guess:
             positive = column.minimum is not None and not column.minimum.startswith(("-", "0"))
             positive = positive or _above_zero(column.minimum)
             if number and positive and is_weight_name(column.name) and column.name != self.id:
-                return WeightDraft(column.name, min(column.decimals or 0, 9))
+                return WeightDraft(column.name, min(column.decimals or 0, 9), mark=column.mark)
         return None
 
     # ---------------------------------------------------------------- which columns are variables
@@ -183,12 +190,21 @@ class _Guess:
 
     def _reason_against(self, column: ColumnProfile) -> str:  # noqa: PLR0911 - one reason each
         values = column.distinct + (column.nulls > 0)
+        if column.type not in _SINGLE:
+            kind = "raw bytes" if column.type == "blob" else f"{column.type.split('(')[0]} values"
+            return f"holds {kind}; only texts, numbers, dates and yes/no can be coded."
         if values < 2:
             return "has one value only."
         if column.unique and column.records > FEW:
             return "has a value of its own in every record: an identifier."
         if column.type == "decimal":
             return "holds numbers with decimals; only counts are published. Add a column of bands."
+        odd = [code for code, _ in column.values if not is_code(code)]
+        if odd:
+            return (
+                f"has {len(odd):,} values that cannot be codes: line breaks, control characters, "
+                f"more than {MOST_CODE} characters, or {TOTAL}. Add a column of short codes."
+            )
         if column.distinct <= FEW:
             return ""
         if column.type == "date":
@@ -271,6 +287,7 @@ class _Guess:
                 comments.append(
                     f"Labels of {self.names[column]} are from column {of_code[column]}."
                 )
+        comments += self._nearly(chain)
         variable = VariableDraft(
             name,
             levels,
@@ -295,6 +312,21 @@ class _Guess:
             )
         return variable
 
+    def _nearly(self, chain: list[str]) -> list[str]:
+        """Columns that would be levels of this one but for a few records."""
+        told = []
+        for child, parent, records, code in self.profile.nearly:
+            if child != chain[0] or parent in self.label_columns or parent in chain:
+                continue
+            has = "1 record has" if records == 1 else f"{records:,} records have"
+            told.append(
+                f"{parent} would be a level above {child}, but {has} another {parent} than the "
+                f"rest of their {child} ({code}, for one). Mend them and run init again, or list "
+                f"the members of each {parent} as a level without a column."
+            )
+        self.hints += told
+        return told
+
     def _level(self, column: str, up: str | None, missing: list[str]) -> LevelDraft:
         codes = [code for code, _ in self.columns[column].values]
         gone = [code for code in codes if code in missing[1:]]
@@ -306,7 +338,10 @@ class _Guess:
         if up is not None:
             parents = self.profile.parent_maps[(column, up)]
         labels = self.labels.get(column, {})
-        categories = [CategoryDraft(c, labels.get(c) or c, parents.get(c)) for c in codes]
+        # a sign or a number for missing tells a reader nothing
+        unsaid = [c for c in missing[:1] if not re.search(r"[^\W\d_]", c)]
+        words = {c: labels.get(c) or ("Missing" if c in unsaid else c) for c in codes}
+        categories = [CategoryDraft(c, words[c], parents.get(c)) for c in codes]
         return LevelDraft(self.names[column], column, categories)
 
     # ---------------------------------------------------------------- missing
@@ -322,9 +357,14 @@ class _Guess:
             if code.casefold() in MISSING_WORDS or labels.get(code, "").casefold() in MISSING_WORDS
         ]
         found += [code for code in missing_numbers(codes) if code not in found]
-        if not found and not profile.nulls:
-            return [], []
+        perhaps = [code for code in perhaps_missing(codes) if code not in found]
         comments = []
+        if perhaps:
+            comments.append(
+                f"If {' or '.join(perhaps)} means missing, write `missing: [{', '.join(perhaps)}]`."
+            )
+        if not found and not profile.nulls:
+            return [], comments
         if len(found) > 1:
             comments.append(f"These codes look like missing and become one: {', '.join(found)}.")
         elif found:

@@ -44,8 +44,9 @@ class Started:
         return DataSet.open(self.folder)
 
     def warnings(self) -> list[str]:
-        """What the custodian should know at once: other data sets about the same people."""
-        return [f"{f.what} {f.todo}" for f in same_people(self.folder, read(self.folder))]
+        """What the custodian should know at once: broken hierarchies, other data on these people."""
+        others = same_people(self.folder, read(self.folder))
+        return [*self.draft.hints, *(f"{other.what} {other.todo}" for other in others)]
 
 
 def init(

@@ -69,6 +69,7 @@ def coding_digest(coding: Coding) -> str:
             weight.column,
             weight.scale,
             None if weight.bound is None else plain(weight.bound),
+            *([weight.mark] if weight.mark != "." else []),
         ]
     text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -43,6 +43,7 @@ _PLACES = frozenset(
 _TIMES = frozenset(
     ["month", "year", "quarter", "week", "weekday", "day", "date", "period", "season"]
 )
+_NEGATIVE = (-9, -8, -7, -99, -98, -97, -999, -998, -997, -1)
 _ORDERED = (
     ["january", "february", "march", "april", "may", "june", "july", "august", "september",
      "october", "november", "december"],
@@ -109,10 +110,17 @@ def safe_names(columns: Sequence[str]) -> dict[str, str]:
     return made
 
 
+_LETTERS = str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
+)
+
+
 def _ascii(text: str) -> str:
     import unicodedata
 
-    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return (
+        unicodedata.normalize("NFKD", text.translate(_LETTERS)).encode("ascii", "ignore").decode()
+    )
 
 
 def in_order(codes: Sequence[str]) -> list[str]:
@@ -145,18 +153,35 @@ def missing_numbers(codes: Sequence[str]) -> list[str]:
 
     >>> missing_numbers(["1", "2", "3", "-9"]), missing_numbers(["1", "2", "99"])
     (['-9'], ['99'])
-    >>> missing_numbers([str(n) for n in range(100)])
-    []
+    >>> missing_numbers([str(n) for n in range(100)]), missing_numbers(["f", "m", "-9"])
+    ([], ['-9'])
     """
     numbers = [int(code) for code in codes if re.fullmatch(r"-?\d{1,9}", code)]
-    if len(numbers) < len(codes) or len(numbers) < 3:
+    usual = [number for number in numbers if number not in _NEGATIVE]
+    rest = [code for code in codes if code not in map(str, _NEGATIVE)]
+    if not rest or (usual and min(usual) < 0):
         return []
-    usual = [number for number in numbers if number not in (-9, -8, -7, -99, -999, -1)]
-    found = (
-        [str(n) for n in numbers if n < 0 and n not in usual] if usual and min(usual) >= 0 else []
-    )
+    found = [str(n) for n in numbers if n in _NEGATIVE]
+    if len(numbers) < len(codes) or len(numbers) < 3:
+        return found
     for nines in (99, 999, 9999):
-        rest = [number for number in usual if number != nines]
-        if nines in numbers and rest and max(rest) * 2 < nines:
+        below = [number for number in usual if number != nines]
+        if nines in numbers and below and max(below) * 2 < nines:
+            found.append(str(nines))
+    return found
+
+
+def perhaps_missing(codes: Sequence[str]) -> list[str]:
+    """Codes that stand for missing in many files and for a category in others: 9 after 1 and 2.
+
+    >>> perhaps_missing(["1", "2", "9"]), perhaps_missing(["A", "B", "99"]), perhaps_missing(["8", "9"])
+    (['9'], ['99'], [])
+    """
+    numbers = sorted(int(code) for code in codes if re.fullmatch(r"\d{1,5}", code))
+    found = []
+    for nines in (9, 99, 999, 9999):
+        below = [number for number in numbers if number < nines]
+        last = str(nines) in codes and nines == numbers[-1]
+        if last and (below[-1] + 1 < nines if below else len(codes) > 1):
             found.append(str(nines))
     return found
