@@ -2,7 +2,8 @@
 
     largest_remainder   one list, or one in each group: totals kept, every value within 1
     controlled          a two-way table with nested subtotals on both sides: cells, rows, columns,
-                        subtotals and the total all become a neighbouring integer (a network flow)
+                        subtotals and the total all become a neighbouring integer (network flows)
+    worst_sum           how far the farthest sum of such a rounding is off
     systematic          any table: every run of cells in order is within 1, so the total too
     swap_repair         moves single units about until chosen margins come no closer
 
@@ -12,22 +13,19 @@ is whole numbers whose promises hold exactly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.control import Control
-from ..errors import Bug, InputError
+from ..errors import InputError
+from .controlled import Reals, Whole, controlled, worst_sum
 
-Whole: TypeAlias = npt.NDArray[np.int64]
-Reals: TypeAlias = npt.NDArray[np.float64]
+__all__ = ["controlled", "largest_remainder", "swap_repair", "systematic", "worst_sum"]
 
 _WHOLE = 1e-9
 """A number this close to an integer is that integer."""
-_WINDOWS = (0.02, 0.06, 0.15, 0.3, 0.5)
-_FLOW_MOST = 1 << 30
 
 
 def largest_remainder(
@@ -67,171 +65,6 @@ def largest_remainder(
     rank = np.arange(len(order)) - first[label[order]]
     down[order] += rank < needed[label[order]]
     return down.astype(np.int64)
-
-
-def controlled(
-    table: npt.ArrayLike,
-    *,
-    row_groups: Sequence[npt.ArrayLike] = (),
-    column_groups: Sequence[npt.ArrayLike] = (),
-) -> Whole:
-    """Round a two-way table so that each of its sums goes to one of its two nearest integers.
-
-    That holds for cells, rows, columns, the total, and every subtotal of `row_groups` and
-    `column_groups`: each a list of labels from 0 on, one for each row (column), finest first,
-    every group lying within one group of the next list. A subtotal over a group of rows *and* a
-    group of columns is not controlled: no network can do that.
-
-    Cells near one half are the first to go to the farther integer. Such a rounding always exists
-    (the fractions themselves are a flow, and a network whose bounds are integers has an integer
-    flow), so this cannot fail.
-
-    >>> rounded = controlled([[0.5, 0.5, 0.2], [0.5, 0.5, 0.8]])
-    >>> rounded.sum(axis=0), int(rounded.sum())
-    (array([1, 1, 1]), 3)
-    """
-    reals = _reals(table)
-    if reals.ndim != 2:
-        raise InputError(
-            f"controlled rounds a table of 2 axes, got {reals.ndim}. "
-            "Use systematic and swap_repair for more."
-        )
-    down = np.floor(reals + _WHOLE)
-    part = np.clip(reals - down, 0.0, 1.0)
-    part[part < _WHOLE] = 0.0
-    if part.size == 0 or not part.any():
-        return down.astype(np.int64)
-    rows = _laminar(row_groups, reals.shape[0], "row_groups")
-    columns = _laminar(column_groups, reals.shape[1], "column_groups")
-    # A flow fills arcs in the order it finds them: mixed up, so that no corner gets all the ups.
-    mix = np.random.default_rng(0)
-    down_side, across = mix.permutation(reals.shape[0]), mix.permutation(reals.shape[1])
-    grid = np.ix_(down_side, across)
-    rows, columns = [g[down_side] for g in rows], [g[across] for g in columns]
-    for window in _WINDOWS:
-        ups = _Network(part[grid], rows, columns, window).solve()
-        if ups is not None:
-            rounded = down.astype(np.int64)
-            rounded[grid] += ups
-            return rounded
-    raise Bug("A table has no controlled rounding.")
-
-
-def _laminar(groups: Sequence[npt.ArrayLike], length: int, name: str) -> list[Whole]:
-    """The chain of labels, checked: each list as long as the side, each group inside the next."""
-    chain: list[Whole] = []
-    for given in groups:
-        labels = np.asarray(given, dtype=np.int64)
-        if labels.shape != (length,) or (labels < 0).any():
-            raise InputError(
-                f"{name} must hold lists of {length} labels from 0 on, got one of shape "
-                f"{labels.shape}."
-            )
-        if chain:
-            pairs = np.unique(np.stack([chain[-1], labels]), axis=1)
-            if len(np.unique(pairs[0])) != pairs.shape[1]:
-                raise InputError(
-                    f"{name} must be nested: a group lies in two groups of the next list. "
-                    "Give the finest list first."
-                )
-        chain.append(labels)
-    return chain
-
-
-class _Network:
-    """A circulation: total → row groups → rows → columns → column groups → total.
-
-    Every arc must carry the floor or the ceiling of its fraction. Cells farther than `window` from
-    one half are held at their nearer integer.
-    """
-
-    def __init__(
-        self, part: Reals, rows: Sequence[Whole], columns: Sequence[Whole], window: float
-    ) -> None:
-        self.shape = part.shape
-        self.nodes = 2
-        self.tails: list[Whole] = []
-        self.heads: list[Whole] = []
-        self.least: list[Whole] = []
-        self.most: list[Whole] = []
-        sums = part.sum(axis=1), part.sum(axis=0)
-        self.rows = self._side(sums[0], rows, root=0, outward=True)
-        self.columns = self._side(sums[1], columns, root=1, outward=False)
-        near = np.rint(part)
-        free = (np.abs(part - 0.5) <= window + _WHOLE) & (part > 0)
-        tails = np.repeat(self.rows + np.arange(self.shape[0]), self.shape[1])
-        heads = np.tile(self.columns + np.arange(self.shape[1]), self.shape[0])
-        self._arcs(tails, heads, np.where(free, 0, near).ravel(), np.where(free, 1, near).ravel())
-        total = part.sum(keepdims=True).ravel()
-        self._between(np.array([1]), np.array([0]), total)
-
-    def _side(self, sums: Reals, chain: Sequence[Whole], *, root: int, outward: bool) -> int:
-        """The tree over the rows (or columns); returns where their own nodes start."""
-        start = self.nodes
-        self.nodes += len(sums)
-        here: Whole = start + np.arange(len(sums))
-        values = sums
-        place = np.arange(len(sums))  # the row that stands for each node of this layer
-        for labels in chain:
-            group = labels[place]
-            above = self.nodes + group
-            self._between(above if outward else here, here if outward else above, values)
-            count = int(labels.max()) + 1
-            grouped = np.bincount(group, weights=values, minlength=count)
-            known, first = np.unique(group, return_index=True)
-            here, values, place = self.nodes + known, _reals(grouped[known]), place[first]
-            self.nodes += count
-        ends = np.full(len(here), root)
-        self._between(ends if outward else here, here if outward else ends, values)
-        return start
-
-    def _between(self, tails: Whole, heads: Whole, values: Reals) -> None:
-        self._arcs(tails, heads, np.floor(values + _WHOLE), np.ceil(values - _WHOLE))
-
-    def _arcs(
-        self,
-        tails: Whole,
-        heads: Whole,
-        least: npt.NDArray[np.generic],
-        most: npt.NDArray[np.generic],
-    ) -> None:
-        self.tails.append(np.asarray(tails, dtype=np.int64))
-        self.heads.append(np.asarray(heads, dtype=np.int64))
-        self.least.append(least.astype(np.int64))
-        self.most.append(most.astype(np.int64))
-
-    def solve(self) -> Whole | None:
-        """Which cells go up, or None where the window is too narrow."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import maximum_flow
-
-        tails, heads = np.concatenate(self.tails), np.concatenate(self.heads)
-        least, most = np.concatenate(self.least), np.concatenate(self.most)
-        if int(most.max(initial=0)) > _FLOW_MOST:
-            raise InputError("A table this large cannot be rounded by one flow; split it.")
-        supply = np.zeros(self.nodes, dtype=np.int64)
-        np.add.at(supply, heads, least)
-        np.add.at(supply, tails, -least)
-        source, sink = self.nodes, self.nodes + 1
-        gives, takes = np.flatnonzero(supply > 0), np.flatnonzero(supply < 0)
-        room = most - least
-        open_arcs = np.flatnonzero(room)
-        ends = (
-            np.concatenate([tails[open_arcs], np.full(len(gives), source), takes]),
-            np.concatenate([heads[open_arcs], gives, np.full(len(takes), sink)]),
-        )
-        capacity = np.concatenate([room[open_arcs], supply[gives], -supply[takes]])
-        make: Any = coo_array
-        graph = make((capacity.astype(np.int32), ends), shape=(self.nodes + 2,) * 2).tocsr()
-        graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
-        found = maximum_flow(graph, source, sink)
-        if found.flow_value != int(supply[gives].sum()):
-            return None
-        flow = found.flow.tocsr()[
-            self.rows : self.rows + self.shape[0], self.columns : self.columns + self.shape[1]
-        ]
-        held = self.least[-2].reshape(self.shape)
-        return held + np.asarray(flow.toarray(), dtype=np.int64)
 
 
 def systematic(values: npt.ArrayLike, start: float = 0.5) -> Whole:
