@@ -167,11 +167,10 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
     recipe = answering.understood(data, mapping)
     seen = release.preview(data, recipe, user=asker.user)
     seen.verdict.enforce()
-    error = seen.plan.errors[0]
     facts: dict[str, Any] = {
         "verdict": {
             "cells": seen.verdict.cells,
-            "within": error.half_width,
+            "within": seen.plan.errors[0].half_width if seen.plan.errors else None,
             "guarantee": seen.plan.guarantee.sentence(),
             "odds": seen.plan.guarantee.odds,
             "cost": None if seen.plan.charge is None else str(seen.plan.charge.loss),
