@@ -6,7 +6,9 @@ Each proof is a test marked `proof`: its docstring is the claim, what it records
 
 from __future__ import annotations
 
+import os
 import platform
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -39,14 +41,18 @@ class Collector:
 
 
 def main() -> int:
-    """Run the proofs and write what they showed."""
+    """Run the proofs, two at a time, and write what they showed."""
+    chosen = ["-m", "proof", *(sys.argv[1:] or ["tests"])]
     collector = Collector()
-    code = pytest.main(["-m", "proof", "tests", *sys.argv[1:]], plugins=[collector])
+    pytest.main(["--collect-only", "-q", "--no-header", *chosen], plugins=[collector])
+    code = pytest.main(["-n", "2", *chosen], plugins=[collector])
+    where = "all proofs" if not sys.argv[1:] else " ".join(sys.argv[1:])
     lines = [
         "# Evidence",
         "",
         "What `make proof` showed: each row is a test whose docstring is the claim.",
-        f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}.",
+        f"Run: {where}, at commit {_commit()}, Python {platform.python_version()}, "
+        f"{platform.machine()}, {platform.system()}, {os.cpu_count()} cores, two proofs at a time.",
         "",
         "| claim | outcome | seconds | figures |",
         "|---|---|---|---|",
@@ -66,6 +72,12 @@ def main() -> int:
     EVIDENCE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"Written to {EVIDENCE.relative_to(ROOT)}")
     return int(code)
+
+
+def _commit() -> str:
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"]
+    done = subprocess.run(git, check=False, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":
