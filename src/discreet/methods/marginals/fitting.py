@@ -148,8 +148,11 @@ def _start(shape: Shape, one_way: Sequence[Reals], targets: Targets) -> Rows:
 
 
 def box(measured: Sequence[Measured], count: int) -> list[float]:
-    """How far noise goes in each table, at most, with probability 1 − BOX_DELTA for all at once."""
-    return [farthest(m, BOX_DELTA / count) for m in measured]
+    """How far noise goes in each table, at most, with probability 1 − BOX_DELTA for all at once.
+
+    Never less than one half (a fit in fractions cannot be nearer to whole numbers than that).
+    """
+    return [max(0.5, farthest(m, BOX_DELTA / count)) for m in measured]
 
 
 def _within_box(
