@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import itertools
+import random
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -105,8 +107,11 @@ INFEASIBLE = [
     ((5, "1", 1), "variance must exceed 1", "1.001"),
     ((5, "3", 3), "variance must exceed 4", "4.001"),
     ((5, "2", 2), "variance must exceed 2", "2.001"),
-    ((2, "1", 3), "blocked_below must be at most max_perturbation", "3 or more"),
+    ((2, "1", 3), "blocked_below must be below max_perturbation", "4 or more"),
     ((5, "10", 0), "variance must be below D(D+1)/3 = 10", "larger max_perturbation"),
+    ((5, "1e400", 0), "got 1e400: row 5", "is 9.999;"),
+    ((4, "7", 4), "blocked_below must be below max_perturbation, got 4 and 4: row 5", "5 or more"),
+    ((5, "1e-7", 0), "variance must be at least 1.1e-6", "smaller max_perturbation"),
     ((5, "0", 0), "variance must be > 0", ""),
     ((5, "nan", 0), "variance must be a number", ""),
     ((0, "1", 0), "max_perturbation must be a whole number", ""),
@@ -129,6 +134,39 @@ def test_the_nearest_feasible_variance_is_feasible(js, variance):
     table = design(5, variance, js)
     assert table.bias == 0
     assert max(table.achieved_variance) <= Fraction(variance) + Fraction(1, 10**9)
+
+
+def refusal(*arguments, **more):
+    """What a design is refused with; None where it can be had."""
+    try:
+        design(*arguments, **more)
+    except LawError as told:
+        return told.message
+    return None
+
+
+def test_the_advice_of_a_refusal_holds_for_the_whole_table():
+    """Whatever was refused, the variance it names can be had, for every row, at the first try."""
+    rng = random.Random(9)
+    followed = 0
+    for _ in range(150):
+        d = rng.randint(2, 8)
+        asked = (d, rng.choice(["0.5", "1", "2", "4", "7", "15", "40"]), rng.randint(0, d - 1))
+        more = {
+            "p_stay": rng.choice([None, "0.2", "0.6"]),
+            "monotone": rng.random() < 0.5,
+            "exact_variance": rng.random() < 0.6,
+        }
+        refused = refusal(*asked, **more)
+        if refused is None:
+            continue
+        said = re.search(r"nearest variance that .*? is (\d+(?:\.\d+)?)", refused)
+        if said is None:
+            assert "No exact variance fits every row" in refused
+            continue
+        design(asked[0], said[1], asked[2], **more)
+        followed += 1
+    assert followed > 50
 
 
 def test_an_exact_variance_names_row_and_limit():

@@ -17,7 +17,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from ...core.exact import Exact, exact, plain, rounded_down, rounded_up
+from ...core.exact import Exact, exact, plain, rounded_down, rounded_up, shown
 from ...core.law import check_key_bits
 from ...errors import Bug, LawError
 from .entropy import FLOOR, maximum_entropy
@@ -63,13 +63,24 @@ def design(
     wanted = [
         None if p is None else exact(p, "p_stay", above=0, below=1, error=LawError) for p in stays
     ]
-    _check_feasible(d, v, js)
+    if js and js >= d:
+        raise LawError(
+            f"blocked_below must be below max_perturbation, got {js} and {d}: row {js + 1} could only "
+            f"grow, and its mean must be 0. Use max_perturbation {js + 1} or more."
+        )
+    reaches = [outcomes(count, d, js) for count in range(1, last + 1)]
+    for count, (reach, stay) in enumerate(zip(reaches, wanted, strict=True), 1):
+        _check_stay(count, reach, stay)
+    if exact_variance:
+        most = d * (d + 1) / 3 - 0.001
+        ranges = [_variance_range(*row) for row in zip(reaches, wanted, chains, strict=True)]
+        ranges = [(low, min(high, most)) for low, high in ranges]
+        _check_exact(v, shown(variance), ranges, any(chains), any(p is not None for p in wanted))
+    _check_feasible(d, v, js, shown(variance))
     rows = [Row((0,), (cut,))]
     support: list[tuple[int, ...]] = [(0,)]
-    for count in range(1, last + 1):
-        reach = outcomes(count, d, js)
+    for count, reach in enumerate(reaches, 1):
         stay, chain = wanted[count - 1], bool(chains[count - 1])
-        _check_row(count, reach, v, stay, chain, exact_variance)
         shares = _solve(count, reach, v, stay, chain, exact_variance)
         weights = quantised(reach, shares, cut, quantiser, Fraction(0))
         rows.append(Row.of(list(zip(reach, weights, strict=True))))
@@ -102,18 +113,14 @@ def least_variance(blocked_below: int) -> int:
     return (blocked_below + 1) ** 2 // 4
 
 
-def _check_feasible(d: int, v: Fraction, js: int) -> None:
+def _check_feasible(d: int, v: Fraction, js: int, given: str) -> None:
     """Refuse what no row can have, before anything is solved."""
-    if js > d:
-        raise LawError(
-            f"blocked_below must be at most max_perturbation, got {js} and {d}: row {js} could not "
-            f"reach 0 and results above {js}. Use max_perturbation {js} or more."
-        )
-    if v >= Fraction(d * (d + 1), 3):
-        most = Fraction(d * (d + 1), 3)
+    most = Fraction(d * (d + 1), 3)
+    if v >= most:
         raise LawError(
             f"variance must be below D(D+1)/3 = {rounded_down(most, 6)} for max_perturbation {d}, "
-            f"got {plain(v)}. Use a smaller variance or a larger max_perturbation."
+            f"got {given}: row {d} spreads no further. The nearest variance that can be had is "
+            f"{rounded_down(most - Fraction(1, 1000), 6)}; or use a larger max_perturbation."
         )
     for count in range(1, js + 1):
         least = _least_with_floor(outcomes(count, d, js))
@@ -127,6 +134,13 @@ def _check_feasible(d: int, v: Fraction, js: int) -> None:
             f"variance must exceed {least_variance(js)} where {blocked} blocked, "
             f"got {plain(v)}: row {row} cannot stay where it is. "
             f"The nearest variance that can be had is {_next_up(nearest)}."
+        )
+    floor, row = max((_least_with_floor(outcomes(i, d, js)) or 0, i) for i in range(1, d + 1))
+    if v < floor:
+        raise LawError(
+            f"variance must be at least {rounded_up(Fraction(floor), 4)}, got {given}: no outcome of "
+            f"row {row} is less likely than 1e-8. The nearest variance that can be had is "
+            f"{rounded_up(Fraction(floor), 4)}; or use a smaller max_perturbation."
         )
 
 
@@ -154,32 +168,36 @@ def _least_with_floor(reach: Sequence[int]) -> Fraction | None:
     return best
 
 
-def _check_row(
-    count: int,
-    reach: list[int],
-    v: Fraction,
-    stay: Fraction | None,
-    chain: bool,
-    exact_variance: bool,
-) -> None:
-    """Refuse a variance or p_stay that this row cannot reach."""
+def _check_stay(count: int, reach: list[int], stay: Fraction | None) -> None:
+    """Refuse a p_stay that leaves a row's other outcomes nothing."""
     if stay is not None and 0 in reach and stay > 1 - (len(reach) - 1) * _FLOOR:
         raise LawError(
             f"p_stay must leave every other outcome 1e-8, got {plain(stay)} in row {count}. "
             f"Use at most {rounded_down(1 - len(reach) * _FLOOR, 8)}."
         )
-    if not exact_variance:
+
+
+def _check_exact(
+    v: Fraction, given: str, ranges: Sequence[tuple[float, float]], chain: bool, stay: bool
+) -> None:
+    """Refuse an exact variance that some row cannot have; the nearest is one that all can."""
+    low, needs = max((low, -row) for row, (low, _) in enumerate(ranges, 1))
+    high, has = min((high, row) for row, (_, high) in enumerate(ranges, 1))
+    if low < v < high:
         return
-    low, high = _variance_range(reach, stay, chain)
-    if low < float(v) < high:
-        return
-    side = f"at most {rounded_down(Fraction(high), 5)}" if float(v) >= high else "more"
-    nearest = rounded_down(Fraction(high), 5) if float(v) >= high else rounded_up(Fraction(low), 5)
-    because = " with a monotone negative side" if chain else ""
-    asked = "" if stay is None else f" and p_stay {plain(stay)}"
+    least, most = rounded_up(Fraction(low), 5), rounded_down(Fraction(high), 5)
+    why = [*["a monotone negative side"] * chain, *["this p_stay"] * stay]
+    because = f" with {' and '.join(why)}" if why else ""
+    if Fraction(least) >= Fraction(most):
+        raise LawError(
+            f"No exact variance fits every row{because}: row {-needs} has {least} or more, row "
+            f"{has} at most {most}, got {given}. Let the variance be a bound."
+        )
+    row, bound = (has, f"at most {most}") if v >= high else (-needs, f"{least} or more")
+    nearest = most if v >= high else least
     raise LawError(
-        f"Row {count} can have a variance of {side}{because}{asked}, got exactly {plain(v)}. "
-        f"The nearest variance it can have is {nearest}; or let the variance be a bound."
+        f"Row {row} can have a variance of {bound}{because}, got exactly {given}. The nearest "
+        f"variance that all rows can have is {nearest}; or let the variance be a bound."
     )
 
 
