@@ -19,6 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from discreet.server import Settings, create_app
+from discreet.server.protocol import Impatient
 from discreet.store.accounts import Accounts
 
 PASSWORD = "a long enough phrase"
@@ -66,7 +67,13 @@ def serving(workspace: Path, settings: Settings | None = None) -> Iterator[str]:
 def serving_app(app: FastAPI) -> Iterator[str]:
     """Serve an app in a thread."""
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none"
+        app,
+        host="127.0.0.1",
+        port=0,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        http=Impatient,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

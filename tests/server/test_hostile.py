@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.server import Settings, logs
+from discreet.server import Settings, logs, protocol
 from discreet.server.bodies import read_json
 from discreet.server.limits import Buckets, Slots
 from discreet.server.problems import Problem
@@ -437,3 +437,132 @@ def test_bandit_finds_nothing_medium_or_above():
     ]
     assert len(excused) == 1
     assert "# nosec B305" in excused[0]
+
+
+def test_heads_that_drip_are_let_go_and_others_served(served: Served, monkeypatch):
+    """Clients that never end their headers, or never begin, lose the connection; others are served."""
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 1.0)
+    host, port = served.url.removeprefix("http://").split(":")
+    wires = [socket.create_connection((host, int(port)), timeout=30) for _ in range(60)]
+    for number, wire in enumerate(wires):
+        if number % 2:
+            wire.sendall(b"GET /api/v1/config HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+    with served.client("ana") as ana:
+        assert ana.get("/config").is_success
+    for wire in wires:
+        assert wire.recv(100) == b""
+        wire.close()
+    with socket.create_connection((host, int(port)), timeout=30) as wire:
+        wire.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert wire.recv(4000).startswith(b"HTTP/1.1 200")
+        wire.sendall(b"GET /health HTTP/1.1\r\n")  # and the next one drips
+        assert wire.recv(100) == b""
+
+
+def test_endless_heads_are_cut(served: Served):
+    """Headers without an end do not fill the memory: the connection ends after a megabyte or so."""
+    host, port = served.url.removeprefix("http://").split(":")
+    sent = 0
+    with socket.create_connection((host, int(port)), timeout=30) as wire:
+        wire.sendall(b"GET /api/v1/config HTTP/1.1\r\n")
+        with contextlib.suppress(OSError):
+            for number in range(40_000):
+                wire.sendall(b"X-%d: " % number + b"x" * 8000 + b"\r\n")
+                sent += 8000
+    assert sent < 40_000 * 8000
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"rows": ["regoin"]},
+        {"rows": ["sex"], "dataset": "genes"},
+        {"rows": ["sex"], "dataset": "nowhere"},
+        {"rows": ["sex"], "method": "noise"},
+        {"rows": ["sex"], "method": "magic"},
+        {"rows": ["sex"], "epsilon": "0.5"},
+        {"rows": ["sex"], "epsilon": "1e400"},
+        {"rows": ["sex"], "epsilon": "\uff11"},
+        {"rows": ["sex", "sex"]},
+        {"rows": ["sex"], "where": {"sex": ["X"]}},
+        {"rows": ["sex"], "weighted": True},
+        {"rows": ["sex"], "share": "0.5"},
+        {"tables": []},
+    ],
+)
+def test_one_verdict_everywhere(served: Served, recipe: dict[str, object]):
+    """A wrong recipe has one status and sentence: checked, asked, made a job, saved; and a data set
+    one may not know of is as one that is not there."""
+    with served.client("ana") as ana, served.client() as public:
+        for name in ("deaths", "deaths-dp"):
+            path = f"/datasets/{name}/tables"
+            check = ana.post(f"{path}:check", json=recipe)
+            asked = ana.post(path, json=recipe)
+            later = ana.post(path, json=recipe, headers={"Prefer": "respond-async"})
+            if check.status_code != 200:
+                for answer in (asked, later):
+                    assert answer.status_code == check.status_code
+                    assert answer.json()["detail"] == check.json()["detail"]
+        answers = {
+            public.post(f"/datasets/{name}/tables{end}", json=recipe).content
+            for name in ("genes", "nowhere")
+            for end in ("", ":check")
+        }
+        assert len({json.loads(answer)["status"] for answer in answers}) == 1
+
+
+@pytest.mark.parametrize(
+    ("scope", "words"),
+    [
+        ("user:nobody", "no account 'nobody'"),
+        ("user:ANA", "Did you mean ana?"),
+        ("user:", "user:NAME or project:NAME"),
+        ("dataset", "user:NAME or project:NAME"),
+        ("group:x", "user:NAME or project:NAME"),
+        ("project:%00", "can be printed"),
+        ("project:%20x", "no blanks"),
+        ("project:" + "x" * 101, "100 characters"),
+    ],
+)
+def test_shares_are_of_somebody(served: Served, scope: str, words: str):
+    """A share for nobody, or of an odd name, is refused and nothing is written."""
+    with served.client("cas") as cas, served.client("odo") as odo:
+        before = odo.get("/datasets/deaths-dp/ledger").json()["entry_count"]
+        body = {"epsilon": "0.5", "reason": "a share"}
+        answer = cas.put(f"/datasets/deaths-dp/budgets/{scope}", json=body)
+        assert answer.status_code == 400
+        assert words in answer.json()["detail"]
+        assert odo.get("/datasets/deaths-dp/ledger").json()["entry_count"] == before
+
+
+def test_shares_fit_into_the_budget(served: Served):
+    """More than the whole cannot be shared, and what nobody has cannot be taken away."""
+    path = "/datasets/deaths-dp/budgets"
+    with served.client("cas") as cas:
+        over = cas.put(f"{path}/user:ana", json={"epsilon": "5000", "reason": "much"})
+        assert (over.status_code, "more than the whole" in over.text) == (400, True)
+        none = cas.put(f"{path}/user:odo", json={"reason": "no longer"})
+        assert (none.status_code, "no share" in none.text) == (400, True)
+        assert cas.put(f"{path}/project:health", json={"epsilon": "1", "reason": "r"}).is_success
+        assert cas.put(f"{path}/project:health", json={"reason": "over"}).is_success
+
+
+def test_asking_about_changes_nothing(served: Served):
+    """HEAD: as GET without the body; it never spends and begins no job."""
+    with served.client("ana") as ana, served.client("odo") as odo:
+        for path in ("/config", "/datasets/deaths", "/datasets/deaths/tables?rows=sex&format=csv"):
+            full, head = ana.get(path), ana.head(path)
+            assert (head.status_code, head.content) == (200, b"")
+            assert head.headers["content-length"] == full.headers["content-length"]
+            assert head.headers.get("etag") == full.headers.get("etag")
+        for path in ("/", "/health", "/api/v1/docs", "/build/deaths"):
+            assert httpx.head(served.url + path).status_code == 200
+        assert ana.head("/datasets/nowhere").status_code == 404
+        before = odo.get("/datasets/deaths-dp/ledger").content
+        new = "/datasets/deaths-dp/tables?rows=sex&epsilon=0.0321"
+        assert ana.head(new).status_code == 403
+        assert odo.get("/datasets/deaths-dp/ledger").content == before
+        assert ana.get(new).is_success
+        assert ana.head(new).is_success
+        rows = odo.get("/audit?user=ana&most=3").json()["rows"]
+        assert "HEAD" in [row["method"] for row in rows]

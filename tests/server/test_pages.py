@@ -7,7 +7,7 @@ import re
 import httpx
 import pytest
 
-from .serving import Served
+from .serving import PASSWORD, Served
 
 pytestmark = pytest.mark.slow
 
@@ -113,3 +113,57 @@ def test_a_name_that_is_not_ours_gets_no_answer(demo, tmp_path):
             answer = httpx.get(f"{url}/api/v1/config", headers={"Host": name}, timeout=60)
             assert answer.status_code in {400, 421}
         assert httpx.get(f"{url}/", headers={"Host": "LOCALHOST:1"}, timeout=60).status_code == 200
+
+
+def test_what_is_not_public_is_a_page_with_a_way_to_log_in(served: Served):
+    """Not public and not there look the same: a page that leads to the login and back."""
+    for name in ("genes", "nowhere"):
+        answer = get(served, f"/build/{name}?rows=sex")
+        assert answer.status_code == 401
+        assert answer.headers["content-type"].startswith("text/html")
+        assert f'href="/login?next=/build/{name}%3Frows%3Dsex"' in answer.text
+    assert get(served, "/build/nowhere", "ana").status_code == 404
+    assert "Nothing here" in get(served, "/build/nowhere", "ana").text
+    assert "/login" in get(served, "/").text
+
+
+def test_logging_in_and_out_by_the_forms(served: Served):
+    """Name and password give a session and lead on; the form to log out carries its own token."""
+    right = {"name": "ana", "password": PASSWORD, "next": "/build/genes"}
+    with httpx.Client(base_url=served.url, timeout=60) as browser:
+        wrong = browser.post("/login", data={**right, "password": "not the right one"})
+        assert (wrong.status_code, "do not belong together" in wrong.text) == (401, True)
+        assert not browser.cookies
+        done = browser.post("/login", data=right, headers={"Origin": served.url})
+        assert (done.status_code, done.headers["location"]) == (303, "/build/genes")
+        assert "httponly" in done.headers["set-cookie"].lower()
+        assert "samesite=lax" in done.headers["set-cookie"].lower()
+        page = browser.get("/build/genes")
+        assert page.status_code == 200
+        (csrf,) = re.findall(r'name="csrf" value="([0-9a-f]+)"', page.text)
+        assert browser.post("/logout", data={"csrf": "0" * 64}).status_code == 403
+        assert browser.get("/build/genes").status_code == 200
+        assert browser.post("/logout", data={"csrf": csrf}).status_code == 303
+        assert browser.get("/build/genes").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "onward", ["//evil.example/", "https://evil.example/", "/\\evil.example", "evil", "/\r\nX: y"]
+)
+def test_logging_in_leads_nowhere_else(served: Served, onward: str):
+    """Whatever an address says, one stays on this server."""
+    right = {"name": "ana", "password": PASSWORD, "next": onward}
+    assert httpx.post(f"{served.url}/login", data=right).headers["location"] == "/"
+
+
+def test_another_site_cannot_log_anybody_in_or_out(served: Served):
+    """A form of another site, by its Origin or by what the browser says, is refused."""
+    right = {"name": "ana", "password": PASSWORD}
+    for headers in (
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ):
+        assert httpx.post(f"{served.url}/login", data=right, headers=headers).status_code == 403
+    assert get(served, "/login").headers["referrer-policy"] == "same-origin"

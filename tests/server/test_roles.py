@@ -39,6 +39,11 @@ MATRIX: dict[str, tuple[dict[str, int], object, str]] = {
     "POST /datasets/{dataset}/tables:check": (OPEN, RECIPE, "/datasets/deaths/tables:check"),
     "POST /datasets/{dataset}/tables": (ASKING, RECIPE, "/datasets/deaths/tables"),
     "GET /datasets/{dataset}/tables": (ASKING, None, "/datasets/deaths/tables?rows=sex"),
+    "GET /datasets/{dataset}/tables/metadata": (
+        ASKING,
+        None,
+        "/datasets/deaths/tables/metadata?rows=sex",
+    ),
     "GET /datasets/{dataset}/budget": (OPEN, None, "/datasets/deaths/budget"),
     "GET /datasets/{dataset}/register": (OPEN, None, "/datasets/deaths/register"),
     "GET /datasets/{dataset}/ledger": (OVERSIGHT, None, "/datasets/deaths-dp/ledger"),
@@ -314,3 +319,28 @@ def test_every_request_is_in_the_audit_log(served: Served):
     with pytest.raises(sqlite3.IntegrityError):
         connection.execute("UPDATE log SET user = 'x' WHERE seq = 1")
     connection.close()
+
+
+def test_a_token_gives_no_more_than_it_has_and_takes_its_own_along(served: Served):
+    """Made with a limited token: no further scope, no longer life; it ends when that one ends, and
+    a limited token cannot end one that may do more."""
+    with served.client("ben") as ben:
+        limited = ben.post("/tokens", json={"scopes": ["read"], "days": 2}).json()
+        tokens = {"ben": limited["token"]}
+        with Served(served.url, served.workspace, tokens).client("ben") as small:
+            assert small.post("/tokens", json={"scopes": ["read", "tables"]}).status_code == 403
+            child = small.post("/tokens", json={"days": 3660}).json()
+            assert child["scopes"] == ["read"]
+            assert child["expires"] <= limited["expires"]
+            wide = served.tokens["ben"].split("_")[1]
+            assert small.delete(f"/tokens/{wide}").status_code == 403
+        with Served(served.url, served.workspace, {"ben": child["token"]}).client("ben") as young:
+            grandchild = young.post("/tokens", json={"days": 1}).json()
+            assert young.get("/session").json()["user"] == "ben"
+            assert ben.delete(f"/tokens/{limited['id']}").status_code == 204
+            assert young.get("/session").status_code == 401
+        with Served(served.url, served.workspace, {"ben": grandchild["token"]}).client(
+            "ben"
+        ) as last:
+            assert last.get("/session").status_code == 401
+        assert ben.get("/session").is_success

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import subprocess
 import sys
@@ -235,31 +236,32 @@ def test_jobs_tell_their_progress_and_can_be_cancelled(served: Served):
         assert job.json()["id"] in [j["id"] for j in ana.get("/jobs").json()["jobs"]]
 
 
-@pytest.mark.proof  # a race with the job itself: an idle machine may be done before it can be stopped
 def test_a_running_job_is_stopped_on_the_engine(served: Served):
     """A job that is counting ends as cancelled soon after it was asked to, and has no result."""
-    stopped = []
     with served.client("ben") as ben:
-        # a fast machine may be done before it is asked to stop: then the next, up to six of them
-        for status in ("single", "married", "civil", "divorced", "widowed", "unknown"):
-            parts = [
-                {
-                    "rows": ["ccg", "cause"],
-                    "where": {"month": [str(month)], "marital": [status]},
-                }
-                for month in range(1, 13)
+        codes = {
+            name: [
+                c["code"]
+                for c in ben.get(f"/datasets/deaths/codelists/{name}").json()["categories"]
             ]
-            big = {"tables": parts}
-            later = {"Prefer": "respond-async"}
-            job = ben.post("/datasets/deaths/tables", json=big, headers=later).json()
-            while ben.get(f"/jobs/{job['id']}").json()["state"] == "waiting":
-                time.sleep(0.005)
-            ben.delete(f"/jobs/{job['id']}")
-            if settled(ben, job)["state"] == "cancelled":
-                stopped.append(job["id"])
-                break
-        assert stopped
-        assert ben.get(f"/jobs/{stopped[0]}/result").status_code == 409
+            for name in ("month", "age", "marital")
+        }
+        # hundreds of queries, each on other records: seconds of work, stopped after the first few
+        parts = [
+            {"rows": ["ccg"], "where": {"month": [month], "age": [age], "marital": [marital]}}
+            for month, age, marital in itertools.product(*codes.values())
+        ][:400]
+        assert len(parts) == 400
+        later = {"Prefer": "respond-async"}
+        job = ben.post("/datasets/deaths/tables", json={"tables": parts}, headers=later).json()
+        with ben.stream("GET", f"/jobs/{job['id']}/events") as events:
+            for line in events.iter_lines():
+                if line.startswith("data: ") and json.loads(line[6:])["doing"] == "counting":
+                    break
+        ben.delete(f"/jobs/{job['id']}")
+        ended = settled(ben, job)
+        assert (ended["state"], ended["share"] < 1) == ("cancelled", True)
+        assert ben.get(f"/jobs/{job['id']}/result").status_code == 409
 
 
 def test_a_job_that_always_dies_is_given_up(served: Served):
@@ -461,3 +463,125 @@ def test_a_repeated_request_is_as_good_as_a_new_one(served: Served):
         path.write_text(before, "utf-8")
         rows = odo.get("/audit?user=ana&dataset=deaths").json()["rows"]
         assert len([row for row in rows if row.get("route") == "/datasets/{dataset}/tables"]) >= 4
+
+
+def test_a_csv_file_leads_to_what_its_columns_are(served: Served):
+    """Link describedby: CSVW metadata whose columns are those of the file, and which lead back."""
+    asked = {"rows": ["region"], "columns": ["sex"], "where": {"marital": ["single"]}}
+    with served.client("ana") as ana:
+        for _ in range(2):  # the second time from memory
+            file = ana.post("/datasets/deaths/tables?format=csv", json=asked)
+            target, *facts = file.headers["link"].split("; ")
+            assert 'rel="describedby"' in facts
+        described = ana.get(served.url + target.strip("<>"))
+        assert described.headers["content-type"] == "application/csvm+json"
+        columns = [column["titles"] for column in described.json()["tableSchema"]["columns"]]
+        assert columns == file.text.split("\r\n")[0].split(",")
+        assert ana.get(served.url + described.json()["url"]).content == file.content
+        new = "/datasets/deaths-dp/tables/metadata?rows=sex&epsilon=0.0123"
+        with served.client() as public:
+            assert public.get(new).status_code == 401
+        wrong = ana.get("/datasets/deaths/tables/metadata?rows=regoin")
+        assert wrong.status_code == 400
+        giant = "/datasets/deaths/tables/metadata?rows=ccg,cause,age&columns=sex,month"
+        assert ana.get(giant).json()["rule"] == "max_cells"
+
+
+def test_answers_say_their_language(served: Served, demo, tmp_path):
+    """Content-Language is what labels are in: the wished one where it is there, and what stands in."""
+    import shutil
+
+    from discreet.server import Settings
+
+    from .serving import serving
+
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    path = workspace / "deaths" / "discreet.yaml"
+    text = path.read_text("utf-8").replace(
+        "    label: Sex\n", "    label: {en: Sex, fr: Sexe}\n", 1
+    )
+    assert "Sexe" in text
+    path.write_text(text.replace("title:", "language: en\ntitle:", 1), "utf-8")
+    with (
+        serving(workspace, Settings(public=("*",))) as url,
+        httpx.Client(base_url=f"{url}/api/v1", timeout=60) as public,
+    ):
+
+        def language(query: str = "", **headers: str) -> tuple[str, str]:
+            path = f"/datasets/deaths/tables?rows=sex{query}"
+            answer = public.get(path, headers=headers)
+            assert answer.is_success
+            label = answer.json()["dimension"]["sex"]["label"]
+            return answer.headers["content-language"], label
+
+        assert language() == ("en", "Sex")
+        assert language("&language=fr") == ("fr, en", "Sexe")
+        assert language(**{"Accept-Language": "fr-CA, en;q=0.5"}) == ("fr, en", "Sexe")
+        assert language(**{"Accept-Language": "fr;q=0.1, en;q=0.9"}) == ("en", "Sex")
+        assert language(**{"Accept-Language": "fr;q=0, de"}) == ("en", "Sex")
+        assert language("&language=de") == ("en", "Sex")
+        assert "content-language" not in public.get("/datasets/genes/tables?rows=nowhere").headers
+
+
+def test_who_changed_a_policy_is_said(served: Served, demo, tmp_path):
+    """A policy or an invariant changed in the file: one sufficed, and whose file it is; a change
+    back is another; an agreed budget names both."""
+    import shutil
+
+    from .serving import add_accounts, serving
+
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    tokens = add_accounts(workspace)
+    path = workspace / "deaths-dp" / "discreet.yaml"
+    before = path.read_text("utf-8")
+    with serving(workspace) as url:
+        mine = Served(url, workspace, tokens)
+        with mine.client("odo") as odo, mine.client("cas") as cas, mine.client("dora") as dora:
+
+            def history() -> list[str]:
+                found = odo.get("/datasets/deaths-dp/policies").json()["policies"]
+                return [one["note"] for one in found]
+
+            assert len(history()) == 1
+            for text in (before.replace("max_variables: 4", "max_variables: 3"), before):
+                path.write_text(text, "utf-8")
+                assert "changed in discreet.yaml: rules" in history()[0]
+                assert "one custodian sufficed" in history()[0]
+            assert len(history()) == 3
+            change = {"dataset": "deaths-dp", "epsilon": "12", "reason": "agreed"}
+            made = cas.post("/proposals", json=change).json()
+            done = dora.post(f"/proposals/{made['id']}/accept").json()
+            assert done["state"] == "accepted"
+            assert history()[0] == "budget of cas and dora; two custodians agreed"
+            assert len(history()) == 4
+            said = [row.get("reason") for row in odo.get("/audit?dataset=deaths-dp").json()["rows"]]
+            assert history()[0] in said
+
+
+def test_a_change_cut_short_is_made_by_the_next_process(served: Served, demo, tmp_path):
+    """Agreed, and the process died before anything was written: made at the next start, once."""
+    import shutil
+
+    from discreet.store.accounts import Accounts
+    from discreet.store.keeping import Keeping
+
+    from .serving import add_accounts, serving
+
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    tokens = add_accounts(workspace)
+    accounts = Accounts(workspace)
+    keeping = Keeping(accounts)
+    made = keeping.propose("deaths-dp", {"epsilon": "12"}, "agreed", "cas")
+    assert keeping.decide(made.id, "applying", "dora", "two custodians agreed")
+    accounts.close()
+    for _ in range(2):
+        with serving(workspace) as url:
+            mine = Served(url, workspace, tokens)
+            with mine.client("odo") as odo:
+                ledger = odo.get("/datasets/deaths-dp/ledger").json()
+                assert ledger["cap"] == "epsilon = 12"
+                assert [e["who"] for e in ledger["entries"]].count("cas and dora") == 1
+                assert odo.get(f"/proposals/{made.id}").json()["state"] == "accepted"

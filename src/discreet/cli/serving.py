@@ -125,7 +125,7 @@ def run(
         timeout_keep_alive=15,
         timeout_graceful_shutdown=10,
         limit_concurrency=1000,
-        h11_max_incomplete_event_size=32 << 10,
+        http="discreet.server.protocol:Impatient",
         ws="none",
     )
 

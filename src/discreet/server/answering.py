@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from fastapi import Request, Response
 
@@ -24,7 +25,8 @@ from ..recipe import Layout, Recipe, TableSpec
 from ..workspace import DataSet
 from . import problems
 from .auth import Asker
-from .negotiation import chosen_format, chosen_language
+from .bodies import project_name
+from .negotiation import chosen_format, chosen_language, spoken
 from .problems import Problem
 from .repeats import Repeat
 from .service import Kept, Service
@@ -55,7 +57,7 @@ class Wish:
         return cls(
             chosen_format(format, accept),
             chosen_language(language, request.headers.get("accept-language"), data.description),
-            (project or "")[:100],
+            project_name(project),
         )
 
 
@@ -187,8 +189,7 @@ def respond(
 
 def _spoken(data: DataSet, wish: Wish) -> str:
     """The language of an answer's labels, as a header can say it."""
-    language = wish.language or data.description.language
-    return language.encode("ascii", "ignore").decode() or "en"
+    return spoken(data.description, wish.language)
 
 
 def within(service: Service) -> Control:
@@ -208,8 +209,49 @@ def _made(
         body = rendered(made, wish)
     charged = made.plan.charge is not None and not made.reused
     cells = sum(table.cells for table in made.tables)
-    kept = Kept(body, _facts(made, wish), cells, made.plan.question_hash, _spoken(data, wish))
+    headers = _facts(made, wish) | _described_by(data, asked, wish)
+    kept = Kept(body, headers, cells, made.plan.question_hash, _spoken(data, wish))
     return kept, charged
+
+
+def released(
+    service: Service, asker: Asker, data: DataSet, asked: Recipe, wish: Wish
+) -> release.Release:
+    """The release behind an answer, for what is said about it beside its numbers."""
+    try:
+        may_spend(service, asker, data, asked)
+        cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
+        if must_be_job(service, cells, len(asked.question.tables)):
+            rules.judge(asked.question, data.description, data.policy).enforce()
+            raise Problem(406, "format", "This table is a job; its CSV has no metadata of its own.")
+        with service.slots.one():
+            return release.release(
+                data, asked, user=asker.user, project=wish.project, control=within(service)
+            )
+    except Refusal as refusal:
+        raise refused(data, asked, refusal, asker, wish) from None
+
+
+def address(data: DataSet, asked: Recipe, wish: Wish, place: str, **more: str) -> str:
+    """The address of a question's table, or of what lies beside it, by its short form."""
+    said = {"title": asked.title, "language": wish.language, "project": wish.project, **more}
+    extra = urlencode({name: text for name, text in said.items() if text})
+    query = "&".join(part for part in (recipe.to_query(asked), extra) if part)
+    return f"/api/v1/datasets/{quote(data.folder.name)}/{place}?{query}"
+
+
+def _described_by(data: DataSet, asked: Recipe, wish: Wish) -> dict[str, str]:
+    """Where the CSVW metadata of a CSV file are, if an address can say the question."""
+    if wish.format.name != "csv":
+        return {}
+    try:
+        back = recipe.from_query(recipe.to_query(asked), data.description, data.policy)
+    except DiscreetError:
+        return {}
+    where = address(data, asked, wish, "tables/metadata")
+    if back.question != asked.question or len(where) > 4000:
+        return {}
+    return {"Link": f'<{where}>; rel="describedby"; type="application/csvm+json"'}
 
 
 def rendered(made: release.Release, wish: Wish) -> bytes:
@@ -238,12 +280,12 @@ def headers_for(
 ) -> dict[str, str]:
     """What every answer to this asker says of itself."""
     public = asker.role == "public" and service.settings.is_public(dataset)
-    return {
+    headers = {
         "ETag": tag_,
         "Cache-Control": "public, no-cache" if public else "private, no-store",
         "Vary": VARY,
-        "Content-Language": language,
     }
+    return headers | {"Content-Language": language} if language else headers
 
 
 def _matches(request: Request, tag_: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
@@ -55,13 +55,8 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service, app.state.settings, app.state.worker = service, settings, worker
-    for error, handler in (
-        (Problem, problems.on_problem),
-        (DiscreetError, problems.on_discreet),
-        (RequestValidationError, problems.on_invalid),
-        (HTTPException, problems.on_http),
-    ):
-        app.add_exception_handler(error, handler)
+    for error in (Problem, DiscreetError, RequestValidationError, HTTPException):
+        app.add_exception_handler(error, _on_error)
     for router in routes.routers():
         refuse_unguarded(router)
         app.include_router(router, prefix=PREFIX)
@@ -73,6 +68,14 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
     app.add_middleware(Gate, service=service)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    """Whatever a route raised: a problem document, or on a page for people a page."""
+    problem = problems.found(error)
+    if pages.is_page(request.url.path):
+        return pages.problem(request, problem)
+    return problem.response()
 
 
 def from_environment() -> FastAPI:

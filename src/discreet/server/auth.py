@@ -10,6 +10,7 @@ A token counts with its scopes: it can do less than its role, never more.
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
@@ -56,9 +57,17 @@ def cookie_name(settings: Settings) -> str:
 
 
 def identify(
-    accounts: Accounts, settings: Settings, method: str, headers: Mapping[str, str]
+    accounts: Accounts,
+    settings: Settings,
+    method: str,
+    headers: Mapping[str, str],
+    *,
+    form: bool = False,
 ) -> Asker:
-    """The asker behind a request's headers; raises 401 for a bad token, 403 for a forged post."""
+    """The asker behind a request's headers; raises 401 for a bad token, 403 for a forged post.
+
+    A `form` of our own pages cannot set headers: its CSRF token is checked where its body is read.
+    """
     sent = headers.get("authorization")
     if sent is not None:
         kind, _, text = sent.partition(" ")
@@ -74,7 +83,8 @@ def identify(
         return PUBLIC
     if method in UNSAFE:
         _same_site(headers, settings)
-        if not _equal(headers.get("x-csrf-token", ""), accounts.csrf(secret)):
+        sent_token = headers.get("x-csrf-token", "")
+        if not form and not equal(sent_token, accounts.csrf(secret)):
             raise Problem(
                 403,
                 "csrf",
@@ -86,6 +96,8 @@ def identify(
 
 def _same_site(headers: Mapping[str, str], settings: Settings) -> None:
     origin = headers.get("origin")
+    if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        origin = origin or "unsaid"  # a browser that says itself it comes from elsewhere
     if origin is None:
         return
     scheme = "https" if settings.secure else "http"
@@ -106,9 +118,8 @@ def _cookie(text: str, name: str) -> str:
     return ""
 
 
-def _equal(first: str, second: str) -> bool:
-    import hmac
-
+def equal(first: str, second: str) -> bool:
+    """Whether two secrets are the same, in a time that does not tell where they differ."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode())
 
 

@@ -100,13 +100,26 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+def project_name(text: str | None) -> str:
+    """A project's name as it may be charged: up to 100 letters that can be printed, or none."""
+    name = text or ""
+    if len(name) > 100 or not name.isprintable() or name != name.strip():
+        raise Problem(
+            400,
+            "input",
+            "A project's name has 1 to 100 characters that can be printed, no blanks at its ends.",
+        )
+    return name
+
+
 Name = Annotated[str, Field(max_length=300)]
 Names = Annotated[list[Name], Field(max_length=64)] | Annotated[str, Field(max_length=4000)]
 ExactText = Annotated[
     str,
     Field(
         max_length=60,
-        pattern=r"^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*$|^\s*[+-]?\d+/\d+\s*$",
+        pattern=r"^ *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})? *$"
+        r"|^ *[+-]?[0-9]+/[0-9]+ *$",
         examples=["0.5"],
     ),
 ]

@@ -13,6 +13,8 @@ from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import Bug
@@ -38,6 +40,9 @@ POLICY = (
 )
 
 
+FORMS = ("/login", "/logout")
+"""Pages whose forms post without scripts: they carry their CSRF token in the body."""
+
 OPEN = ("/health", "/api/v1/docs", "/api/v1/openapi.json")
 """Pages that need no guard: they say nothing about any data set."""
 
@@ -54,6 +59,9 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":
+            # whatever can be read can be asked about; what would spend or begin a job is refused
+            scope = {**scope, "method": "GET", "state": {**scope.get("state", {}), "head": True}}
         passage = Passage(self.service, scope, send)
         try:
             problem = passage.enter()
@@ -69,10 +77,18 @@ class Gate:
             problem = bug(error)
         if passage.started:
             return  # the head is out: all we can do is end the connection
-        response = problem.response()
+        response = self._shown(scope, receive, problem)
         if problem.status in (408, 413):
             response.headers["Connection"] = "close"
         await response(scope, receive, passage.send)
+
+    def _shown(self, scope: Scope, receive: Receive, problem: Problem) -> Response:
+        """A problem as a document, or on a page for people as a page."""
+        from . import pages
+
+        if not pages.is_page(scope["path"]) or problem.status in (408, 413, 431):
+            return problem.response()
+        return pages.problem(Request(scope, receive), problem)
 
     async def _repeated(
         self, scope: Scope, body: bytes, receive: Receive, passage: Passage
@@ -139,6 +155,7 @@ class Passage:
         self.key: bytes | None = None
         self.notes: dict[str, Any] = {}
         state["notes"] = self.notes
+        self.head = bool(state.get("head"))
 
     def enter(self) -> Problem | None:
         """Check what can be checked before anything is read; the problem, where there is one."""
@@ -157,7 +174,11 @@ class Passage:
             )
         try:
             self.asker = identify(
-                self.service.accounts, settings, scope["method"], Headers(scope=scope)
+                self.service.accounts,
+                settings,
+                scope["method"],
+                Headers(scope=scope),
+                form=scope["path"] in FORMS,
             )
         except Problem as problem:
             return self._limited() or problem
@@ -191,12 +212,17 @@ class Passage:
             headers = MutableHeaders(raw=message.setdefault("headers", []))
             for name, value in (*SECURITY.items(), *self.extra.items()):
                 headers[name] = value
+            if self.scope["path"] in FORMS:
+                # with no-referrer a browser says `Origin: null` even to the page's own server
+                headers["Referrer-Policy"] = "same-origin"
             headers.setdefault("Content-Security-Policy", POLICY)
             headers.setdefault("Cache-Control", "no-store")
             headers["X-Request-Id"] = self.request
             self.status = message["status"]
             await self._note(message["status"])
             self.started = True
+        if self.head and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
         await self._send(message)
 
     def _let_through(self) -> bool:
@@ -213,7 +239,7 @@ class Passage:
             "role": self.asker.role,
             "via": self.asker.via,
             "ip": (scope.get("client") or ("",))[0],
-            "method": scope["method"],
+            "method": "HEAD" if self.head else scope["method"],
             "route": route,
             "status": status,
             "milliseconds": milliseconds,

@@ -73,12 +73,53 @@ def languages(description: Description) -> list[str]:
 
 def chosen_language(asked: str | None, accept: str | None, description: Description) -> str:
     """The language a client wants among those there are; empty: the data set's own."""
-    known = languages(description)
-    if asked:
-        return asked if asked in known else ""
-    for part in (accept or "").split(",")[:20]:
-        code = part.split(";")[0].strip().lower()
-        for language in (code, code.partition("-")[0]):
-            if language and language in known:
-                return language
+    known = {code.casefold(): code for code in languages(description)}
+    wanted = [asked] if asked else _languages(accept or "")
+    for code in wanted:
+        for language in (code.casefold(), code.casefold().partition("-")[0]):
+            if language in known:
+                return known[language]
     return ""
+
+
+def _languages(accept: str) -> list[str]:
+    """The languages of an Accept-Language header, best first; those with q=0 are left out."""
+    ranked = []
+    for part in accept.split(",")[:20]:
+        code, _, parameters = part.partition(";")
+        name, _, value = parameters.strip().partition("=")
+        try:
+            quality = float(value) if name.strip() == "q" else 1.0
+        except ValueError:
+            quality = 0.0
+        if quality > 0 and code.strip():
+            ranked.append((code.strip(), quality))
+    return [code for code, _ in sorted(ranked, key=lambda item: -item[1])]
+
+
+def spoken(description: Description, language: str) -> str:
+    """The languages its labels are really in, as Content-Language says it.
+
+    Where a text is not there in the wished language it is shown in its first one, which is then
+    named as well. Empty where the description does not say its language.
+    """
+    kept: dict[str, str] = vars(description).setdefault("_spoken", {})
+    if language not in kept:
+        found = dict.fromkeys(code or description.language for code in _used(description, language))
+        codes = [code.encode("ascii", "ignore").decode() for code in found]
+        codes.sort(key=lambda code: code != language)
+        kept[language] = ", ".join(code for code in codes if code)
+    return kept[language]
+
+
+def _used(description: Description, language: str) -> set[str]:
+    texts = [description.title]
+    for variable in description.variables:
+        texts.append(variable.label)
+        for level in variable.levels:
+            texts += [level.label, *(category.label for category in level.categories)]
+    used = set()
+    for text in texts:
+        codes = [code for code, _ in text.by_language]
+        used.add(language if language in codes else codes[0] if codes else "")
+    return used

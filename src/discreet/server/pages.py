@@ -11,9 +11,11 @@ import time
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import Query, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from .. import formats, release, rules
@@ -24,8 +26,9 @@ from ..methods import registry
 from ..recipe import Recipe, to_query
 from ..workspace import DataSet
 from . import answering
-from .auth import EVERYONE, Asker, Asking, guarded
+from .auth import EVERYONE, Asker, Asking, equal, guarded
 from .problems import Problem
+from .routes.accounts import logged_in, logged_out
 from .routes.catalogue import DataSetId
 from .service import Service, Serving
 
@@ -33,6 +36,9 @@ router = guarded(EVERYONE, "read", "pages")
 
 Names = Annotated[list[str], Query(max_length=6)]
 Word = Annotated[str, Query(max_length=200)]
+
+
+_HEADINGS = {401: "Log in to see this", 403: "Not allowed", 404: "Nothing here", 429: "Too often"}
 
 
 @cache
@@ -47,12 +53,86 @@ def _template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def _page(template: str, facts: dict[str, Any], status: int = 200) -> HTMLResponse:
-    return HTMLResponse(_template(template).render(facts), status)
+def _page(
+    request: Request, template: str, facts: dict[str, Any], status: int = 200
+) -> HTMLResponse:
+    asker: Asker = request.state.asker
+    csrf = request.app.state.service.accounts.csrf(asker.session) if asker.session else ""
+    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    who = {"name": asker.name, "csrf": csrf, "here": _local(here)}
+    return HTMLResponse(_template(template).render(facts, who=who), status)
+
+
+def is_page(path: str) -> bool:
+    """Whether an address is of a page for people, whose errors are shown as pages too."""
+    return path in ("/", "/login", "/logout") or path.startswith("/build/")
+
+
+def problem(request: Request, found: Problem) -> HTMLResponse:
+    """An error as a page: what is wrong, and the way on."""
+    heading = _HEADINGS.get(found.status, found.body()["title"])
+    facts = {"status": found.status, "title": heading, "detail": found.detail}
+    page = _page(request, "problem.html", facts, found.status)
+    page.headers["Cache-Control"] = "no-store"
+    page.headers.update(found.headers)
+    return page
+
+
+def _local(address: str) -> str:
+    """An address of this server to go on to; anything else is the first page."""
+    safe = address.startswith("/") and not address.startswith("//") and address.isprintable()
+    return address if safe and "\\" not in address and len(address) <= 2000 else "/"
+
+
+@router.get("/login", include_in_schema=False)
+def login(request: Request, next: Annotated[str, Query(max_length=2000)] = "/") -> HTMLResponse:
+    """The form to log in with."""
+    return _page(request, "login.html", {"next": _local(next), "wrong": "", "name": ""})
+
+
+@router.post("/login", include_in_schema=False)
+async def log_in(request: Request, service: Serving) -> Response:
+    """Log in from the form, and go on to where one wanted to be."""
+    fields = await _form_fields(request)
+    name, onward = fields.get("name", "")[:64], _local(fields.get("next", "/"))
+    response = RedirectResponse(onward, 303)
+    try:
+        await run_in_threadpool(
+            logged_in, request, service, name, fields.get("password", ""), response
+        )
+    except Problem as found:
+        if found.status not in (401, 429):
+            raise
+        facts = {"next": onward, "wrong": found.detail, "name": name}
+        page = _page(request, "login.html", facts, found.status)
+        page.headers.update(found.headers)
+        return page
+    return response
+
+
+@router.post("/logout", include_in_schema=False)
+async def log_out(request: Request, service: Serving, asker: Asking) -> Response:
+    """End the session from a page."""
+    fields = await _form_fields(request)
+    right = asker.session and equal(fields.get("csrf", ""), service.accounts.csrf(asker.session))
+    if asker.session and not right:
+        raise Problem(403, "csrf", "This did not come from a page of this server.")
+    return logged_out(service, asker, RedirectResponse("/", 303))
+
+
+async def _form_fields(request: Request) -> dict[str, str]:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise Problem(415, "media-type", "Send this from its form.")
+    try:
+        text = (await request.body()).decode("utf-8")
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=20))
+    except ValueError:
+        raise Problem(400, "input", "The form cannot be read. Fill it in again.") from None
 
 
 @router.get("/", include_in_schema=False)
-def home(service: Serving, asker: Asking) -> HTMLResponse:
+def home(request: Request, service: Serving, asker: Asking) -> HTMLResponse:
     """The data sets this reader may see."""
     shown = []
     for name in service.visible(asker):
@@ -70,7 +150,7 @@ def home(service: Serving, asker: Asking) -> HTMLResponse:
                     "served": data.policy.method in registry.names(),
                 }
             )
-    return _page("home.html", {"datasets": shown})
+    return _page(request, "home.html", {"datasets": shown})
 
 
 @router.get("/style.css", include_in_schema=False)
@@ -113,7 +193,7 @@ def build(
                 status, facts["refused"] = problem.status, (problem.detail, ())
             except DiscreetError as error:
                 status, facts["refused"] = 400, (error.message, ())
-        return _page("build.html", facts, status)
+        return _page(request, "build.html", facts, status)
 
 
 def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:

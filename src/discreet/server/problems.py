@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import Request, Response
+from fastapi import Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
@@ -138,21 +138,20 @@ def bug(error: BaseException) -> Problem:
     return Problem(500, "bug", said.message)
 
 
-async def on_problem(_: Request, error: Exception) -> Response:
-    """Handler for problems raised by routes."""
-    assert isinstance(error, Problem)
-    return error.response()
-
-
-async def on_discreet(_: Request, error: Exception) -> Response:
-    """Handler for errors of the flow."""
-    assert isinstance(error, DiscreetError)
-    return of(error).response()
-
-
-async def on_http(_: Request, error: Exception) -> Response:
-    """Handler for errors of the framework: unknown paths, wrong methods."""
+def found(error: Exception) -> Problem:
+    """The problem behind whatever a route raised."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, DiscreetError):
+        return of(error)
+    if isinstance(error, RequestValidationError):
+        return _invalid(error)
     assert isinstance(error, HTTPException)
+    return _http(error)
+
+
+def _http(error: HTTPException) -> Problem:
+    """Errors of the framework: unknown paths, wrong methods."""
     words = {
         404: "There is nothing at this address. See /api/v1/docs.",
         405: "This address does not take that method. See /api/v1/docs.",
@@ -160,19 +159,18 @@ async def on_http(_: Request, error: Exception) -> Response:
     }
     kind = {404: "not-found", 405: "method"}.get(error.status_code, "input")
     detail = words.get(error.status_code, "The request cannot be served.")
-    return Problem(error.status_code, kind, detail, headers=error.headers).response()
+    return Problem(error.status_code, kind, detail, headers=error.headers)
 
 
-async def on_invalid(_: Request, error: Exception) -> Response:
-    """Handler for bodies and parameters not of the documented form: the first fault, in words."""
-    assert isinstance(error, RequestValidationError)
+def _invalid(error: RequestValidationError) -> Problem:
+    """Bodies and parameters not of the documented form: the first fault, in words."""
     faults = error.errors()
     first = faults[0] if faults else {"loc": ("body",), "msg": "cannot be read", "type": ""}
     if first["type"] == "json_invalid":
-        return Problem(400, "input", "The body is not JSON. Send one JSON object.").response()
+        return Problem(400, "input", "The body is not JSON. Send one JSON object.")
     place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
     name = next((part for part in place if not part.isdigit()), "The body")
-    return Problem(422, "form", _sentence(name, first), where=".".join(place)[:200]).response()
+    return Problem(422, "form", _sentence(name, first), where=".".join(place)[:200])
 
 
 def _sentence(name: str, fault: Mapping[str, Any]) -> str:

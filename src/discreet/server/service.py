@@ -14,13 +14,13 @@ from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Request
 
-from ..core.description import Policy
 from ..errors import InputError
 from ..store import Jobs
 from ..store.accounts import Accounts
 from ..store.audit_log import AuditLog
 from ..store.keeping import Keeping
 from ..workspace import DataSet
+from . import changes
 from .auth import Asker, unknown
 from .limits import Buckets, Slots
 from .problems import Problem, not_found
@@ -155,20 +155,19 @@ class Service:
                     raise
 
     def _note_policy(self, name: str, data: DataSet) -> None:
-        """Keep every policy that is served; a new one changed on disk is said in the audit log."""
-        if self.keeping.note_policy(name, data.policy.version, policy_facts(data.policy)):
-            self.audit.add(
-                {
-                    "event": "policy served for the first time; changed on disk, one custodian "
-                    "sufficed",
-                    "dataset": name,
-                    "reason": data.policy.version,
-                }
-            )
+        """Keep every policy that is served; a new one is said in the audit log, with who is known."""
+        if data.policy.budget is not None:
+            changes.finish(self.keeping, data, name)  # a process may have died while it made one
+        facts, history = policy_facts(data), self.keeping.policies(name)
+        note = changes.who_changed(facts, history, self.keeping.proposals(), data.folder)
+        if self.keeping.note_policy(name, data.policy.version, facts, note):
+            event = f"policy {data.policy.version} is served from now on"
+            self.audit.add({"event": event, "dataset": name, "reason": note})
 
 
-def policy_facts(policy: Policy) -> dict[str, object]:
-    """A policy as plain values."""
+def policy_facts(data: DataSet) -> dict[str, object]:
+    """A policy and the invariants it promises under, as plain values."""
+    policy, description = data.policy, data.description
     budget = policy.budget
     return {
         "family": str(policy.family),
@@ -176,6 +175,14 @@ def policy_facts(policy: Policy) -> dict[str, object]:
         "methods": {name: dict(values) for name, values in policy.methods.items()},
         "rules": dict(policy.rules),
         "reliable": dict(policy.reliable),
+        "structural_zeros": [
+            [[part.variable, part.level, list(part.codes)] for part in zero.conditions]
+            for zero in policy.impossible
+        ],
+        "records": "private" if description.records is None else description.records,
+        "unit": description.unit,
+        "records_per_unit": description.records_per_unit,
+        "neighbours": str(description.neighbours),
         "budget": None
         if budget is None
         else {

@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS users (name TEXT PRIMARY KEY, role TEXT NOT NULL, pas
     created REAL NOT NULL, revoked REAL) STRICT;
 CREATE TABLE IF NOT EXISTS tokens (id TEXT PRIMARY KEY, user TEXT NOT NULL, digest BLOB NOT NULL,
     label TEXT NOT NULL, scopes TEXT NOT NULL, created REAL NOT NULL, expires REAL NOT NULL,
-    revoked REAL) STRICT;
+    revoked REAL, made_with TEXT) STRICT;
 CREATE TABLE IF NOT EXISTS sessions (digest BLOB PRIMARY KEY, user TEXT NOT NULL,
     created REAL NOT NULL, seen REAL NOT NULL, expires REAL NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS requests (user TEXT NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL,
@@ -62,8 +62,8 @@ CREATE TABLE IF NOT EXISTS releases (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
 CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
     change TEXT NOT NULL, reason TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL,
     state TEXT NOT NULL, decided_by TEXT, decided_at REAL, note TEXT NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS policies (dataset TEXT NOT NULL, version TEXT NOT NULL,
-    at REAL NOT NULL, body TEXT NOT NULL, PRIMARY KEY (dataset, version)) STRICT;
+CREATE TABLE IF NOT EXISTS policy_log (seq INTEGER PRIMARY KEY, dataset TEXT NOT NULL,
+    version TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL, note TEXT NOT NULL) STRICT;
 """
 
 
@@ -115,6 +115,7 @@ class WorkspaceDatabase:
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             self._writing = connect(path, create=True)
             self._writing.executescript(_TABLES)
+            _add_column(self._writing, "ALTER TABLE tokens ADD COLUMN made_with TEXT")
             self._reading = connect(path)
             self._key = _key(self.folder / KEY_FILE)
 
@@ -230,7 +231,7 @@ class Accounts(WorkspaceDatabase):
     ) -> tuple[str, Token]:
         """A new token and what is stored of it; the token itself is shown this once.
 
-        One that is made with another token (its id) does not outlive it.
+        One that is made with another token (its id) does not outlive it, and ends with it.
         """
         if self.user(user).revoked is not None:
             raise InputError(f"The account {user} is revoked and gets no tokens.")
@@ -248,7 +249,7 @@ class Accounts(WorkspaceDatabase):
         made = Token(identity, user, label[:100], tuple(sorted(set(scopes))), now, expires, None)
         with self.writing() as connection:
             connection.execute(
-                "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
+                "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)",
                 (
                     identity,
                     user,
@@ -257,6 +258,7 @@ class Accounts(WorkspaceDatabase):
                     json.dumps(made.scopes),
                     made.created,
                     made.expires,
+                    made_with if parents else None,
                 ),
             )
         return f"dct_{identity}_{secret}", made
@@ -271,13 +273,21 @@ class Accounts(WorkspaceDatabase):
         return [Token(r[0], r[1], r[2], tuple(json.loads(r[3])), r[4], r[5], r[6]) for r in rows]
 
     def revoke_token(self, user: str, identity: str) -> bool:
-        """End a token of this user at once; False where the user has no such token."""
+        """End a token of this user at once, with all that were made with it.
+
+        False where the user has no such token.
+        """
         with self.writing() as connection:
-            changed = connection.execute(
-                "UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ? AND user = ?",
-                (self.clock(), identity, user),
+            own = "SELECT 1 FROM tokens WHERE id = ? AND user = ?"
+            if connection.execute(own, (identity, user)).fetchone() is None:
+                return False
+            connection.execute(
+                "WITH RECURSIVE ended (id) AS (SELECT id FROM tokens WHERE id = ?1 AND user = ?2 "
+                "UNION SELECT t.id FROM tokens t JOIN ended e ON t.made_with = e.id) "
+                "UPDATE tokens SET revoked = coalesce(revoked, ?3) WHERE id IN ended",
+                (identity, user, self.clock()),
             )
-            return changed.rowcount == 1
+            return True
 
     def by_token(self, text: str) -> Identity | None:
         """Who a token belongs to; None where it is unknown, expired or revoked."""
@@ -356,6 +366,15 @@ class Accounts(WorkspaceDatabase):
         """Forget idempotency keys last noted before this time."""
         with self.writing() as connection:
             connection.execute("DELETE FROM requests WHERE at < ?", (before,))
+
+
+def _add_column(connection: sqlite3.Connection, statement: str) -> None:
+    """Bring a file of an earlier layout up to date; one that has the column stays as it is."""
+    try:
+        connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if "duplicate column" not in str(error):
+            raise
 
 
 def hash_password(password: str) -> str:

@@ -53,7 +53,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A change of a budget: waiting, accepted or rejected."""
+    """A change of a budget: waiting, being made (`applying`), accepted or rejected."""
 
     id: str
     dataset: str
@@ -213,25 +213,43 @@ class Keeping:
             )
             return changed.rowcount == 1
 
+    def settle(self, identity: str, *, made: bool) -> None:
+        """The change of an agreed proposal is made, or cannot be and waits again."""
+        change = (
+            "UPDATE proposals SET state = 'accepted' WHERE id = ? AND state = 'applying'"
+            if made
+            else "UPDATE proposals SET state = 'waiting', decided_by = NULL, decided_at = NULL, "
+            "note = '' WHERE id = ? AND state = 'applying'"
+        )
+        with self._db.writing() as connection:
+            connection.execute(change, (identity,))
+
     # Policies
 
-    def note_policy(self, dataset: str, version: str, body: Mapping[str, Any]) -> bool:
-        """Note a policy that is served; True the first time this version is seen."""
+    def note_policy(self, dataset: str, version: str, body: Mapping[str, Any], note: str) -> bool:
+        """Note a policy that is served; True where the one before was another, or there was none.
+
+        `note` says who changed it, as far as is known.
+        """
+        text = json.dumps(body, ensure_ascii=False, sort_keys=True, default=str)
+        last = "SELECT version, body FROM policy_log WHERE dataset = ? ORDER BY seq DESC LIMIT 1"
+        if self._db.rows(last, dataset) == [(version, text)]:
+            return False
         with self._db.writing() as connection:
-            changed = connection.execute(
-                "INSERT OR IGNORE INTO policies VALUES (?, ?, ?, ?)",
-                (
-                    dataset,
-                    version,
-                    self._db.clock(),
-                    json.dumps(body, ensure_ascii=False, sort_keys=True, default=str),
-                ),
+            if connection.execute(last, (dataset,)).fetchone() == (version, text):
+                return False
+            connection.execute(
+                "INSERT INTO policy_log VALUES (NULL, ?, ?, ?, ?, ?)",
+                (dataset, version, self._db.clock(), text, note),
             )
-            return changed.rowcount == 1
+            return True
 
     def policies(self, dataset: str) -> Sequence[dict[str, Any]]:
-        """Every policy a data set was served under, newest first."""
+        """Every policy a data set was served under, newest first, and who changed it."""
         rows = self._db.rows(
-            "SELECT version, at, body FROM policies WHERE dataset = ? ORDER BY at DESC", dataset
+            "SELECT version, at, body, note FROM policy_log WHERE dataset = ? ORDER BY seq DESC",
+            dataset,
         )
-        return [{"version": r[0], "at": r[1], "policy": json.loads(r[2])} for r in rows]
+        return [
+            {"version": r[0], "at": r[1], "policy": json.loads(r[2]), "note": r[3]} for r in rows
+        ]

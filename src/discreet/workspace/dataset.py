@@ -13,7 +13,7 @@ from ..core.description import Budget, Description, Family, Policy
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..core.origin import Origin
 from ..errors import InputError, LedgerDamaged, did_you_mean
-from . import origins, secrets, served_laws, versions
+from . import agreed, origins, secrets, served_laws, versions
 from .description_file import FILE, DescribedData, read
 from .files import replace_text
 from .loading import coding_digest
@@ -135,7 +135,7 @@ class DataSet:
                 _ledger_there(self.folder)
             ledger = Ledger.open(self.folder, dataset=self.name)
             try:
-                _follow(ledger, budget)
+                _follow(self.folder, ledger, budget)
             except BaseException:
                 ledger.close()
                 raise
@@ -169,15 +169,18 @@ class DataSet:
         self.close()
 
 
-def _follow(ledger: Ledger, budget: Budget) -> None:
+def _follow(folder: Path, ledger: Ledger, budget: Budget) -> None:
     """Bring the ledger's cap in line with the budget of discreet.yaml, as an entry."""
-    cap = loss_of(budget)
-    if ledger.cap() != cap:
-        first = ledger.cap() is None
-        reason = (
-            "first budget" if first else "budget in discreet.yaml changed; one custodian sufficed"
-        )
-        ledger.set_cap(cap, who="discreet.yaml", reason=reason)
+    if ledger.cap() == loss_of(budget) and not agreed.pending(folder):
+        return
+    with agreed.changing(folder):
+        agreed.finish(folder, ledger)
+        now = read(folder).policy.budget  # may have been agreed while we waited for the lock
+        if now is not None and ledger.cap() != loss_of(now):
+            first = ledger.cap() is None
+            changed = f"budget in {FILE} changed; one custodian sufficed"
+            reason = "first budget" if first else changed
+            ledger.set_cap(loss_of(now), who=FILE, reason=reason)
 
 
 def loss_of(budget: Budget) -> Loss:

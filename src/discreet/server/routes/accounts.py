@@ -43,10 +43,20 @@ def log_in(
     request: Request, service: Serving, body: LoginForm, response: Response
 ) -> dict[str, Any]:
     """Log in with name and password; sets a cookie that scripts cannot read."""
+    secret = logged_in(request, service, body.name, body.password, response)
+    found = service.accounts.by_session(secret)
+    assert found is not None
+    return _facts(service, Asker(found.name, found.role, found.scopes, "session", secret))
+
+
+def logged_in(
+    request: Request, service: Service, name: str, password: str, response: Response
+) -> str:
+    """Open a session and put its cookie into the response; the same for the API and the page."""
     settings = service.settings
     same_site_login(request, settings)
     address = request.client.host if request.client else ""
-    for key in (f"ip {address}", f"name {body.name}"):
+    for key in (f"ip {address}", f"name {name}"):
         allowance = service.logins.take(key)
         if not allowance.allowed:
             raise Problem(
@@ -55,7 +65,7 @@ def log_in(
                 f"Too many logins. Wait {allowance.wait_seconds} s.",
                 headers=allowance.headers(),
             )
-    user = service.accounts.check_password(body.name, body.password)
+    user = service.accounts.check_password(name, password)
     if user is None:
         raise unknown("Name and password do not belong together.")
     if request.state.asker.session:
@@ -71,17 +81,19 @@ def log_in(
         samesite="lax",
     )
     request.state.notes["reason"] = f"login of {user.name}"
-    found = service.accounts.by_session(secret)
-    assert found is not None
-    return _facts(service, Asker(found.name, found.role, found.scopes, "session", secret))
+    return secret
 
 
 @sessions.delete("/session", status_code=204, response_class=Response)
 def log_out(service: Serving, asker: Asking) -> Response:
     """End the session."""
+    return logged_out(service, asker, Response(status_code=204))
+
+
+def logged_out(service: Service, asker: Asker, response: Response) -> Response:
+    """End the session and take its cookie away."""
     if asker.session:
         service.accounts.close_session(asker.session)
-    response = Response(status_code=204)
     response.delete_cookie(
         cookie_name(service.settings), path="/", secure=service.settings.secure, httponly=True
     )
@@ -101,7 +113,9 @@ def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
     beyond = [scope for scope in scopes if scope not in asker.scopes]
     if beyond:
         raise Problem(403, "scope", f"This token lacks the scope {beyond[0]} and cannot give it.")
-    active = [token for token in service.accounts.tokens(asker.name) if token.revoked is None]
+    now = service.accounts.clock()
+    tokens = service.accounts.tokens(asker.name)
+    active = [token for token in tokens if token.revoked is None and token.expires > now]
     if len(active) >= 100:
         raise InputError("You have 100 tokens, which is the most. Revoke some first.")
     text, made = service.accounts.add_token(
@@ -116,7 +130,15 @@ def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
 
 @tokens.delete("/tokens/{token}", status_code=204, response_class=Response)
 def revoke(service: Serving, asker: Asking, token: Annotated[str, Path(max_length=64)]) -> Response:
-    """Revoke a token of one's own, at once."""
+    """Revoke a token of one's own, at once, with those made with it."""
+    own = {one.id: one for one in service.accounts.tokens(asker.name)}
+    beyond = (
+        [scope for scope in own[token].scopes if scope not in asker.scopes] if token in own else []
+    )
+    if beyond:
+        raise Problem(
+            403, "scope", f"This token lacks the scope {beyond[0]} and cannot end one that has it."
+        )
     if not service.accounts.revoke_token(asker.name, token):
         raise not_found("token")
     return Response(status_code=204)

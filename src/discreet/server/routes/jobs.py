@@ -57,9 +57,11 @@ def cancel(service: Serving, asker: Asking, job: JobId) -> dict[str, Any]:
     response_class=Response,
     responses={200: {"description": "Progress as it comes.", "content": {"text/event-stream": {}}}},
 )
-def events(service: Serving, asker: Asking, job: JobId) -> Response:
+def events(request: Request, service: Serving, asker: Asking, job: JobId) -> Response:
     """Progress as server-sent events, until the job ends."""
     _mine(service, asker, job)
+    if getattr(request.state, "head", False):
+        return Response(media_type="text/event-stream")
     return StreamingResponse(
         _watch(service, asker, job),
         media_type="text/event-stream",

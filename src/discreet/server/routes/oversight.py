@@ -12,14 +12,14 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request, Response
 
 from ... import api
-from ...core.exact import exact
-from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
-from ...errors import InputError
+from ...core.loss import Loss, fits
+from ...errors import InputError, did_you_mean
+from ...store import Ledger
 from ...store.keeping import Proposal
 from ...workspace import DataSet
-from .. import budget_file, shapes
+from .. import changes, shapes
 from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, Asking, guarded
-from ..bodies import BudgetForm, ProposalForm
+from ..bodies import BudgetForm, ProposalForm, project_name
 from ..problems import Problem, documented, not_found
 from ..service import Service, Serving
 from .catalogue import DataSetId
@@ -43,7 +43,7 @@ def budget(
     with service.dataset(asker, dataset) as data:
         if data.policy.budget is None:
             return {"standings": []}
-        found = data.ledger().standing(user=asker.user, project=project)
+        found = data.ledger().standing(user=asker.user, project=project_name(project))
         return {
             "standings": [
                 {"scope": s.scope, "cap": str(s.cap), "spent": str(s.spent), "left": str(s.left)}
@@ -119,7 +119,7 @@ def propose(
         made = service.keeping.propose(body.dataset, _change(body), body.reason, asker.name)
         if service.accounts.custodians() == [asker.name]:
             note = "one custodian sufficed, because there is only one"
-            made = _apply(service, data, made, asker.name, asker.name, note)
+            made = _apply(service, data, made, asker.name, note)
     response.headers["Location"] = f"/api/v1/proposals/{made.id}"
     return asdict(made)
 
@@ -145,8 +145,7 @@ def accept(
         )
     with service.dataset(asker, found.dataset) as data:
         _charged(data)
-        who = f"{found.by} and {asker.name}"
-        return asdict(_apply(service, data, found, asker.name, who, "two custodians agreed"))
+        return asdict(_apply(service, data, found, asker.name, "two custodians agreed"))
 
 
 @custody.post(
@@ -177,9 +176,9 @@ def share(
     request.state.notes |= {"dataset": dataset, "reason": f"{scope}: {body.reason}"}
     with service.dataset(asker, dataset) as data:
         _charged(data)
-        kept = data.ledger()
-        kept.set_subcap(scope, _loss(body), who=asker.name, reason=body.reason)
-        kind, _, name = scope.partition(":")
+        kept, loss = data.ledger(), _loss(body)
+        kind, name = _sharer(service, kept, scope, loss)
+        kept.set_subcap(scope, loss, who=asker.name, reason=body.reason)
         found = kept.standing(**{kind: name})
         return {
             "standings": [
@@ -189,17 +188,37 @@ def share(
         }
 
 
-def _apply(
-    service: Service, data: DataSet, proposal: Proposal, by: str, who: str, note: str
-) -> Proposal:
-    """Change the budget in ledger and discreet.yaml; the proposal is settled first, so only once."""
-    if not service.keeping.decide(proposal.id, "accepted", by, note):
+def _sharer(service: Service, kept: Ledger, scope: str, loss: Loss | None) -> tuple[str, str]:
+    """Whose share a scope is, where it can be somebody's; what is shared must be there."""
+    kind, _, name = scope.partition(":")
+    if kind not in ("user", "project") or not name:
+        raise InputError(f"A share is of user:NAME or project:NAME, got {scope[:80]!r}.")
+    if kind == "project":
+        project_name(name)
+    if loss is None:
+        if len(kept.standing(**{kind: name})) < 2:
+            raise InputError(f"{scope} has no share that could be taken away.")
+        return kind, name
+    names = ["public", *(u.name for u in service.accounts.users() if u.revoked is None)]
+    if kind == "user" and name not in names:
+        raise InputError(
+            f"There is no account {name[:80]!r} to give a share to.{did_you_mean(name, names)}"
+        )
+    cap = kept.cap()
+    if cap is not None and cap.kind == loss.kind and not fits(loss, cap):
+        raise InputError(
+            f"A share of {loss} is more than the whole budget, {cap}. Give at most that."
+        )
+    return kind, name
+
+
+def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: str) -> Proposal:
+    """Change the budget in discreet.yaml and ledger; the proposal is decided first, so only once."""
+    changes.finish(service.keeping, data, proposal.dataset)
+    if not service.keeping.decide(proposal.id, "applying", by, note):
         raise Problem(409, "decided", f"This proposal is {proposal.state} already.")
-    loss = _loss_of(proposal.change)
-    assert loss is not None
-    data.ledger().set_cap(loss, who=who, reason=f"{proposal.reason}; {note}")
-    budget_file.write(data.folder, proposal.change)
-    return service.keeping.proposals(proposal.id)[0]
+    (decided,) = service.keeping.proposals(proposal.id)
+    return changes.make(service.keeping, data, decided)
 
 
 def _find(service: Service, identity: str) -> Proposal:
@@ -220,20 +239,4 @@ def _change(body: BudgetForm) -> dict[str, str]:
 
 
 def _loss(body: BudgetForm) -> Loss | None:
-    return _loss_of(_change(body))
-
-
-def _loss_of(change: Any) -> Loss | None:
-    if not change:
-        return None
-    numbers = {name: exact(value, name, above=0, most=10**6) for name, value in change.items()}
-    if "rho" in numbers:
-        if len(numbers) > 1:
-            raise InputError("A budget is ε, (ε, δ) or ρ, got ρ with another. Give one kind.")
-        return ZcdpLoss(numbers["rho"])
-    if "epsilon" not in numbers:
-        raise InputError("A budget with delta needs epsilon.")
-    if "delta" in numbers:
-        exact(change["delta"], "delta", above=0, below=1)
-        return ApproxLoss(numbers["epsilon"], numbers["delta"])
-    return PureLoss(numbers["epsilon"])
+    return changes.loss_of(_change(body))

@@ -11,12 +11,14 @@ from fastapi.responses import JSONResponse
 
 from ... import formats, recipe, release, rules
 from ...errors import InputError, Refusal
+from ...formats import csvw
+from ...methods import registry
 from ...recipe import Recipe
 from ...workspace import DataSet
 from .. import answering, shapes, worker
 from ..answering import Wish
 from ..auth import ASKERS, EVERYONE, Asker, Asking, guarded
-from ..bodies import RecipeForm
+from ..bodies import RecipeForm, project_name
 from ..problems import Problem, documented
 from ..service import Service, Serving
 from .catalogue import DataSetId
@@ -34,6 +36,7 @@ Project = Annotated[
 ]
 Text = Annotated[str | None, Query(max_length=4000)]
 
+CSVW = "application/csvm+json"
 TABLE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The table, in the wished format.",
@@ -69,7 +72,7 @@ def check(
     with service.dataset(asker, dataset) as data:
         asked = answering.understood(data, body.mapping())
         request.state.notes["dataset"] = dataset
-        return verdict(service, asker, data, asked, (project or "")[:100])
+        return verdict(service, asker, data, asked, project_name(project))
 
 
 def verdict(
@@ -185,6 +188,40 @@ def ask_short(
         return answer(service, asker, data, asked, wish, request, dataset, prefer, None)
 
 
+@asking.get(
+    "/datasets/{dataset}/tables/metadata",
+    response_class=Response,
+    responses={
+        200: {"description": "CSVW metadata.", "content": {CSVW: {"schema": {"type": "object"}}}},
+        **documented(406, 409),
+    },
+)
+def metadata(
+    request: Request,
+    service: Serving,
+    asker: Asking,
+    dataset: DataSetId,
+    rows: Text = None,
+    columns: Text = None,
+    layers: Text = None,
+    language: LanguageName = None,
+    project: Project = None,
+) -> Response:
+    """What the columns of a table's CSV file are (CSVW): asked as the table is, at its cost."""
+    with service.dataset(asker, dataset) as data:
+        request.state.notes["dataset"] = dataset
+        ours = {"format", "language", "project"}
+        kept = [(k, v) for k, v in request.query_params.multi_items() if k not in ours]
+        asked = recipe.from_query(_encoded(kept), data.description, data.policy)
+        wish = Wish.of(request, data, format="csv", language=language, project=project)
+        answering.no_spending_by_link(request, asker, data, asked)
+        _only_what_is_there(service, data, asked, request)
+        made = answering.released(service, asker, data, asked, wish)
+        facts = csvw.metadata(made.tables[0], "tables", made.recipe.layouts[0], wish.language)
+        facts["url"] = answering.address(data, asked, wish, "tables", format="csv")
+        return JSONResponse(facts, headers={"Vary": answering.VARY}, media_type=CSVW)
+
+
 def _encoded(pairs: list[tuple[str, str]]) -> str:
     from urllib.parse import urlencode
 
@@ -207,6 +244,7 @@ def answer(
     """The table or a job for it."""
     request.state.notes["dataset"] = dataset
     answering.no_spending_by_link(request, asker, data, asked)
+    _only_what_is_there(service, data, asked, request)
     if len(asked.question.tables) > 1 and not wish.format.many:
         several = " or ".join(made.name for made in formats.FORMATS.values() if made.many)
         raise Problem(
@@ -222,6 +260,18 @@ def answer(
     if not wanted and not answering.must_be_job(service, cells, len(asked.question.tables)):
         return answering.respond(service, asker, data, asked, wish, request)
     return _job(service, asker, data, asked, wish, request, dataset)
+
+
+def _only_what_is_there(service: Service, data: DataSet, asked: Recipe, request: Request) -> None:
+    """HEAD promises to change nothing: it neither spends nor begins a job."""
+    if not getattr(request.state, "head", False):
+        return
+    cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
+    if answering.must_be_job(service, cells, len(asked.question.tables)):
+        raise Problem(403, "head", "This would begin a job, which HEAD does not do. Use GET.")
+    drawn = registry.get(asked.question.method).drawn
+    if drawn and data.ledger().find(answering.question_hash(data, asked)) is None:
+        raise Problem(403, "head", "This would spend budget, which HEAD does not do. Use GET.")
 
 
 def _remember(

@@ -1,0 +1,115 @@
+"""Changes that need two custodians: made so that no crash leaves half of one, and who is named.
+
+A budget is agreed over HTTP: one proposes, another accepts. What stands in discreet.yaml (policy,
+invariants, prior; a budget too) can be changed by whoever may write that file: then one sufficed,
+and the history of policies and the audit log say so, with the system user that owns the file.
+"""
+
+from __future__ import annotations
+
+import json
+import pwd
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..core.exact import exact
+from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ..errors import DiscreetError, InputError
+from ..store.keeping import Keeping, Proposal
+from ..workspace import DataSet, agreed
+from ..workspace.description_file import FILE
+from . import logs
+
+
+def make(keeping: Keeping, data: DataSet, proposal: Proposal) -> Proposal:
+    """Make a change that was agreed; begun again after a crash it is still made once."""
+    reason = f"{proposal.reason}; {proposal.note}"
+    try:
+        agreed.change_budget(
+            data.folder, data.ledger(), proposal.change, who=who(proposal), reason=reason
+        )
+    except InputError:
+        keeping.settle(proposal.id, made=False)
+        raise
+    keeping.settle(proposal.id, made=True)
+    return keeping.proposals(proposal.id)[0]
+
+
+def finish(keeping: Keeping, data: DataSet, name: str) -> None:
+    """Make what was agreed for a data set before a process died, oldest first."""
+    for proposal in reversed(keeping.proposals()):
+        if proposal.state == "applying" and proposal.dataset == name:
+            try:
+                make(keeping, data, proposal)
+            except DiscreetError as error:
+                logs.say(
+                    "error",
+                    event="agreed budget not made",
+                    dataset=name,
+                    error=type(error).__name__,
+                )
+
+
+def who(proposal: Proposal) -> str:
+    """Whom a change is of."""
+    if proposal.decided_by in (None, proposal.by):
+        return proposal.by
+    return f"{proposal.by} and {proposal.decided_by}"
+
+
+def who_changed(
+    facts: Mapping[str, Any],
+    history: Sequence[Mapping[str, Any]],
+    proposals: Sequence[Proposal],
+    folder: Path,
+) -> str:
+    """Who made the policy what it is now, as far as can be known, and how many sufficed."""
+    if not history:
+        return f"the first policy served; {_owner(folder)}, one custodian sufficed"
+    before = history[0]["policy"]
+    changed = [
+        name for name in sorted({*facts, *before}) if _plain(facts, name) != before.get(name)
+    ]
+    if changed == ["budget"]:
+        for proposal in proposals:
+            if (
+                proposal.dataset == folder.name
+                and proposal.state in ("applying", "accepted")
+                and loss_of(proposal.change) == loss_of(facts["budget"])
+            ):
+                return f"budget of {who(proposal)}; {proposal.note}"
+    words = ", ".join(changed) or "nothing that is listed"
+    return f"changed in {FILE}: {words}; {_owner(folder)}, one custodian sufficed"
+
+
+def _plain(facts: Mapping[str, Any], name: str) -> Any:
+    return json.loads(json.dumps(facts.get(name), default=str))
+
+
+def _owner(folder: Path) -> str:
+    try:
+        number = (folder / FILE).stat().st_uid
+    except OSError:
+        return "the file's owner is not known"
+    try:
+        return f"the file is of the system user {pwd.getpwuid(number).pw_name}"
+    except KeyError:
+        return f"the file is of the system user number {number}"
+
+
+def loss_of(change: Any) -> Loss | None:
+    """A budget as written, exactly; None where nothing is written."""
+    if not change:
+        return None
+    numbers = {name: exact(value, name, above=0, most=10**6) for name, value in change.items()}
+    if "rho" in numbers:
+        if len(numbers) > 1:
+            raise InputError("A budget is ε, (ε, δ) or ρ, got ρ with another. Give one kind.")
+        return ZcdpLoss(numbers["rho"])
+    if "epsilon" not in numbers:
+        raise InputError("A budget with delta needs epsilon.")
+    if "delta" in numbers:
+        exact(change["delta"], "delta", above=0, below=1)
+        return ApproxLoss(numbers["epsilon"], numbers["delta"])
+    return PureLoss(numbers["epsilon"])

@@ -1,0 +1,109 @@
+"""A budget that was agreed, in discreet.yaml and in the ledger: in both or, after a crash, soon.
+
+What was agreed is first written down beside discreet.yaml, with whom it is of; then the file is
+changed, then the ledger, then the note is removed. Whoever opens the data set finds either no note,
+or one whose change it completes, in the names of those who agreed. All of it happens under a lock,
+so that nobody takes a file half changed for a change of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError, StoreError
+from .description_file import FILE, read
+from .files import replace_text, sync_folder, told
+
+if TYPE_CHECKING:
+    from ..store import Ledger
+
+NOTE = "agreed-budget.json"
+LOCK = "budget.lock"
+_BUDGET = re.compile(r"^budget:[^\n]*\n(?:[ \t]+[^\n]*\n|[ \t]*\n(?=[ \t]))*", re.MULTILINE)
+
+
+@contextmanager
+def changing(folder: Path) -> Iterator[None]:
+    """The right to change a data set's budget, one process after another."""
+    from ..store.lock import FairLock
+
+    with told(f"Locking the budget of {folder.name}"):
+        lock = FairLock(folder / LOCK)
+    try:
+        with lock:
+            yield
+    finally:
+        lock.close()
+
+
+def pending(folder: Path) -> bool:
+    """Whether an agreed budget is not yet in file and ledger."""
+    return (folder / NOTE).exists()
+
+
+def change_budget(
+    folder: Path, ledger: Ledger, change: Mapping[str, str], *, who: str, reason: str
+) -> None:
+    """Change the budget as agreed; where the file cannot be changed nothing is."""
+    with changing(folder):
+        finish(folder, ledger)
+        _changed(folder, change)  # says what stands in the way before anything is noted
+        said = {"budget": dict(change), "who": who, "reason": reason}
+        replace_text(folder / NOTE, json.dumps(said, ensure_ascii=False) + "\n")
+        finish(folder, ledger)
+
+
+def finish(folder: Path, ledger: Ledger) -> None:
+    """Complete what was agreed and noted; the caller holds the lock."""
+    from .dataset import loss_of
+
+    if not pending(folder):
+        return
+    note = _note(folder)
+    before = (folder / FILE).read_text(encoding="utf-8-sig")
+    try:
+        replace_text(folder / FILE, _changed(folder, note["budget"]))
+        budget = read(folder).policy.budget
+        if budget is not None and ledger.cap() != loss_of(budget):
+            ledger.set_cap(loss_of(budget), who=note["who"], reason=note["reason"])
+    except InputError:  # it cannot be, now or later: all stays as it was
+        replace_text(folder / FILE, before)
+        _forget(folder)
+        raise
+    _forget(folder)
+
+
+def _note(folder: Path) -> dict[str, Any]:
+    try:
+        note = json.loads((folder / NOTE).read_text("utf-8"))
+        assert {"budget", "who", "reason"} <= note.keys()
+    except (OSError, ValueError, AssertionError, AttributeError):
+        raise StoreError(
+            f"{folder / NOTE} cannot be read. Compare budget and ledger by hand, then remove it."
+        ) from None
+    return dict(note)
+
+
+def _forget(folder: Path) -> None:
+    with told(f"Removing {folder / NOTE}"):
+        (folder / NOTE).unlink(missing_ok=True)
+        sync_folder(folder)
+
+
+def _changed(folder: Path, change: Mapping[str, str]) -> str:
+    """The text of discreet.yaml with this budget in its place."""
+    before = (folder / FILE).read_text(encoding="utf-8-sig")
+    line = ", ".join(f"{name}: {json.dumps(value)}" for name, value in change.items())
+    text = before if before.endswith("\n") else before + "\n"
+    after, count = _BUDGET.subn(lambda _: f"budget: {{{line}}}\n", text)
+    if count != 1:
+        raise InputError(
+            f"{FILE} has no top-level budget that can be changed line by line. Set it by hand to "
+            f"{{{line}}}."
+        )
+    return after
