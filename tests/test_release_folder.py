@@ -77,3 +77,33 @@ def test_bad_targets_get_one_sentence(people: Path, tmp_path: Path):
             made.write(tmp_path / "taken")
         with pytest.raises(InputError, match="csv"):
             made.write(tmp_path / "out", formats=["cvs"])
+
+
+def test_the_report_says_what_was_declared_and_draws_the_law_used(people: Path, tmp_path: Path):
+    """`report:` in discreet.yaml is printed; the picture is of the law, its ends and its reach."""
+    file = people / "discreet.yaml"
+    before = file.read_text()
+    file.write_text(
+        before.replace("budget: {epsilon: 5}", 'budget: {epsilon: 5, delta: "0.001"}').replace(
+            "records_per_unit: 1", "records_per_unit: 2"
+        )
+        + "report:\n  purpose: To be read by a test.\n  chosen_by_looking: no\n"
+    )
+    dc.load(people)
+    with dc.open(people) as data:
+        asked = {"rows": ["area"], "epsilon": "1"}
+        made = data.recipe({**asked, "max_perturbation": "40"}).release()
+        first = made.write(tmp_path / "cut", formats=["csv"]) / "report.html"
+        second = data.recipe(asked).release().write(tmp_path / "whole", formats=["csv"])
+    page, other = first.read_text(), (second / "report.html").read_text()
+    for text in (page, other):
+        assert "To be read by a test." in text
+        assert "No: parameters were set without looking" in text
+    assert "Law laplace, ε = 0.5, at most ± 40</dt>" in page
+    assert "perturbations from -40 to +40" in page
+    assert "Law laplace, ε = 1, where a unit moves a cell by up to 2</dt>" in other
+    assert "any whole number" in other
+    assert "no change in 24.5 % of cells" in other  # tanh(1/4), not tanh(1/2)
+    file.write_text(before + "report: {purpos: x}\n")
+    with pytest.raises(InputError, match="Did you mean purpose"):
+        dc.open(people)

@@ -257,7 +257,12 @@ def in_words(policy: Policy) -> list[str]:
     }
     rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
     off = {n for n, value in rules.items() if str(value).strip().casefold() in _NO}
-    return [said[n].format(value) for n, value in rules.items() if n in said and n not in off]
+    kept = {n: value for n, value in rules.items() if n in said and n not in off}
+    return [said[n].format(_shown(value)) for n, value in kept.items()]
+
+
+def _shown(value: object) -> object:
+    return f"{int(str(value)):,}" if str(value).isdecimal() else value
 
 
 def check_rules(policy: Policy, description: Description) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.workspace.category_file import CATEGORY_KEYS
+from discreet.workspace.declarations import DECLARATIONS, LOOKED
 from discreet.workspace.description_file import KEYS, SOURCE_KEYS, WEIGHT_KEYS
 from discreet.workspace.policy_file import BUDGET_KEYS, FAMILY_OF_METHOD
 from discreet.workspace.variable_file import LEVEL_KEYS, VARIABLE_KEYS
@@ -18,7 +19,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "description.md").rea
 
 @pytest.mark.parametrize(
     "key",
-    sorted({*KEYS, *SOURCE_KEYS, *WEIGHT_KEYS, *BUDGET_KEYS, *VARIABLE_KEYS, *LEVEL_KEYS,
+    sorted({*KEYS, *DECLARATIONS, LOOKED, *SOURCE_KEYS, *WEIGHT_KEYS, *BUDGET_KEYS, *VARIABLE_KEYS, *LEVEL_KEYS,
             *CATEGORY_KEYS}),
 )  # fmt: skip
 def test_every_key_is_documented(key: str) -> None:

@@ -45,6 +45,7 @@ def draft(name: str) -> Draft:
         return genes.draft(name, source)
     made = deaths.draft(name, source)
     if name == "deaths-dp":
+        made.title = "Synthetic deaths (DP)"
         made.family, made.method = "dp", "noise"
         made.methods, made.budget = {}, {"epsilon": "10"}
         made.notes.append(

@@ -1,7 +1,7 @@
 """Reports: HTML pages with pictures, without scripts, the same in light, dark and on paper."""
 
+from ..workspace.declarations import DECLARATIONS
 from .facts import (
-    DECLARATIONS,
     Approval,
     AttackRun,
     Edition,

@@ -14,6 +14,7 @@ from fractions import Fraction
 from ..core.guarantee import Guarantee
 from ..core.table import ProtectedTable, Rehearsal
 from ..errors import Bug, InputError, did_you_mean
+from ..workspace.declarations import DECLARATIONS
 
 
 class Edition(StrEnum):
@@ -21,38 +22,6 @@ class Edition(StrEnum):
 
     PUBLIC = "public"
     INTERNAL = "internal"
-
-
-DECLARATIONS: dict[str, str] = {
-    "decided_by": "Who decided",
-    "purpose": "Purpose",
-    "recipients": "Recipients",
-    "legal_basis": "Legal basis",
-    "safe_people": "Safe people",
-    "safe_projects": "Safe projects",
-    "safe_settings": "Safe settings",
-    "safe_data": "Safe data",
-    "safe_outputs": "Safe outputs",
-    "records_per_unit": "Records each unit may hold",
-    "provenance": "How the data were collected",
-    "exclusions": "Exclusions",
-    "intruders": "Who might attack",
-    "prior_knowledge": "What they may know",
-    "harms": "Harm a disclosure would do",
-    "other_releases": "Other releases about the same people",
-    "alternatives": "Alternatives weighed",
-    "structural_zeros": "Structural zeros",
-    "attacks_not_tried": "Attacks not tried",
-    "uses": "Uses the tables are fit for",
-    "side_channels": "Side channels",
-    "keys": "Keys and who holds them",
-    "roles": "Roles and access",
-    "randomness": "Source of randomness",
-    "review_date": "Next review",
-    "incident_contact": "Contact in case of an incident",
-    "withdrawal": "How the release is withdrawn",
-}
-"""What a custodian may declare, and how the report calls it."""
 
 
 @dataclass(frozen=True)

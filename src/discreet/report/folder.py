@@ -16,13 +16,17 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import formats, rules
 from ..core.control import Control
-from ..core.law_builders import laplace
+from ..core.law import Law
+from ..core.loss import in_words
+from ..core.pure_laplace import PureLaplace
 from ..errors import InputError
+from ..methods.noise import laws
 from ..release import Release
 from ..synthesis import synthesis_of
 from ..version import __version__
@@ -37,6 +41,13 @@ if TYPE_CHECKING:
 
 MICRODATA = ("parquet", "csv")
 """What synthetic records and measurements can be written as."""
+_MOST_LAWS = 6
+_SIGNS = {
+    "epsilon": "ε =",
+    "max_perturbation": "at most ±",
+    "sensitivity": "where a unit moves a cell by up to",
+}
+"""The settings of a law, as the report calls them."""
 
 
 def write(
@@ -161,11 +172,11 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
     if plan.charge is not None:
         book = data.ledger()
         register = book.export_register()
-        when = str(register["charges"][-1].get("at", ""))[:10] if register["charges"] else ""
+        when = _charged_on(register, plan.question_hash)
         ledger = LedgerSummary(
             budget=str(book.cap()),
-            spent=str(book.spent()),
-            left=str(book.left()),
+            spent=in_words(book.spent()),
+            left=in_words(book.left(), left=True),
             charges=_charges(register),
             chain_head=str(made.receipt.get("hash", "")),
         )
@@ -176,6 +187,7 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
     zeros = [zero.reason or "declared" for zero in description.structural_zeros]
     if zeros:
         declared["structural_zeros"] = "; ".join(zeros)
+    declared |= data.described.declared.words
     return ReleaseFacts(
         title=made.recipe.title or f"{description.title}: {len(made.tables)} tables",
         tables=made.tables,
@@ -198,7 +210,14 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
             f"discreet release {data.name} RECIPES.yaml -o FOLDER   # costs nothing: asked before",
         ),
         checksums=checksums,
+        chosen_by_looking=data.described.declared.chosen_by_looking,
     )
+
+
+def _charged_on(register: dict[str, Any], question: str) -> str:
+    """The day a question was charged; asked again, a release keeps its date."""
+    days = [str(c.get("at", ""))[:10] for c in register["charges"] if c.get("question") == question]
+    return days[0] if days else ""
 
 
 def _charges(register: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
@@ -216,15 +235,23 @@ def _laws(made: Release) -> dict[str, Any]:
     """The laws behind the tables, as pictures want them; at most six."""
     found: dict[str, Any] = {}
     for table in made.tables:
-        epsilon = table.law.get("epsilon")
-        if epsilon is None or len(found) == 6:
+        asked = {key: str(table.law[key]) for key in ("name", *_SIGNS) if key in table.law}
+        if asked.get("name") not in ("laplace", "normal") or "epsilon" not in asked:
             continue
-        name = f"{table.law.get('name', 'law')}, ε = {epsilon}"
-        if name not in found and table.law.get("name") in {"laplace", "discrete-laplace"}:
-            law = laplace(str(epsilon))
-            width = law.half_width("0.999")
-            found[name] = {z: law.probability(z) for z in range(-width, width + 1)}
+        settings = ", ".join(f"{_SIGNS[k]} {v}" for k, v in asked.items() if k != "name")
+        name = f"{asked['name']}, {settings}"
+        if name not in found and len(found) < _MOST_LAWS:
+            found[name] = _probabilities(laws.made_again(asked))
     return found
+
+
+def _probabilities(law: laws.NoiseLaw) -> dict[int, Fraction]:
+    """The law itself; one without ends as far as 99.9 % of it."""
+    if isinstance(law, PureLaplace):
+        width = law.half_width("0.999")
+        return {z: law.probability(z) for z in range(-width, width + 1)}
+    assert isinstance(law, Law)
+    return {z: Fraction(law.weight(z), law.total) for z in range(-law.end, law.end + 1)}
 
 
 def _json(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -12,10 +12,12 @@ from ..core.exact import plain, rounded_up
 from ..core.guarantee import Kind
 from ..core.table import ProtectedTable, Status
 from ..formats.footnote import citation, footnote, typical_error
+from ..workspace.declarations import DECLARATIONS
 from . import charts
-from .facts import DECLARATIONS, Edition, ReleaseFacts
+from .facts import Edition, ReleaseFacts
 
 MISSING = "not declared"
+NOT_DECLARED = "Not declared"
 
 
 class Tag(StrEnum):
@@ -72,7 +74,7 @@ class Section:
 
 def sections(facts: ReleaseFacts, edition: Edition) -> tuple[Section, ...]:
     """All thirteen, in order. `facts` are those of the edition."""
-    return (
+    made = (
         _front(facts),
         _declared(2, "Context", facts, *_names("purpose", "safe_outputs")),
         _data(facts),
@@ -87,6 +89,20 @@ def sections(facts: ReleaseFacts, edition: Edition) -> tuple[Section, ...]:
         _governance(facts),
         _reproduce(facts),
     )
+    return tuple(_gathered(section, edition) for section in made)
+
+
+def _gathered(section: Section, edition: Edition) -> Section:
+    """The section with all that was not declared in one line, and where to declare it."""
+    missing = [line for line in section.lines if line.missing and line.tag is Tag.DECLARED]
+    if not missing:
+        return section
+    says = [", ".join(line.about for line in missing)]
+    if edition is Edition.INTERNAL:
+        says.append("Say it in discreet.yaml, most of it under `report:`.")
+    kept = [line for line in section.lines if line not in missing]
+    gathered = Line(NOT_DECLARED, tuple(says), Tag.DECLARED, missing=True)
+    return replace(section, lines=(*kept, gathered))
 
 
 def verdict(facts: ReleaseFacts) -> str:

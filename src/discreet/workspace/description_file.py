@@ -15,6 +15,7 @@ from ..core.description import Description, Policy, StructuralZero, Weight
 from ..core.domain import Condition, Text, Variable
 from ..errors import DescriptionError, InputError, did_you_mean
 from .category_file import text_of
+from .declarations import Declared, read_declared
 from .policy_file import check_rules, number, read_policy
 from .variable_file import Columns, checked_name, read_variable
 from .yaml_reader import Block, Items, Scalar, read_file
@@ -51,6 +52,7 @@ KEYS = [
     "reliable",
     "variables",
     "structural_zeros",
+    "report",
 ]
 SOURCE_KEYS = ("file", "database", "table", "delimiter", "encoding", "quote", "escape", "header")
 WEIGHT_KEYS = ("column", "decimals", "bound", "mark")
@@ -71,6 +73,8 @@ class DescribedData:
     weight_mark: str = "."
     """The decimal mark of the weights in the source."""
     bound: str = "stop"
+    declared: Declared = field(default_factory=Declared)
+    """What the custodian declares for release reports."""
     files: tuple[Path, ...] = ()
     """Every file that was read, so that a cache knows when to forget."""
 
@@ -184,6 +188,7 @@ def read(folder: Path) -> DescribedData:
         weight_column=weight_column,
         weight_mark=weight_mark,
         bound=top.choice("bound", ("stop", "drop"), "stop"),
+        declared=read_declared(top),
         files=tuple(files),
     )
 
