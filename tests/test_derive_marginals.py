@@ -12,7 +12,8 @@ import pytest
 
 import discreet as dc
 from discreet import release as flow
-from discreet.core.table import ProtectedTable
+from discreet.core.control import Control
+from discreet.core.table import ProtectedTable, Status
 from discreet.errors import Refusal
 from discreet.methods import registry
 from discreet.methods.base import Measurements
@@ -263,3 +264,38 @@ def test_a_coarse_category_that_holds_nothing_is_zero(tmp_path: Path):
         assert made.protected.values[2].tolist() == [0, 0, 0]
         data.table(rows="area", columns="sex", method="marginals", epsilon="5").release()
         assert data.table(**asked).release(free=True).protected.values[2].tolist() == [0, 0, 0]
+
+
+def test_a_table_measured_but_not_fitted_says_so(people: Path):
+    """All pairs of a small product are measured as one table, but fitted as pairs."""
+    with dc.open(people) as data:
+        pairs = data.recipe(PAIRS).release()
+        measured = design_of(pairs.detail.plan).budget.measured
+        assert any(len(m.margin) == 3 for m in measured)
+        whole = data.table(rows="area", columns="sex,job", method="marginals")
+        table = whole.release(free=True).protected
+        assert table.noise is not None
+        assert any("not fitted" in note for note in table.notes)
+        off = (table.values < table.noise.lower) | (table.values > table.noise.upper)
+        assert not (off & (table.status == Status.OK)).any()
+        plain = data.table(rows="area", columns="sex", method="marginals").release(free=True)
+        assert not any("not fitted" in note for note in plain.protected.notes)
+
+
+def test_a_fit_is_kept_for_the_next_process(people: Path):
+    """What one process fitted another reads: the same records, and the same tables."""
+    method = registry.get("marginals")
+    assert isinstance(method, MarginalsMethod)
+    with dc.open(people) as data:
+        before = data.recipe(PAIRS).release()
+    method._made.clear()  # as a new process has it
+    with DataSet.open(people) as data:
+        stored = data.ledger().find(before.detail.plan.question_hash)
+        assert stored is not None
+        measured = Measurements.from_bytes(stored.measurements)
+        again = flow.fitted(data, method, before.detail.plan, measured, Control())
+        assert set(again.arrays) > set(measured.arrays)
+    with dc.open(people) as data:
+        after = data.recipe(PAIRS).release()
+    for old, new in zip(before.tables, after.tables, strict=True):
+        assert np.array_equal(old.values, new.values)

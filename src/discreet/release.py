@@ -10,6 +10,7 @@ single table differ only in the length of the recipe. Nothing but this flow is i
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from .store import Ledger, StoredAnswer
     from .workspace import DataSet
 
-__all__ = ["Preview", "Release", "derive", "preview", "release", "released"]
+__all__ = ["Preview", "Release", "derive", "fitted", "preview", "release", "released"]
 
 
 _BUDGETS = {"epsilon", "delta", "rho"}
@@ -170,6 +171,7 @@ def release(
         measurements, reused = _keyed(data, method, plan, control)
         receipt, left = {}, None
     control.step(0.9, "fitting")
+    measurements = fitted(data, method, plan, measurements, control)
     tables = method.fit(plan, measurements, data.facts, control)
     control.step(1.0, "done")
     made = _finished(data, recipe, plan, tables, left, receipt)
@@ -213,10 +215,26 @@ def derive(
             alternatives=("ask for it with an epsilon, at a cost",),
         )
     plan, stored = min(found, key=lambda each: _noise_of(each[0]))
-    tables = registry.get(plan.method).fit(
-        plan, Measurements.from_bytes(stored.measurements), data.facts, control
-    )
+    made_by, measurements = registry.get(plan.method), Measurements.from_bytes(stored.measurements)
+    measurements = fitted(data, made_by, plan, measurements, control)
+    tables = made_by.fit(plan, measurements, data.facts, control)
     return _finished(data, recipe, plan, tables, in_words(ledger.left(), left=True), stored.receipt)
+
+
+def fitted(
+    data: DataSet, method: Method, plan: Plan, measurements: Measurements, control: Control
+) -> Measurements:
+    """The measurements with a method's long work done on them, kept for the next time."""
+    work = getattr(method, "fitted", None)
+    if work is None:
+        return measurements
+    key = f"fit {hashlib.sha256(measurements.to_bytes()).hexdigest()}"
+    stored = data.results().get(key)
+    if stored is not None:
+        return Measurements.from_bytes(stored)
+    made: Measurements = work(plan, measurements, control)
+    data.results().put(key, made.to_bytes())
+    return made
 
 
 def released(

@@ -90,7 +90,7 @@ def synthesis_of(
     stored = data.ledger().find(plan.question_hash)
     if stored is None:
         return None
-    return _made(plan, Measurements.from_bytes(stored.measurements), control)
+    return _made(data, plan, Measurements.from_bytes(stored.measurements), control)
 
 
 def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
@@ -121,13 +121,17 @@ def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
     asked, stored = found[chosen[0]]
     numbers, method = Measurements.from_bytes(stored.measurements), registry.get(METHOD)
     plan = as_measured(method, method.plan(asked, data.facts), numbers, data.facts)
-    return _made(plan, numbers, control)
+    return _made(data, plan, numbers, control)
 
 
-def _made(plan: Plan, measurements: Measurements, control: Control | None) -> Synthesis:
+def _made(
+    data: workspace.DataSet, plan: Plan, measurements: Measurements, control: Control | None
+) -> Synthesis:
     from .methods.marginals.method import design_of
 
-    table = _method().synthesise(plan, measurements, control)
+    method, control = _method(), control or Control()
+    measurements = flow.fitted(data, method, plan, measurements, control)
+    table = method.synthesise(plan, measurements, control)
     return Synthesis(plan, measurements, table, design_of(plan).workload.domain)
 
 

@@ -180,6 +180,14 @@ class Keyed(Protocol):
         ...
 
 
+class Fits(Protocol):
+    """A method whose fit takes long and can be kept beside the measurements."""
+
+    def fitted(self, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
+        """The measurements with the long work done; `fit` and `synthesise` start from it."""
+        ...
+
+
 def as_measured(method: Method, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
     """The plan stored measurements were made by, for methods that keep it with them.
 

@@ -127,7 +127,7 @@ def _error_note(origin: Origin, spec: TableSpec) -> str:
     found = origin.measured_with(used)
     if found is None:
         return (
-            "Not measured: the release did not measure these variables together. The numbers "
+            "Not measured: the release was not made for these variables together. The numbers "
             "follow from the model only, and no interval can be given."
         )
     names, sd = found

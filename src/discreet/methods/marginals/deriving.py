@@ -67,20 +67,17 @@ def _as_coded(workload: Workload, wanted: Wanted) -> bool:
     )
 
 
+def fitted_together(design: Design, wanted: Wanted) -> bool:
+    """Whether the release was made for these variables together: its table was fitted to them."""
+    source = design.source or design
+    return any(set(wanted.margin) <= set(margin) for margin in source.workload.margins)
+
+
 def standard_errors(design: Design) -> list[tuple[tuple[str, ...], float]]:
-    """For all variables measured together: their names, and the standard error of one cell."""
-    wide = () if design.coding is not None else tuple(m.margin for m in design.budget.measured)
-    margins = list(dict.fromkeys((*closure(design.workload.margins), *wide)))
-    known = precisions(
-        design.shape,
-        design.budget.measured,
-        closure(design.space(margin) for margin in margins),
-        total=design.total is not None,
-    )
-    known |= design.budget.known
+    """For all variables measured and fitted together: their names, the standard error of a cell."""
     found = []
-    for margin in margins:
-        variance = mean_variance(design.shape, known, design.space(margin))
+    for margin in closure(design.workload.margins):
+        variance = mean_variance(design.shape, design.budget.known, design.space(margin))
         if variance < 1e30:
             names = tuple(design.workload.refs[axis].variable for axis in margin)
             found.append((names, math.sqrt(variance)))

@@ -43,6 +43,8 @@ from .synthesis import SyntheticTable
 from .workload import Workload, read_workload
 
 _KEPT = 4
+_ROWS, _COUNTS = "synthetic rows", "synthetic counts"
+"""Under which names a synthetic table lies beside the measurements it was fitted to."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,12 @@ class MarginalsMethod:
             detail=design,
         )
 
+    def fitted(self, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
+        """The measurements with the synthetic table beside them, so that it need not be made again."""
+        table = self.synthesise(plan, measurements, control)
+        more = {_ROWS: table.rows.astype(np.int64), _COUNTS: table.counts}
+        return replace(measurements, arrays={**measurements.arrays, **more})
+
     def synthesise(
         self, plan: Plan, measurements: Measurements, control: Control | None = None
     ) -> SyntheticTable:
@@ -186,8 +194,12 @@ class MarginalsMethod:
         if key in self._made:
             return self._made[key]
         residuals = _estimated(design, tables, design.margins)
-        fitting = fit_classic if design.coding is not None else fit_modern
-        made = fitting(design, tables, residuals, control), residuals
+        if _COUNTS in measurements.arrays:
+            rows, counts = measurements.arrays[_ROWS], measurements.arrays[_COUNTS]
+            made = SyntheticTable(design.workload.shape, rows, counts), residuals
+        else:
+            fitting = fit_classic if design.coding is not None else fit_modern
+            made = fitting(design, tables, residuals, control), residuals
         self._made[key] = made
         while len(self._made) > _KEPT:
             self._made.popitem(last=False)

@@ -13,7 +13,7 @@ from ...core.true_values import add_totals
 from .. import base
 from ..base import Facts, Plan
 from .combine import Residuals, rebuild
-from .deriving import read_off
+from .deriving import fitted_together, read_off
 from .margins import Reals, Whole
 from .synthesis import SyntheticTable
 from .telling import WIDTH, variances
@@ -77,6 +77,15 @@ def _table(
         estimate = _unbiased(design, wanted, residuals)
         extra["unbiased"] = _whole(np.rint(estimate))
         reach = WIDTH[design.settings.noise] * sd
+        if design.source is not None:
+            off = (np.abs(values - estimate) > reach) & (status == Status.OK)
+            status[off] = Status.UNRELIABLE
+            if not fitted_together(design, wanted):
+                notes.append(
+                    "Measured but not fitted: the release was not made for these variables "
+                    "together. Take the column unbiased and its interval; the counts follow from "
+                    "the model, and those outside the interval are marked unreliable."
+                )
         noise = Noise(
             sd=sd,
             lower=_whole(np.maximum(np.floor(estimate - reach), 0)),
