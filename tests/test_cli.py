@@ -217,6 +217,25 @@ def test_law_says_when_key_bits_are_too_few():
     assert "beyond" not in spoken(*words)
 
 
+def test_a_p_table_is_audited_as_it_was_written(tmp_path):
+    """Cut to 256 keys it is another table: its own figures are told, and what the cut lost."""
+    words = ["ptable", "design", "-m", "10", "--variance", "5", "--blocked-below", "2"]
+    fine = spoken(*words)
+    cut = spoken(*words, "--keys", "256", "--dialect", "cantabular", "-o", tmp_path / "c.csv")
+    again = spoken("ptable", "audit", tmp_path / "c.csv")
+    assert (fine["keys"], cut["keys"]) == (2**64, 256)
+    for said in (fine, cut, again):
+        for part in ("audit", "audit_without_zeros"):
+            del said[part]["unreachable"]  # a file does not know what it was designed to reach
+    for part in ("audit", "audit_without_zeros", "rows", "digest"):
+        assert cut[part] == again[part]
+        assert cut[part] != fine[part]
+    assert cut["quantisation"] == fine["quantisation"]
+    assert [1, 10] in cut["unreachable"]
+    assert again["unreachable"] == fine["unreachable"] == []
+    assert cut["notes"] == []
+
+
 def test_ptables_convert_there_and_back(tmp_path):
     """A p-table through all three dialects and back is the same file."""
     first = tmp_path / "a.csv"

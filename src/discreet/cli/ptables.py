@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,7 +65,7 @@ def ptable_design(
         exact_variance=exact_variance,
         monotone=not no_monotone,
     )
-    _tell_ptable(table, _save(table, output, dialect, keys), json)
+    _tell_ptable(table, json, written=_save(table, output, dialect, keys))
 
 
 @ptable_app.command("audit")
@@ -77,7 +78,7 @@ def ptable_audit(
 
     [bold]discreet ptable audit p.csv[/bold]
     """
-    _tell_ptable(_open(path), None, json, at_epsilon)
+    _tell_ptable(_open(path), json, at_epsilon)
 
 
 @ptable_app.command("convert")
@@ -93,7 +94,7 @@ def ptable_convert(
     [bold]discreet ptable convert p.csv ons.csv --dialect ons --keys 256[/bold]
     """
     table = _open(source)
-    _tell_ptable(table, _save(table, target, dialect, keys), json)
+    _tell_ptable(table, json, written=_save(table, target, dialect, keys))
 
 
 def _open(path: Path) -> PTable:
@@ -106,24 +107,40 @@ def _open(path: Path) -> PTable:
     return dialects.read(text)
 
 
-def _save(table: PTable, path: Path | None, dialect: str, keys: int | None) -> Path | None:
+@dataclass(frozen=True)
+class Written:
+    """A p-table as its file has it, and what the file's dialect cannot say."""
+
+    path: Path
+    table: PTable
+    notes: tuple[str, ...]
+
+
+def _save(table: PTable, path: Path | None, dialect: str, keys: int | None) -> Written | None:
+    """Write the p-table; what comes back is read from the very text that was written."""
     from ..methods.cellkey import dialects
     from ..workspace.files import replace_text
 
     dialects.check_dialect(dialect)
     if keys is None and table.keys > 2**16:
         keys = 10**8 if dialect == "sdctools" else 256
-    if path is not None:
-        replace_text(path, dialects.write(table, dialect, keys=keys))
-    return path
+    if path is None:
+        return None
+    text = dialects.write(table, dialect, keys=keys)
+    again = dialects.read(text, dialect, negatives=True)
+    designed = table.support[: len(again.rows)]
+    again = replace(again, name=table.name, parameters=table.parameters, support=designed)
+    replace_text(path, text)
+    return Written(path, again, dialects.notes(table, dialect))
 
 
 def _tell_ptable(
-    table: PTable, written: Path | None, json: bool, at_epsilon: str | None = None
+    designed: PTable, json: bool, at_epsilon: str | None = None, *, written: Written | None = None
 ) -> None:
+    table = designed if written is None else written.table
     found = table.audit(at_epsilon)
     above = table.audit(at_epsilon, least_count=1)
-    lost = {str(keys): table.loss(keys) for keys in (256, 4096) if keys < table.keys}
+    lost = {str(keys): designed.loss(keys) for keys in (256, 4096) if keys < designed.keys}
     if json:
         show.as_json(
             {
@@ -154,7 +171,7 @@ def _tell_ptable(
                     for keys, loss in lost.items()
                 },
                 "digest": table.digest,
-                **({"file": str(written)} if written else {}),
+                **({"file": str(written.path), "notes": written.notes} if written else {}),
             }
         )
         return
@@ -196,4 +213,6 @@ def _tell_ptable(
             f"[yellow]unreachable (count, perturbation): {list(table.unreachable)[:8]}[/yellow]"
         )
     if written is not None:
-        out.print(f"[dim]Written to {written}[/dim]")
+        for words in written.notes:
+            out.print(f"[yellow]{words}[/yellow]")
+        out.print(f"[dim]Written to {written.path}[/dim]")

@@ -61,7 +61,7 @@ class Audit:
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers rounded up to the next float, and the exact texts beside them."""
         return {
-            "at_epsilon": float(self.at_epsilon),
+            "at_epsilon": _float_at(self.at_epsilon),
             "cells": self.cells,
             "delta": float_up(self.delta),
             "delta_text": rounded_up(self.delta, 12),
@@ -80,7 +80,10 @@ class Audit:
     def __str__(self) -> str:
         """The audit in one line, nothing rounded down."""
         kind = "exact" if self.exact else "upper bound"
-        text = f"epsilon {plain(self.at_epsilon)} with delta {rounded_up(self.delta)} ({kind}"
+        epsilon = plain(self.at_epsilon)
+        if len(epsilon) > 15:  # δ at a larger ε is no larger
+            epsilon = rounded_up(self.at_epsilon, 10)
+        text = f"epsilon {epsilon} with delta {rounded_up(self.delta)} ({kind}"
         where = f", {self.cells} cells" if self.cells > 1 else ""
         return f"{text}{where}; neighbours: {self.neighbours})"
 
@@ -320,6 +323,11 @@ def float_up(value: Fraction) -> float:
     """The nearest float that is not below the number."""
     near = float(value)
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def _float_at(epsilon: Fraction) -> float:
+    """An ε as it was asked; one that was found, and has no short form, not rounded down."""
+    return float(epsilon) if len(plain(epsilon)) <= 15 else float_up(epsilon)
 
 
 def _float_or_none(value: Fraction | None) -> float | None:
