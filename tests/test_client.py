@@ -106,6 +106,59 @@ def test_files_are_the_servers_own_and_the_same_as_on_disk(
         remote.write(tmp_path / "none" / "t.csv")
 
 
+def test_write_makes_a_file_or_a_folder_as_on_disk(
+    served: Served, server: Server, tmp_path: Path
+) -> None:
+    """A path with a known ending, or one format, is a file; anything else a folder with tables."""
+    with dc.open(served.workspace / "deaths") as disk:
+        local = disk.table(rows=["region"], columns=["sex"]).release()
+        remote = server.open("deaths").table(rows=["region"], columns=["sex"]).release()
+        for name, table in (("local", local), ("remote", remote)):
+            folder = tmp_path / name
+            folder.mkdir()
+            assert table.write(folder / "t.xlsx").is_file()
+            assert table.write(folder / "plain", "px").is_file()
+            assert table.write(folder / "out") == folder / "out"
+            assert {path.suffix for path in (folder / "out" / "tables").iterdir()} >= {
+                ".csv",
+                ".xlsx",
+            }
+            table.write(folder / "some", formats=["parquet"])
+            assert {path.suffix for path in (folder / "some" / "tables").iterdir()} == {".parquet"}
+            assert "tables" in table.files[0]
+            data = disk if name == "local" else server.open("deaths")
+            two = data.recipe({"tables": [{"rows": ["sex"]}, {"rows": ["age"]}]}).release()
+            with pytest.raises(InputError, match="holds one table"):
+                two.write(folder / "two.csv")
+        for ending in (".xlsx", ".json"):
+            ours, theirs = tmp_path / "local" / f"b{ending}", tmp_path / "remote" / f"b{ending}"
+            assert local.write(ours).read_bytes() == remote.write(theirs).read_bytes()
+
+
+def test_free_answers_as_on_disk(served: Served, server: Server, tmp_path: Path) -> None:
+    """What follows from a release is answered at no cost, here and on disk alike; else refused."""
+    deaths = server.open("deaths-dp")
+    with pytest.raises(dc.Refusal) as no:
+        deaths.table(rows=["month"], epsilon="0.5").release(free=True)
+    assert no.value.rule == "nothing-released"
+    deaths.table(rows=["month"], columns=["sex"], epsilon="0.125").release()
+    with dc.connect(served.url, served.tokens["odo"]) as auditor:
+        before = auditor.open("deaths-dp").ledger_facts()["spent"]
+    free = deaths.table(rows=["month"], epsilon="0.5").release(free=True)
+    assert free.cost == "nothing"
+    with dc.open(served.workspace / "deaths-dp") as disk:
+        local = disk.table(rows=["month"], epsilon="0.5").release(free=True)
+        assert free.to_pandas().equals(local.to_pandas())
+    assert free.write(tmp_path / "free.csv").is_file()
+    with dc.connect(served.url, served.tokens["odo"]) as auditor:
+        assert auditor.open("deaths-dp").ledger_facts()["spent"] == before
+    whole = deaths.recipe("rows=month&columns=sex&epsilon=0.125").release()
+    file = tmp_path / "recipe.yaml"
+    file.write_text("rows: [month]\ncolumns: [sex]\nepsilon: 0.125\n", "utf-8")
+    assert deaths.recipe(file).release().to_pandas().equals(whole.to_pandas())
+    assert whole.cost == "nothing"
+
+
 def test_a_drawn_table_is_charged_once_and_is_the_same_for_ever(
     served: Served, server: Server
 ) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import formats as writing
 from . import recipe as recipes
 from . import release, workspace
 from .core.charge import Charge
@@ -256,20 +257,28 @@ class Table:
     def write(
         self,
         path: str | Path,
-        formats: Sequence[str] = ("csv", "xlsx"),
+        formats: str | Sequence[str] | None = None,
         *,
         microdata: Sequence[str] = ("parquet",),
         control: Control | None = None,
     ) -> Path:
-        """Write the release to a folder: tables, report, manifest.
+        """Write a file, where the path's ending or one format says which; else a folder.
 
-        For consistent margins also the synthetic records and the noisy measurements, as each of
+        The folder holds tables (CSV and XLSX unless `formats` lists others), report and manifest;
+        for consistent margins also the synthetic records and the noisy measurements, as each of
         `microdata`: parquet, csv.
         """
         from .report import folder
 
+        target, layouts = Path(path), self.detail.recipe.layouts
+        name = writing.one_file(target, formats)
+        if name:
+            made = writing.write(self.tables, target, name, layout=layouts)
+            self.files = [file.name for file in made]
+            return target
+        wanted = formats or writing.IN_FOLDERS
         target, self.files = folder.write(
-            self._data, self.detail, Path(path), formats, microdata=microdata, control=control
+            self._data, self.detail, target, wanted, microdata=microdata, control=control
         )
         return target
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from .. import formats
+from .. import formats as writing
 from ..core.control import Control
 from ..core.exact import exact
 from ..core.guarantee import Guarantee
@@ -19,6 +19,7 @@ from ..core.table import ProtectedTable
 from ..errors import Cancelled, InputError, RecipeError, Refusal, did_you_mean
 from ..formats import frame, html, reading, terminal
 from ..recipe import Layout
+from ..recipe.parse import query_mapping
 from .connection import Connection, from_problem
 
 if TYPE_CHECKING:
@@ -150,13 +151,24 @@ class RemoteDataSet:
                 recipe[name] = _sent(name, value)
         return self.recipe(recipe, project=project)
 
-    def recipe(self, recipe: Mapping[str, Any], *, project: str = "") -> RemoteDraft:
-        """Draft what a recipe's mapping says."""
+    def recipe(self, recipe: str | Path | Mapping[str, Any], *, project: str = "") -> RemoteDraft:
+        """Draft what a recipe says: a YAML or JSON file, its mapping, or a query string."""
+        if not isinstance(recipe, Mapping):
+            if isinstance(recipe, str) and "=" in recipe and "\n" not in recipe:
+                recipe = query_mapping(recipe)
+            else:
+                from ..workspace.yaml_reader import read_file
+
+                recipe = read_file(Path(recipe)).plain()
         draft = RemoteDraft(self._connection, self._path, dict(recipe), project)
         # names that are not there are said now; a lawful no when the table is asked for
         with suppress(Refusal):
             draft.preview()
         return draft
+
+    def ledger_facts(self) -> dict[str, Any]:
+        """What was allowed, spent and is left, with every entry; for custodians and auditors."""
+        return dict(self._connection.json("GET", f"{self._path}/ledger"))
 
     def __repr__(self) -> str:
         return f"<data set {self.name}: {', '.join(self.variables)}>"
@@ -237,14 +249,18 @@ class RemoteDraft:
         """The question in its short form."""
         return self.preview().query
 
-    def release(self, *, control: Control | None = None) -> RemoteTable:
+    def release(self, *, free: bool = False, control: Control | None = None) -> RemoteTable:
         """Charge what it costs, then give the protected table; long ones are followed as jobs.
 
-        However often the connection is lost, the question is charged once.
+        However often the connection is lost, the question is charged once. With `free`, answer
+        from earlier releases only: nothing is charged.
         """
         control = control or Control()
         seen = self.preview()
         control.step(0.0, "asking")
+        if free:
+            answer, _ = self._ask("json-stat", False, free=True)
+            return RemoteTable(self, seen, "nothing", reading.tables(answer.json()), free=True)
         answer, lost = self._ask("json-stat", seen.as_job)
         charged = answer.headers.get("Discreet-Charged") == "yes"
         # an attempt whose answer was lost, and a job, were charged before this answer was made
@@ -254,14 +270,14 @@ class RemoteDraft:
         cost = seen.cost if charged or earlier else "nothing"
         return RemoteTable(self, seen, cost, reading.tables(answer.json()))
 
-    def file(self, format: str) -> bytes:
+    def file(self, format: str, *, free: bool = False) -> bytes:
         """The released table as a file of that format, as the server writes it."""
-        answer, _ = self._ask(format, False)
+        answer, _ = self._ask(format, False, free=free)
         if answer.status_code == 202:
             answer = self._follow(answer.json(), Control())
         return answer.content
 
-    def _ask(self, format: str, as_job: bool) -> tuple[httpx.Response, bool]:
+    def _ask(self, format: str, as_job: bool, *, free: bool = False) -> tuple[httpx.Response, bool]:
         headers = {"Idempotency-Key": secrets.token_hex(16)}
         if as_job:
             headers["Prefer"] = "respond-async"
@@ -269,7 +285,11 @@ class RemoteDraft:
             "POST",
             f"{self._path}/tables",
             body=self._recipe,
-            query={"format": format, "project": self._project},
+            query={
+                "format": format,
+                "project": self._project,
+                "free": "true" if free else "",
+            },
             headers=headers,
         )
 
@@ -322,9 +342,17 @@ class RemoteTable:
     """A released table (or several): numbers, errors, guarantee, and files."""
 
     def __init__(
-        self, draft: RemoteDraft, seen: RemotePreview, cost: str, made: list[ProtectedTable]
+        self,
+        draft: RemoteDraft,
+        seen: RemotePreview,
+        cost: str,
+        made: list[ProtectedTable],
+        *,
+        free: bool = False,
     ) -> None:
         self._draft = draft
+        self._free = free
+        self.files: list[str] = []
         self._seen = seen
         self.tables = tuple(made)
         """Every table of the release."""
@@ -356,18 +384,36 @@ class RemoteTable:
         """Noise intervals of every cell; they speak of the noise, not of sampling."""
         return frame.interval(self.tables[table], coverage, self._layouts[table])
 
-    def write(self, path: str | Path, format: str = "") -> Path:
-        """Write the file that the server makes; without `format` the path's ending decides."""
-        made = formats.by_name(format or formats.by_extension(path))
+    def write(self, path: str | Path, formats: str | Sequence[str] | None = None) -> Path:
+        """Write a file, where the path's ending or one format says which; else a folder.
+
+        A file is the one the server makes. The folder holds the tables, as CSV and XLSX unless
+        `formats` lists others; the report of a release is with the custodian.
+        """
         target = Path(path)
-        content = self._draft.file(made.name)
+        name = writing.one_file(target, formats)
         try:
-            target.write_bytes(content)
+            if name:
+                target.write_bytes(self._draft.file(name, free=self._free))
+                self.files = [target.name]
+            else:
+                self.files = self._write_folder(target, formats or writing.IN_FOLDERS)
         except OSError as error:
             raise InputError(
                 f"Cannot write {target}: {(error.strerror or str(error)).lower()}."
             ) from None
         return target
+
+    def _write_folder(self, folder: Path, wanted: str | Sequence[str]) -> list[str]:
+        kinds = [writing.by_name(one) for one in ([wanted] if isinstance(wanted, str) else wanted)]
+        (folder / "tables").mkdir(parents=True, exist_ok=True)
+        files = []
+        for number, (table, layout) in enumerate(zip(self.tables, self._layouts, strict=True), 1):
+            words = "-".join(axis.level.name for axis in table.domain.axes) or "total"
+            for kind in kinds:
+                place = folder / "tables" / f"{number}-{words}{kind.extension}"
+                files += writing.write(table, place, kind.name, layout=layout)
+        return [str(file.relative_to(folder)) for file in files]
 
     def __repr__(self) -> str:
         return terminal.to_text(self.protected, self._layouts[0])

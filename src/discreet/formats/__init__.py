@@ -5,12 +5,23 @@ file carries question, hash, data and policy version, guarantee, a footnote writ
 table itself, and how to cite it.
 """
 
-from .base import FORMATS, Format, by_extension, by_name, names, to_bytes, write
+from .base import (
+    FORMATS,
+    IN_FOLDERS,
+    Format,
+    by_extension,
+    by_name,
+    names,
+    one_file,
+    to_bytes,
+    write,
+)
 from .flat import Flat, FlatAxis, flatten
 from .footnote import about, citation, footnote, typical_error
 
 __all__ = [
     "FORMATS",
+    "IN_FOLDERS",
     "Flat",
     "FlatAxis",
     "Format",
@@ -21,6 +32,7 @@ __all__ = [
     "flatten",
     "footnote",
     "names",
+    "one_file",
     "to_bytes",
     "typical_error",
     "write",

@@ -153,6 +153,26 @@ def by_extension(path: str | os.PathLike[str]) -> str:
     )
 
 
+IN_FOLDERS = ("csv", "xlsx")
+"""What a folder's tables are written as where nothing else is said."""
+
+
+def one_file(path: Path, formats: str | Sequence[str] | None) -> str:
+    """The format where a path means one file: it is named, or the ending is known; else empty.
+
+    >>> one_file(Path("deaths.xlsx"), None), one_file(Path("out"), None), one_file(Path("t"), "px")
+    ('xlsx', '', 'px')
+    """
+    if isinstance(formats, str) and formats:
+        return by_name(formats).name
+    if formats or path.is_dir() or not path.suffix:
+        return ""
+    try:
+        return by_extension(path)
+    except InputError:
+        return ""
+
+
 def write(
     tables: ProtectedTable | Sequence[ProtectedTable],
     target: str | os.PathLike[str] | IO[bytes] | IO[str],

@@ -136,6 +136,15 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
 
 def from_query(text: str, description: Description, policy: Policy) -> Recipe:
     """A recipe from its short form: `rows=region&columns=cause&where=sex:F&epsilon=0.5`."""
+    return from_mapping(query_mapping(text), description, policy)
+
+
+def query_mapping(text: str) -> dict[str, Any]:
+    """A recipe's short form as the mapping it stands for, names not yet looked up.
+
+    >>> query_mapping("rows=region&where=sex:F,M&epsilon=0.5")
+    {'rows': 'region', 'where': {'sex': 'F,M'}, 'epsilon': '0.5'}
+    """
     recipe: dict[str, Any] = {}
     for key, value in parse_qsl(text.lstrip("?"), keep_blank_values=True, max_num_fields=200):
         if key == "where":
@@ -147,7 +156,7 @@ def from_query(text: str, description: Description, policy: Policy) -> Recipe:
             raise RecipeError(f"{key} is given twice. Write it once, values joined by commas.")
         else:
             recipe[key] = value
-    return from_mapping(recipe, description, policy)
+    return recipe
 
 
 def to_query(recipe: Recipe) -> str:

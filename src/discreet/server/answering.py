@@ -214,6 +214,16 @@ def _made(
     return kept, charged
 
 
+def as_response(
+    service: Service, asker: Asker, data: DataSet, made: release.Release, wish: Wish
+) -> Response:
+    """A release that cost nothing, as an answer of its own: it is kept nowhere."""
+    headers = headers_for(service, data.folder.name, _spoken(data, wish), asker, "")
+    del headers["ETag"]
+    headers |= _facts(made, wish) | {"Discreet-Charged": "no"}
+    return Response(rendered(made, wish), 200, headers, wish.format.media_type)
+
+
 def released(
     service: Service, asker: Asker, data: DataSet, asked: Recipe, wish: Wish
 ) -> release.Release:

@@ -34,9 +34,14 @@ LanguageName = Annotated[str | None, Query(max_length=20, description="Language 
 Project = Annotated[
     str | None, Query(max_length=100, description="The project a charge counts against.")
 ]
+Free = Annotated[
+    bool, Query(description="Answer from what was released before: charges nothing, or is refused.")
+]
 Text = Annotated[str | None, Query(max_length=4000)]
 
 CSVW = "application/csvm+json"
+MOST_LOOKED_AT = 200
+"""How many of the last releases a free answer is looked for in."""
 TABLE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The table, in the wished format.",
@@ -148,6 +153,7 @@ def ask(
     format: FormatName = None,
     language: LanguageName = None,
     project: Project = None,
+    free: Free = False,
     prefer: Annotated[str | None, Header(max_length=200)] = None,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
 ) -> Response:
@@ -156,6 +162,8 @@ def ask(
         asked = answering.understood(data, body.mapping())
         language = language or body.language
         wish = Wish.of(request, data, format=format, language=language, project=project)
+        if free:
+            return _free(service, asker, data, asked, wish, request, dataset)
         return answer(service, asker, data, asked, wish, request, dataset, prefer, idempotency_key)
 
 
@@ -177,14 +185,17 @@ def ask_short(
     format: FormatName = None,
     language: LanguageName = None,
     project: Project = None,
+    free: Free = False,
     prefer: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """A table by its short form: rows=region&columns=sex&where=age:0; other parameters as in POST."""
     with service.dataset(asker, dataset) as data:
-        ours = {"format", "language", "project"}
+        ours = {"format", "language", "project", "free"}
         kept = [(k, v) for k, v in request.query_params.multi_items() if k not in ours]
         asked = recipe.from_query(_encoded(kept), data.description, data.policy)
         wish = Wish.of(request, data, format=format, language=language, project=project)
+        if free:
+            return _free(service, asker, data, asked, wish, request, dataset)
         return answer(service, asker, data, asked, wish, request, dataset, prefer, None)
 
 
@@ -245,6 +256,17 @@ def answer(
     request.state.notes["dataset"] = dataset
     answering.no_spending_by_link(request, asker, data, asked)
     _only_what_is_there(service, data, asked, request)
+    _holds_all(asked, wish)
+    if idempotency_key is not None:
+        _remember(service, asker, dataset, asked, wish, idempotency_key)
+    cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
+    wanted = "respond-async" in (prefer or "")
+    if not wanted and not answering.must_be_job(service, cells, len(asked.question.tables)):
+        return answering.respond(service, asker, data, asked, wish, request)
+    return _job(service, asker, data, asked, wish, request, dataset)
+
+
+def _holds_all(asked: Recipe, wish: Wish) -> None:
     if len(asked.question.tables) > 1 and not wish.format.many:
         several = " or ".join(made.name for made in formats.FORMATS.values() if made.many)
         raise Problem(
@@ -253,13 +275,30 @@ def answer(
             f"A {wish.format.name} file holds one table, this recipe has "
             f"{len(asked.question.tables)}. Ask for each alone, or use {several}.",
         )
-    if idempotency_key is not None:
-        _remember(service, asker, dataset, asked, wish, idempotency_key)
-    cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
-    wanted = "respond-async" in (prefer or "")
-    if not wanted and not answering.must_be_job(service, cells, len(asked.question.tables)):
-        return answering.respond(service, asker, data, asked, wish, request)
-    return _job(service, asker, data, asked, wish, request, dataset)
+
+
+def _free(
+    service: Service,
+    asker: Asker,
+    data: DataSet,
+    asked: Recipe,
+    wish: Wish,
+    request: Request,
+    dataset: str,
+) -> Response:
+    """A table from what was released before: nothing is read, drawn or charged."""
+    request.state.notes |= {"dataset": dataset, "charged": False}
+    _holds_all(asked, wish)
+    try:
+        # under an embargo nothing counts as released for whoever may not ask at a cost
+        newest = 0 if service.withheld(asker, data.folder.name) else MOST_LOOKED_AT
+        with service.slots.one():
+            control = answering.within(service)
+            made = release.derive(data, asked, newest=newest, control=control)
+            return answering.as_response(service, asker, data, made, wish)
+    except Refusal as refusal:
+        request.state.notes["rule"] = refusal.rule
+        raise answering.refused(data, asked, refusal, asker, wish) from None
 
 
 def _only_what_is_there(service: Service, data: DataSet, asked: Recipe, request: Request) -> None:
