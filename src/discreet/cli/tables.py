@@ -149,6 +149,9 @@ def release(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
     ] = False,
+    free: Annotated[
+        bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Make many tables at once: one guarantee, one charge, one report.
@@ -172,7 +175,7 @@ def release(
         _check_folder(output, format)
         kinds = folders.microdata_kinds(microdata.split(","))
         with show.progress(quiet=json) as control:
-            made = draft.release(control=control)
+            made = draft.release(free=free, control=control)
             folder = made.write(output, formats=format.split(","), microdata=kinds, control=control)
         facts = _release_facts(made.detail)
         if json:

@@ -112,11 +112,7 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
 
 
 def _title(title: Text) -> str | dict[str, str]:
-    """The title, saying that it is of synthetic records unless it does so already."""
-    said = {
-        language: words if "synthetic" in words.lower() else f"{words} (synthetic)"
-        for language, words in title.by_language
-    }
+    said = {language: f"{words}: synthetic records" for language, words in title.by_language}
     return said.get("", said)
 
 
