@@ -12,10 +12,11 @@ from .classic import Features, solve_program
 from .combine import Residual, Residuals, centre, rebuild
 from .dense import MOST_RANK, DenseFit
 from .fit import Limits, fit_sparse
-from .margins import Margin, Reals, Rows, Shape, Whole, closure
+from .keeping import kept_exactly, raked, whole_with
+from .margins import Margin, Reals, Rows, Shape, Whole, closure, margin_of_rows
 from .measured import Measured, farthest
 from .model import FourierModel, ResidualModel, Targets, fit_weights, model_of
-from .published import keep_margin
+from .published import Published, forbidden_with
 from .synthesis import SyntheticTable, whole_table
 
 if TYPE_CHECKING:
@@ -89,15 +90,14 @@ def fit_modern(
     one_way = one_way_margins(shape, residuals, float(total))
     complete = filled(shape, residuals, one_way, float(total))
     weights = fit_weights(complete, one_way=4.0 if design.budget.one_way else 1.0)
-    targets = Targets(shape, weights, design.workload.forbidden)
+    forbidden = forbidden_with(shape, design.workload.forbidden, design.published)
+    targets = Targets(shape, weights, forbidden)
     model = model_of(targets)
-    if (
-        isinstance(model, ResidualModel)
-        and model.exact_pricing
-        and model.rank > MOST_RANK
-        and (design.published is None)
-    ):
-        return _fit_dense(model, one_way, total, control)
+    if isinstance(model, ResidualModel) and model.exact_pricing and model.rank > MOST_RANK:
+        made = _fit_dense(model, one_way, total, control)
+        if design.published is None:
+            return made
+        return _keep(design.published, made.rows, made.counts.astype(np.float64), targets)
     start = _start(shape, one_way, targets)
     fitted = fit_sparse(model, start, limits_for(model.rank, model.exact_pricing), control)
     rows, mass = fitted.rows, fitted.weights
@@ -106,10 +106,20 @@ def fit_modern(
     if not design.budget.dropped and model.exact_pricing:
         rows, mass = _within_box(design, tables, rows, mass, control)
     if design.published is not None:
-        rows, counts = keep_margin(rows, mass, targets, design.published)
-        held = np.flatnonzero(counts)
-        return SyntheticTable(shape, rows[held], counts[held])
+        return _keep(design.published, rows, mass, targets)
     return whole_table(shape, rows, mass, total)
+
+
+def _keep(published: Published, rows: Rows, mass: Reals, targets: Targets) -> SyntheticTable:
+    """Whole counts near the fit whose margins are exactly those published."""
+    shape = targets.shape
+    rows, mass = raked(shape, rows, mass, published.tables, targets.allowed)
+    return kept_exactly(
+        whole_with(shape, rows, mass, published.total),
+        published.steps,
+        published.tables,
+        lambda margin: margin_of_rows(rows, shape, margin, mass),
+    )
 
 
 def _fit_dense(

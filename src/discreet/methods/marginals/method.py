@@ -59,7 +59,7 @@ class Design:
     total: int | None
     """The number of records, where it is public."""
     published: Published | None
-    """A margin that is public already."""
+    """Margins that are public already."""
     covers: tuple[Margin, ...]
     """The axes of each count."""
     source: Design | None = None
@@ -237,18 +237,19 @@ def _design_of(
         budget = _classic_budget(settings, workload, coding, each)
         covers = _covers(workload.shape, workload.margins)
         return Design(settings, workload, budget, coding, None, None, covers), []
+    published, total = read_published(settings.published, workload, description)
     budget, others = plan_budget(
         workload.shape,
         workload.margins,
         each,
         neighbours,
         noise=settings.noise,
-        records=description.records or settings.records_about,
+        published=() if published is None else published.margins,
+        records=description.records or total or settings.records_about,
         one_way=settings.one_way_share,
     )
     if cost(budget.measured, len(workload.shape), neighbours) > each:
         raise Bug("A plan costs more than its budget.")
-    published, total = read_published(settings.published, workload, description)
     for one in (budget, *others):
         known_exactly(one.known, published)
     covers = _covers(workload.shape, tuple(m.margin for m in budget.measured))

@@ -75,7 +75,8 @@ def _table(
     noise = None
     if known:
         estimate = _unbiased(design, wanted, residuals)
-        extra["unbiased"] = _whole(np.rint(estimate))
+        near, sure = np.rint(estimate), sd == 0
+        extra["unbiased"] = _whole(near)
         reach = WIDTH[design.settings.noise] * sd
         if design.source is not None:
             off = (np.abs(values - estimate) > reach) & (status == Status.OK)
@@ -88,8 +89,8 @@ def _table(
                 )
         noise = Noise(
             sd=sd,
-            lower=_whole(np.maximum(np.floor(estimate - reach), 0)),
-            upper=_whole(np.maximum(np.ceil(estimate + reach), 0)),
+            lower=_whole(np.maximum(np.where(sure, near, np.floor(estimate - reach)), 0)),
+            upper=_whole(np.maximum(np.where(sure, near, np.ceil(estimate + reach)), 0)),
         )
         notes.append(
             "Noise intervals and the column unbiased come from the measurements before the fit: "

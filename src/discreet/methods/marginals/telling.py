@@ -45,7 +45,10 @@ def guarantee(design: Design, description: Description, tables: int, *, exact: b
         () if description.records is None else (f"the number of records, {description.records:,}",)
     )
     if design.published is not None:
-        known += (f"the margin {design.workload.refs[design.published[0]].level}",)
+        known += tuple(
+            "the margin " + " × ".join(design.workload.refs[axis].level for axis in margin)
+            for margin in design.published.margins
+        )
     added = description.neighbours is Alike.ADD_REMOVE
     numbers: dict[str, Any]
     more: tuple[str, ...] = ()

@@ -210,7 +210,13 @@ def _sums_to(fine: Whole, coarse: Whole) -> bool:
     return bool(len(np.unique(pairs[0])) == pairs.shape[1])
 
 
-def _places(variable: Variable, base: str, level: str) -> Whole:
+def sums_to(variable: Variable, fine: str, coarse: str) -> bool:
+    """Whether each category of the one level lies in one category of the other."""
+    levels = variable.level(fine), variable.level(coarse)
+    return _sums_to(np.array(levels[0].of_finest), np.array(levels[1].of_finest))
+
+
+def places(variable: Variable, base: str, level: str) -> Whole:
     """For each category of the base level, its place in another level."""
     fine = np.array(variable.level(base).of_finest)
     coarse = np.array(variable.level(level).of_finest)
@@ -228,7 +234,7 @@ def _wanted(
     sides = tuple(
         (
             place[ref.variable],
-            _places(description.variable(ref.variable), refs[place[ref.variable]].level, ref.level),
+            places(description.variable(ref.variable), refs[place[ref.variable]].level, ref.level),
         )
         for ref in table.axes
     )
@@ -238,7 +244,7 @@ def _wanted(
         variable = description.variable(condition.variable)
         level = variable.level(condition.level)
         chosen = [level.index[code] for code in condition.codes]
-        passes.append((axis, np.isin(_places(variable, refs[axis].level, condition.level), chosen)))
+        passes.append((axis, np.isin(places(variable, refs[axis].level, condition.level), chosen)))
     margin = tuple(sorted({axis for axis, _ in (*sides, *passes)}))
     shape = tuple(len(description.axis(ref)) for ref in table.axes)
     return Wanted(table, margin, sides, tuple(passes), shape)
