@@ -16,6 +16,7 @@ from ...core.description import Description
 from ...recipe import Question
 from .combine import mean_variance, precisions
 from .margins import Whole, closure
+from .published import known_exactly
 from .synthesis import SyntheticTable
 from .workload import Wanted, Workload, wanted_within
 
@@ -39,8 +40,7 @@ def derived(design: Design, question: Question, description: Description) -> Des
         closure(measured_margins(made)),
         total=made.total is not None,
     )
-    # what is public already stays known exactly, as it was when it was planned
-    known |= {m: p for m, p in design.budget.known.items() if m in known}
+    known_exactly(known, design.published)
     return replace(made, budget=replace(made.budget, known=known))
 
 
@@ -54,11 +54,12 @@ def measured_margins(design: Design) -> list[tuple[int, ...]]:
 
 
 def measured_together(design: Design, wanted: Wanted) -> bool:
-    """Whether an unbiased estimate of a table can be made of the measurements."""
+    """Whether an unbiased estimate of a table can be made of what was measured or is public."""
     if design.coding is not None and not _as_coded(design.workload, wanted):
         return False  # bits say nothing simple of coarser levels and filters
     needed = set(design.space(wanted.margin))
-    return not needed or any(needed <= set(m.margin) for m in design.budget.measured)
+    public = design.published is not None and design.published.table(tuple(needed)) is not None
+    return not needed or public or any(needed <= set(m.margin) for m in design.budget.measured)
 
 
 def _as_coded(workload: Workload, wanted: Wanted) -> bool:

@@ -183,8 +183,8 @@ def _open_cells(
     fine = np.ones(here, dtype=bool)
     for margin, table in tables.items():
         fine &= (table > 0).reshape([shape[a] if a in margin else 1 for a in axes])
-    for margin, table in zeros.items():
-        fine &= (table == 0).reshape([shape[a] if a in margin else 1 for a in axes])
+    for margin, banned in zeros.items():
+        fine &= (banned == 0).reshape([shape[a] if a in margin else 1 for a in axes])
     return np.flatnonzero(fine).astype(np.int64)
 
 

@@ -57,13 +57,17 @@ class Published:
         """The public counts of a margin; None where they are not public."""
         for wide, counts in self.tables.items():
             if set(margin) <= set(wide):
-                return counts.sum(axis=tuple(i for i, a in enumerate(wide) if a not in margin))
+                return _summed(counts, tuple(i for i, a in enumerate(wide) if a not in margin))
         return np.array(self.total, dtype=np.int64) if not margin else None
 
     @property
     def zeros(self) -> dict[Margin, Reals]:
         """Where nobody can be, because a published count is 0."""
         return {m: (t == 0).astype(np.float64) for m, t in self.tables.items() if (t == 0).any()}
+
+
+def _summed(counts: Whole, gone: tuple[int, ...]) -> Whole:
+    return np.asarray(counts.sum(axis=gone), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -158,12 +162,13 @@ def _maps(value: Any) -> bool:
 def _over(one: _Written, workload: Workload, description: Description) -> _Written:
     """The same margin over the workload's variables at its levels, the others summed away."""
     at = {ref.variable: ref for ref in workload.refs}
-    counts, refs = one.counts, []
+    counts = one.counts
+    refs: list[AxisRef] = []
     for ref in one.refs:
         here = at.get(ref.variable)
         position = len(refs)
         if here is None:
-            counts = counts.sum(axis=position)
+            counts = _summed(counts, (position,))
             continue
         refs.append(here)
         if here == ref:
@@ -174,17 +179,10 @@ def _over(one: _Written, workload: Workload, description: Description) -> _Writt
                 f"{one.name} is at level {ref.level}, and this question needs {ref.variable} at "
                 f"{here.level}. Ask at {ref.level}, or publish the finer margin."
             )
-        summed = np.zeros(
-            [
-                len(variable.level(here.level)) if i == position else n
-                for i, n in enumerate(counts.shape)
-            ],
-            dtype=np.int64,
-        )
-        np.add.at(
-            summed, (slice(None),) * position + (places(variable, ref.level, here.level),), counts
-        )
-        counts = summed
+        front = np.moveaxis(counts, position, 0)
+        summed = np.zeros((len(variable.level(here.level)), *front.shape[1:]), dtype=np.int64)
+        np.add.at(summed, places(variable, ref.level, here.level), front)
+        counts = np.moveaxis(summed, 0, position)
     order = sorted(range(len(refs)), key=lambda i: workload.refs.index(refs[i]))
     return _Written(one.name, tuple(refs[i] for i in order), counts.transpose(order))
 

@@ -8,7 +8,7 @@
 | `objective` | classic only: largest, total or hybrid; "in margins" after it: over cells of margins; "non-fourier" after it: noise on the margins themselves | largest; with a single margin, largest non-fourier |
 | `one_way_share` | share of ε or ρ for one-way margins of their own | a quarter if an axis has > 8 categories |
 | `records_about` | roughly how many records, if public: thin tables are then left out | not known |
-| `published` | policy only: one margin that is public already, kept exactly | none |
+| `published` | policy only: margins that are public already, kept exactly | none |
 | `epsilon_most`, `rho_most` | policy only: the most a question may ask; one alone holds for the other too | none |
 """
 
