@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -201,3 +202,11 @@ def test_the_server_serves_it_like_any_other(world: Path):
         assert "Synthetic figures" in page.text
         assert web.get("/").status_code == 200
         assert web.get("/api/v1/datasets/open").status_code == 200
+        with dc.connect(url) as server:
+            draft = server.open("open").table(rows="region", columns="sex")
+            assert draft.cost == "nothing"
+            assert "region" in repr(draft.preview())
+            table = draft.release().protected
+            assert table.guarantee.epsilon == Fraction(2)
+            free = server.open("people").table(rows="region", columns="sex", epsilon="1")
+            assert np.array_equal(free.release(free=True).protected.values, table.values)
