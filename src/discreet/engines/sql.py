@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
 from ..errors import Bug
@@ -36,11 +37,19 @@ def sql(template: str, **parts: Part) -> Sql:
     ...
     discreet.errors.Bug: A statement takes SQL of ours, got str for table. This is a bug in discreet, please report it.
     """
-    wanted = {place[1] for place in _PLACE.finditer(template)}
+    pieces, wanted = _pieces(template)
     if wanted != parts.keys():
         raise Bug(f"A statement has the places {sorted(wanted)}, got {sorted(parts)}.")
     texts = {name: _text(name, part) for name, part in parts.items()}
-    return Sql(_PLACE.sub(lambda place: texts[place[1]], template))
+    filled = [texts[piece] if i % 2 else piece for i, piece in enumerate(pieces)]
+    return Sql("".join(filled))
+
+
+@lru_cache(maxsize=1000)
+def _pieces(template: str) -> tuple[list[str], frozenset[str]]:
+    """What stands between the places of a template and their names in turn, and the names."""
+    pieces = _PLACE.split(template)
+    return pieces, frozenset(pieces[1::2])
 
 
 def joined(between: str, parts: Iterable[Part]) -> Sql:
