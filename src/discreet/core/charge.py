@@ -37,6 +37,8 @@ from .loss import (
 
 Neighbours: TypeAlias = Literal["add-remove", "replace-one"]
 NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace-one")
+_IN_WORDS = {"add-remove": "add or remove one", "replace-one": "replace one"}
+"""The stored codes as guarantees and audits say them."""
 
 FORM = 1
 """The stored form of charges written by this version."""
@@ -238,7 +240,7 @@ def as_register(charges: Iterable[Charge]) -> list[dict[str, Any]]:
             "mechanism": charge.mechanism,
             **{f"parameter_{name}": value for name, value in charge.parameters},
             "cells_per_unit": charge.cells,
-            "neighbours": charge.neighbours,
+            "neighbours": _IN_WORDS[charge.neighbours],
             "question": charge.question,
             **{f"loss_{name}": value for name, value in loss_to_json(charge.loss).items()},
         }

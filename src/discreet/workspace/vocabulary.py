@@ -30,7 +30,7 @@ _ID = re.compile(
     r"(^|[^a-z])(id|ids|uuid|guid|pid|record ?(no|nr|number)|serial(no)?|person|respondent|case)$"
 )
 _WEIGHT = re.compile(
-    r"(^|[^a-z])(weights?|wgt|wt|wgts|fnlwgt|pweight|hweight|gewicht|poids)([^a-z]|$)"
+    r"(^|[^a-z])(weights?|wgt|wt|wgts|fnlwgt|pweight|hweight|gewicht|poids)([^a-z]|$)|^w$"
 )
 _PLACES = frozenset(
     [
