@@ -210,6 +210,25 @@ def test_threshold_and_display_floor_are_decided_on_protected_values():
     assert (table.values[hidden] == 0).all()
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("hiding", [{}, {"threshold": 10**4}, {"display_floor": 10**4}])
+def test_a_table_of_one_number(hiding, weighted):
+    """No variable at all: one number with its interval, shown or hidden, weighted or not."""
+    rng = np.random.default_rng(2)
+    weight = Weight("w", 100, Fraction(3))
+    for law in ({}, LAW):
+        world = make(
+            weight=weight, weights=rng.integers(100, 300, 300), parameters={**law, **hiding}
+        )
+        for asked in (spec(weighted=weighted), spec(where=[("sex", "f")], weighted=weighted)):
+            (table,) = world.tables(asked)
+            assert table.values.shape == table.noise.lower.shape == table.noise.upper.shape == ()
+            assert table.noise.lower <= table.values <= table.noise.upper
+            if hiding:
+                assert table.values == table.noise.lower == 0
+                assert table.noise.upper >= 10**4 - 1
+
+
 def test_unreliable_has_the_policy_rule():
     """Noise sd ÷ released count above the limit is marked; the limit is the policy's."""
     world = make(3000, reliable={"noise_sd_over_count": "1/32"})

@@ -447,10 +447,11 @@ def _noise(spec: TableSpec, values: Ints, ready: Ready, description: Description
     table = ready.settings.table
     reach = int(-(-ready.half_width * weight.bound // 1)) + 1
     sd = ready.worst_error * float(weight.bound)
-    lower = values - reach
+    # arrays also for a table of one number, whose difference is no array of its own
+    lower, upper = np.asarray(values - reach), np.asarray(values + reach)
     if not table.allows_negatives:
         np.maximum(lower, 0, out=lower)
-    return Noise(np.full(values.shape, sd), lower, values + reach, ready.readings.coverage)
+    return Noise(np.full(values.shape, sd), lower, upper, ready.readings.coverage)
 
 
 def _hide(noise: Noise, hidden: Mask, settings: Settings, weight: Fraction) -> None:

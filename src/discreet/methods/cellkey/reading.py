@@ -74,12 +74,15 @@ class Readings:
         self._lower, self._upper, self._sd = lower - numbers, upper - numbers, sd
 
     def of(self, values: Ints) -> tuple[Floats, Ints, Ints]:
-        """Sd, lower and upper end of the noise interval of each published number."""
+        """Sd, lower and upper end of the noise interval of each published number.
+
+        Arrays of their own, also for a table of one number: what is hidden is written into them.
+        """
         place = self._place(values)
         return (
-            self._sd.take(place),
-            values + self._lower.take(place),
-            values + self._upper.take(place),
+            np.asarray(self._sd.take(place)),
+            np.asarray(values + self._lower.take(place)),
+            np.asarray(values + self._upper.take(place)),
         )
 
     def _place(self, values: Ints) -> Ints:
