@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.control import Control
+from .bound import within_bounds
 from .classic import Features, solve_program
 from .combine import Residual, Residuals, centre, rebuild
 from .dense import MOST_RANK, DenseFit
 from .fit import Limits, fit_sparse
 from .keeping import kept_exactly, raked, whole_with
-from .margins import Margin, Reals, Rows, Shape, Whole, closure, margin_of_rows
-from .measured import Measured, farthest
+from .margins import Margin, Reals, Rows, Shape, Whole, margin_of_rows
+from .measured import Measured
 from .model import FourierModel, ResidualModel, Targets, fit_weights, model_of
 from .published import Published, forbidden_with
 from .synthesis import SyntheticTable, whole_table
@@ -22,11 +23,7 @@ from .synthesis import SyntheticTable, whole_table
 if TYPE_CHECKING:
     from .method import Design
 
-BOX_DELTA = 0.05
-"""With probability 1 − this, no noise is larger than its box (barak, proof of Theorem 7)."""
 _STARTS = 400
-_MOST_IN_PROGRAM = 1000
-"""With more measured numbers than this the program takes too long, and the fit stands."""
 
 
 def simplex(values: Reals, total: float) -> Reals:
@@ -104,7 +101,7 @@ def fit_modern(
     if len(rows) == 0:
         rows, mass = start[:1], np.ones(1)
     if not design.budget.dropped and model.exact_pricing:
-        rows, mass = _within_box(design, tables, rows, mass, control)
+        rows, mass = within_bounds(design, tables, rows, mass, control)
     if design.published is not None:
         return _keep(design.published, rows, mass, targets)
     return whole_table(shape, rows, mass, total)
@@ -155,43 +152,6 @@ def _start(shape: Shape, one_way: Sequence[Reals], targets: Targets) -> Rows:
     grid = np.stack([random.integers(0, n, 200_000) for n in shape], axis=1)
     allowed = grid[targets.allowed(grid) > 0]
     return np.unique(allowed[:50], axis=0) if len(allowed) else rows[:1]
-
-
-def box(measured: Sequence[Measured], count: int) -> list[float]:
-    """How far noise goes in each table, at most, with probability 1 − BOX_DELTA for all at once.
-
-    Never less than one half (a fit in fractions cannot be nearer to whole numbers than that).
-    """
-    return [max(0.5, farthest(m, BOX_DELTA / count)) for m in measured]
-
-
-def _within_box(
-    design: Design, tables: Sequence[Whole], rows: Rows, mass: Reals, control: Control
-) -> tuple[Rows, Reals]:
-    """The fit if every measured number is within its box, else the program that is nearest to it.
-
-    The true table lies in the box with probability 1 − BOX_DELTA, so then a table does; Theorem
-    7's argument holds for whichever is returned. Tables merged wider than any asked for are left
-    out: only their margins are fitted.
-    """
-    asked = set(closure(design.margins))
-    pairs = [
-        (m, t) for m, t in zip(design.budget.measured, tables, strict=True) if m.margin in asked
-    ]
-    measured = [m for m, _ in pairs]
-    if not measured:
-        return rows, mass
-    features = Features(design.shape, measured, design.workload.forbidden)
-    target = np.concatenate([table.ravel() for _, table in pairs]).astype(np.float64)
-    reach = np.repeat(box(measured, features.count), np.diff(features.starts))
-    said = np.zeros(features.count)
-    for at in range(0, len(rows), 500):
-        said += features.columns(rows[at : at + 500]) @ mass[at : at + 500]
-    outside = float((np.abs(said - target) / reach)[features.touched].max(initial=0.0))
-    if outside <= 1 or features.count > _MOST_IN_PROGRAM:
-        return rows, mass
-    program = solve_program(features, target, "largest", scales=reach, start=rows, control=control)
-    return (program.rows, program.weights) if program.value <= 1 else (rows, mass)
 
 
 def fit_classic(

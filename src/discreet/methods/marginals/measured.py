@@ -243,14 +243,25 @@ def _variance(noise: Noise, rate: Fraction) -> float:
     return float(_law(noise, rate).variance)
 
 
-def farthest(measured: Measured, share: float) -> float:
-    """The least whole number that its noise exceeds, up or down, with at most this probability."""
-    law = measured.law
+def farthest(measured: Measured, share: float, draws: int = 1) -> float:
+    """How far its noise goes, up or down, but for this share of releases.
+
+    One draw: the least such whole number. A sum of several: a bound by its moments (Chernoff).
+    """
+    law, rate = measured.law, float(measured.rate)
     if isinstance(law, DiscreteGaussian):
+        if draws > 1:  # moments are no larger than the continuous Gaussian's
+            return math.sqrt(2 * draws * float(law.sigma2) * math.log(2 / share))
         tails = 2 * np.cumsum(law.masses[::-1])[::-1]  # P(|Z| ≥ z) for z ≥ 1
         return float(max(1, int(np.searchsorted(-tails, -share))) - 1)
-    rate = float(measured.rate)  # P(|Z| > t) = 2 r^(t + 1) / (1 + r)
-    return float(max(0, math.ceil(math.log(2 / (1 + math.exp(-rate)) / share) / rate) - 1))
+    ratio = math.exp(-rate)
+    if draws > 1:
+        tilt = rate * np.arange(1, 400) / 400
+        moments = 2 * np.log1p(-ratio) - np.log1p(-ratio * np.exp(tilt))
+        moments -= np.log1p(-ratio * np.exp(-tilt))
+        return float(((draws * moments + math.log(2 / share)) / tilt).min())
+    # P(|Z| > t) = 2 r^(t + 1) / (1 + r)
+    return float(max(0, math.ceil(math.log(2 / (1 + ratio) / share) / rate) - 1))
 
 
 COEFFICIENTS = "coefficients"

@@ -29,6 +29,7 @@ from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from . import publishing, telling
 from .bits import BitCoding
+from .bound import bound_in_words
 from .budget import plan_budget
 from .classic import Features
 from .combine import Residuals, combine, mean_variance, precisions
@@ -150,10 +151,13 @@ class MarginalsMethod:
         """The asked tables, all read off one synthetic table."""
         design = design_of(plan)
         table, residuals = self._fitted(plan, measurements, control)
+        notes: tuple[str, ...] = ()
         if design.source is not None:
             residuals = _estimated(design, _tables(design, measurements), measured_margins(design))
+        elif design.coding is None:
+            notes = (bound_in_words(design, _tables(design, measurements), table),)
         return publishing.publish(
-            design, plan, table, residuals, base.provenance(plan, facts), facts
+            design, plan, table, residuals, base.provenance(plan, facts), facts, notes
         )
 
     def derive(self, plan: Plan, question: Question, facts: Facts) -> Plan | None:

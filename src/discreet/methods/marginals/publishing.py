@@ -32,10 +32,11 @@ def publish(
     residuals: Residuals,
     provenance: Provenance,
     facts: Facts,
+    said: tuple[str, ...] = (),
 ) -> tuple[ProtectedTable, ...]:
-    """One protected table for each asked one, in order."""
+    """One protected table for each asked one, in order; `said` is noted on each."""
     return tuple(
-        _table(design, plan, wanted, table, residuals, provenance, facts)
+        _table(design, plan, wanted, table, residuals, provenance, facts, said)
         for wanted in design.workload.tables
     )
 
@@ -48,6 +49,7 @@ def _table(
     residuals: Residuals,
     provenance: Provenance,
     facts: Facts,
+    said: tuple[str, ...] = (),
 ) -> ProtectedTable:
     spec = wanted.spec
     inside = read_off(table, wanted)
@@ -76,6 +78,7 @@ def _table(
     if known:
         estimate = _unbiased(design, wanted, residuals)
         near, sure = np.rint(estimate), sd == 0
+        estimate = np.where(sure, near, estimate)
         extra["unbiased"] = _whole(near)
         reach = WIDTH[design.settings.noise] * sd
         if design.source is not None:
@@ -89,8 +92,8 @@ def _table(
                 )
         noise = Noise(
             sd=sd,
-            lower=_whole(np.maximum(np.where(sure, near, np.floor(estimate - reach)), 0)),
-            upper=_whole(np.maximum(np.where(sure, near, np.ceil(estimate + reach)), 0)),
+            lower=_whole(np.maximum(np.floor(estimate - reach), 0)),
+            upper=_whole(np.maximum(np.ceil(estimate + reach), 0)),
         )
         notes.append(
             "Noise intervals and the column unbiased come from the measurements before the fit: "
@@ -123,7 +126,7 @@ def _table(
             "tables measured": len(design.budget.measured),
             ("epsilon" if design.settings.rho is None else "rho"): str(design.settings.amount),
         },
-        notes=tuple(notes),
+        notes=(*notes, *said),
     )
 
 
