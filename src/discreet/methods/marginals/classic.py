@@ -41,6 +41,7 @@ Objective = Literal["largest", "total", "hybrid"]
 OBJECTIVES: tuple[Objective, ...] = ("largest", "total", "hybrid")
 _FORBIDDEN = 1e30
 _MOST_ROUNDS = 400
+_FEW_CELLS = 128
 
 
 class Features:
@@ -71,6 +72,18 @@ class Features:
         self.banned = np.broadcast_to(banned, shape).reshape(-1) > 0 if self.forbidden else None
         self.touched = self._touched()
         """The measured numbers that some cell which can exist has a part in."""
+
+    @property
+    def few(self) -> bool:
+        """Whether all cells at once are quicker than a few at a time."""
+        return size(self.shape, range(len(self.shape))) <= max(_FEW_CELLS, 3 * self.count)
+
+    def every(self) -> Rows:
+        """All cells that can exist."""
+        cells = np.arange(size(self.shape, range(len(self.shape))))
+        if self.banned is not None:
+            cells = cells[~self.banned]
+        return np.stack(np.unravel_index(cells, self.shape), axis=1).astype(np.int64)
 
     def _touched(self) -> npt.NDArray[np.bool_]:
         if self.banned is None:
@@ -163,8 +176,12 @@ def solve_program(
     if not everything:
         target, units = np.where(known, target, 0.0), np.where(known, units, 1.0)
     batch = max(features.count, 60)
-    first, _ = features.best(target / units, batch)
-    rows = first if start is None else np.unique(np.concatenate([start, first]), axis=0)
+    if features.few:
+        rows = features.every()
+    else:
+        rows, _ = features.best(target / units, batch)
+        if start is not None:
+            rows = np.unique(np.concatenate([start, rows]), axis=0)
     level = float(np.abs(target).max(initial=0.0)) or 1.0
     for turn in range(1, _MOST_ROUNDS + 1):
         if control is not None:
@@ -172,10 +189,11 @@ def solve_program(
         columns = features.columns(rows)[known]
         aims = target[known] / level
         weights, value, prices = _restricted(columns, aims, units[known], objective)
-        if not everything:
-            prices = _put(prices, known)
-        found, gains = features.best(prices, batch)
-        fresh = _fresh(found[gains > tolerance], rows)
+        if features.few:
+            fresh = rows[:0]
+        else:
+            found, gains = features.best(prices if everything else _put(prices, known), batch)
+            fresh = _fresh(found[gains > tolerance], rows)
         if len(fresh) == 0:
             if settled and objective == "largest":
                 weights = _settled(columns, aims, units[known], value, weights)

@@ -182,10 +182,8 @@ def fit_classic(
 
 
 def _warm(features: Features, target: Reals, control: Control) -> Rows | None:
-    """Cells for the program to begin with: a few steps of least squares, for orders up to 2."""
-    if not features.parities or features.banned is not None:
-        return None
-    if max(len(m.margin) for m in features.measured) > 2:
+    """Cells for the program to begin with: a few steps of least squares over coefficients."""
+    if features.few or not features.parities or features.banned is not None:
         return None
     residuals = {
         m.margin: Residual(np.full((1,) * len(m.margin), value / 2 ** len(m.margin)), weight)
@@ -198,5 +196,5 @@ def _warm(features: Features, target: Reals, control: Control) -> Rows | None:
     }
     model = FourierModel(Targets(features.shape, residuals))
     first, _ = features.best(target, features.count)
-    limits = Limits(batch=max(40, features.count // 2), tolerance=0.02, steps=6)
+    limits = Limits(batch=max(40, features.count // 2), tolerance=0.001, steps=30)
     return fit_sparse(model, first, limits, control).rows
