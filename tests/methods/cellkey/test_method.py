@@ -299,6 +299,32 @@ def test_weighted_counts_are_whole_and_rounded_half_up():
     assert weighted_values(big, v[:1], big << 20, 1 << 20, (1 << 40, 1 << 60)) == big + int(v[0])
 
 
+@pytest.mark.parametrize("scale", [1, 10])
+def test_what_a_weighted_count_excludes_beside_the_count(scale):
+    """Weights in units of 1/scale: only true counts below c/scale, and just those of the rule.
+
+    Every weight sum is enumerated: which pairs (c, weighted) a true count n can have.
+    """
+    excluded = set()
+    most = 12 * scale
+    for n in range(1, 30):
+        for c in range(1, 26):
+            sums = np.arange(1, most * n + 1)
+            full = np.full(sums.size, n)
+            moved = np.full(sums.size, c - n, dtype=np.int16)
+            got = set(weighted_values(full, moved, sums, scale, (1, 1)).tolist())
+            by_rule = {
+                (2 * c * total + n * scale) // (2 * n * scale) for total in range(1, most * n + 1)
+            }
+            assert got == by_rule
+            if set(range(max(got) + 1)) - got - {0}:
+                excluded.add((n, c))
+    assert excluded
+    assert all(n < Fraction(c, scale) for n, c in excluded)
+    told = make(weight=Weight("w", scale), weights=np.ones(300, int)).plan(spec(weighted=True))
+    assert any("Weights are whole" in words for words in told.warnings) == (scale == 1)
+
+
 def test_weighted_tables():
     """Whole numbers, measure named, no interval unless the largest weight is public."""
     rng = np.random.default_rng(1)

@@ -158,7 +158,11 @@ class CellKeyMethod:
             errors=tuple(errors),
             needs_keys=True,
             needs_weights=any(spec.weighted for spec in question.tables),
-            warnings=(*ready.warnings, *_found(question, description)),
+            warnings=(
+                *ready.warnings,
+                *_found(question, description),
+                *_whole_weights(question, description),
+            ),
             detail=Detail(
                 ready,
                 tuple(texts),
@@ -357,6 +361,17 @@ def _found(question: Question, description: Description) -> tuple[str, ...]:
     return (
         f"The categories of {', '.join(names)} were found in the data and are not declared: that "
         "one is listed tells that somebody has it.",
+    )
+
+
+def _whole_weights(question: Question, description: Description) -> tuple[str, ...]:
+    """Whole weights have mean weights of few values, and two published numbers may tell which."""
+    weight = description.weight
+    if weight is None or weight.scale > 1 or not any(spec.weighted for spec in question.tables):
+        return ()
+    return (
+        "Weights are whole numbers: a weighted count beside the count of the same cell excludes some "
+        "true counts below the published one. Weights with decimals exclude next to none.",
     )
 
 
