@@ -95,6 +95,7 @@ def test_query_string_reads_back():
     [
         ({"rows": "regoin"}, "Did you mean region?"),
         ({"rows": "mean(age)"}, "counts only"),
+        ({"rows": "sum of ages"}, "counts only"),
         ({"rows": "a"}, "could mean"),
         ({"rows": "area", "columns": "region"}, "used twice"),
         ({"rows": "sex", "where": {"age": "66"}}, "is no category of age"),

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.errors import DataError, DescriptionError
+from discreet.errors import DataError, DescriptionError, InputError
 from discreet.workspace import init, load
 from discreet.workspace.description_file import read
 
@@ -165,3 +165,17 @@ def test_sqlite_with_a_column_of_raw_bytes(tmp_path: Path) -> None:
     file.write_text(file.read_text() + "  photo:\n    column: photo\n    categories: [a]\n")
     with pytest.raises(DataError, match=r"'photo'.*holds blob values"):
         load(tmp_path / "set")
+
+
+def test_a_wrong_budget_or_delimiter_leaves_nothing_behind(tmp_path: Path) -> None:
+    """What cannot be is said before anything is written, so the next try begins afresh."""
+    (tmp_path / "people.csv").write_text(
+        records("id;sex", [f"{i};{'fm'[i % 2]}" for i in range(60)])
+    )
+    for budget in ("0", "-1", "1,5"):
+        with pytest.raises(InputError, match=r"budget\.epsilon must be"):
+            init(tmp_path / "people.csv", tmp_path / "set", family="dp", budget={"epsilon": budget})
+    with pytest.raises(DataError, match=r"is taken to name the unit\. Check its delimiter"):
+        init(tmp_path / "people.csv", tmp_path / "set", options={"delimiter": "|"})
+    assert not (tmp_path / "set").exists()
+    init(tmp_path / "people.csv", tmp_path / "set", family="dp", budget={"epsilon": "1.5"})

@@ -18,10 +18,9 @@ from ..errors import RecipeError, did_you_mean
 
 T = TypeVar("T")
 
-_OTHER_STATISTIC = re.compile(
-    r"\s*(mean|average|avg|median|sum|total|min|max|std|sd|var|variance|quantile|percentile)\s*[(:]",
-    re.IGNORECASE,
-)
+_STATISTICS = "mean|average|avg|median|sum|total|min|max|std|sd|var|variance|quantile|percentile"
+_OTHER_STATISTIC = re.compile(rf"\s*({_STATISTICS})\s*[(:]", re.IGNORECASE)
+_STATISTIC_IN_WORDS = re.compile(rf"\s*({_STATISTICS})(\s|_|$)", re.IGNORECASE)
 
 
 def find_axis(description: Description, text: str) -> AxisRef:
@@ -30,10 +29,7 @@ def find_axis(description: Description, text: str) -> AxisRef:
     A variable's own name means its finest level.
     """
     if _OTHER_STATISTIC.match(text):
-        raise RecipeError(
-            f"discreet publishes counts only, got {text.strip()!r}; means, medians and sums are not "
-            "offered. Ask for a table of the variable in bands instead."
-        )
+        raise _counts_only(text)
     if ":" in text:
         variable_text, _, level_text = text.partition(":")
         variable = _one(
@@ -53,14 +49,26 @@ def find_axis(description: Description, text: str) -> AxisRef:
         own = _variable_words(variable) if level is variable.finest else []
         return [*own, *_level_words(level)]
 
-    variable, level = _one(
-        text,
-        candidates,
-        words,
-        f"variable or level of {description.name}",
-        shown=lambda p: p[1].name,
-    )
+    try:
+        variable, level = _one(
+            text,
+            candidates,
+            words,
+            f"variable or level of {description.name}",
+            shown=lambda p: p[1].name,
+        )
+    except RecipeError:
+        if _STATISTIC_IN_WORDS.match(text):  # "sum of ages", where nothing is called so
+            raise _counts_only(text) from None
+        raise
     return AxisRef(variable.name, level.name)
+
+
+def _counts_only(text: str) -> RecipeError:
+    return RecipeError(
+        f"discreet publishes counts only, got {text.strip()!r}; means, medians and sums are not "
+        "offered. Ask for a table of the variable in bands instead."
+    )
 
 
 def find_code(level: Level, text: str) -> str:

@@ -15,6 +15,7 @@ from ..core.charge import Charge, sum_of
 from ..core.exact import plain, rounded_down
 from ..core.loss import (
     Loss,
+    ZcdpLoss,
     fits,
     in_words,
     largest_epsilon,
@@ -195,12 +196,15 @@ class Books:
         )
         best = largest_epsilon(standing.left)
         shown = plain(best) if len(plain(best)) <= 12 else rounded_down(best, 8)
+        rho = ""
+        if isinstance(standing.left, ZcdpLoss):
+            rho = f"rho at most {in_words(standing.left, left=True).removeprefix('rho = ')}, or "
         return BudgetExceeded(
             f"The budget of {self.dataset}{whose} is {in_words(standing.cap)}: spent "
             f"{in_words(standing.spent)}{held}, asked {in_words(cost)}, left "
             f"{in_words(standing.left, left=True)}. The largest epsilon that fits is {shown}.",
             rule="budget",
-            alternatives=[f"ask with epsilon at most {shown}"] if best else [],
+            alternatives=[f"ask with {rho}epsilon at most {shown}"] if best else [],
         )
 
     def ready(self, connection: sqlite3.Connection, request: Request) -> list[StoredAnswer] | None:

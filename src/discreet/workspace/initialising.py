@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..core.control import Control
 from ..core.description import Family
+from ..core.exact import exact
 from ..errors import DataError, InputError
 from . import loading
 from .checks import same_people
@@ -73,8 +74,10 @@ def init(
         )
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; --into needs a folder.")
-    draft = describe(data, folder, control, options=options)
     chosen = _family(family)
+    for name, value in (budget or {}).items():
+        exact(value, f"budget.{name}", above=0)
+    draft = describe(data, folder, control, options=options)
     draft.family, draft.method = str(chosen), DEFAULT_METHODS[chosen]
     if chosen is Family.CELL_KEY:
         draft.methods = {"cell-key": dict(CELL_KEY)}
@@ -129,9 +132,13 @@ def describe(
         source=source_keys(source, found, folder),
     )
     if not draft.variables:
-        reasons = "; ".join(f"{column}: {reason}" for column, reason in draft.left_out[:3])
+        left_out = list(draft.left_out)
+        if draft.id is not None:
+            left_out.append((draft.id, "is taken to name the unit."))
+        reasons = "; ".join(f"{column[:60]} {reason}" for column, reason in left_out[:3])
         raise DataError(
-            f"{source.name} has no column that can be a variable ({reasons or 'it has none'})."
+            f"{source.name} has no column that can be a variable: {reasons} "
+            "Check its delimiter and header."
         )
     return draft
 
