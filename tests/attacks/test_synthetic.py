@@ -143,6 +143,17 @@ def test_a_changed_byte_is_noticed(here: Path):
     refused(here / "open", "not those that were made")
 
 
+def test_records_changed_after_opening_are_noticed(here: Path):
+    """A server opens a data set long before the first question is counted."""
+    path = version_of(here / "open") / "data.duckdb"
+    with dc.open(here / "open") as data:
+        draft = data.table(rows="area")
+        path.chmod(0o600)
+        path.write_bytes(bytes(path.stat().st_size))
+        with pytest.raises(InputError, match="not those that were made"):
+            draft.release()
+
+
 def test_a_write_ahead_log_beside_it_is_noticed(here: Path):
     """DuckDB would replay it on opening."""
     target = version_of(here / "open")

@@ -115,6 +115,8 @@ class DataSet:
                     self.ledger()  # made before anything is noted as served
                 _keep_served(self.folder, self.description, self.policy.family)
                 served_laws.keep(self.folder, self.policy)
+                if self.origin is not None:  # a server may open it long before the first count
+                    origins.verified(self.folder, self.version, self.manifest, self.policy.family)
                 self._engine = open_engine(self.version, self.description, threads=self.threads)
             return self._engine
 
