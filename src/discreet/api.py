@@ -23,7 +23,7 @@ from .core.charge import Charge
 from .core.control import Control
 from .core.exact import rounded_down
 from .core.guarantee import Guarantee
-from .core.loss import loss_from_json
+from .core.loss import in_words, loss_from_json
 from .core.table import ProtectedTable
 from .errors import InputError
 from .formats import frame, html, terminal
@@ -188,7 +188,7 @@ class Draft:
         seen = self.preview()
         if seen.plan.charge is None or seen.answered:
             return "nothing"
-        return str(seen.plan.charge.loss)
+        return in_words(seen.plan.charge.loss)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -244,7 +244,7 @@ class Table:
         """What was charged, in words."""
         if self.detail.plan.charge is None or self.detail.reused:
             return "nothing"
-        return str(self.detail.plan.charge.loss)
+        return in_words(self.detail.plan.charge.loss)
 
     def to_pandas(self, table: int = 0) -> pd.DataFrame:
         """The table as a data frame: codes, labels, count, status and noise columns."""
