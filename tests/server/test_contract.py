@@ -27,7 +27,8 @@ def fuzzed(served: Served, folder: Path, who: str, examples: int, seed: int) -> 
             *("--checks", CHECKS, "--max-examples", str(examples), "--seed", str(seed)),
             *("--phases", "examples,coverage,fuzzing", "--workers", "1"),
             *("--header", f"Authorization: Bearer {served.tokens[who]}"),
-            *("--request-timeout", "60", "--no-color", "--mode", "all"),
+            # long on purpose: a busy machine is no fault of the document
+            *("--request-timeout", "600", "--no-color", "--mode", "all"),
         ],
         capture_output=True,
         text=True,
