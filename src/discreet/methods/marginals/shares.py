@@ -92,24 +92,31 @@ def merge(
     return stages
 
 
-def _gains(
-    shape: Shape, workload: Sequence[Margin], keys: Sequence[Key], spending: Spending
-) -> tuple[Reals, Reals]:
-    """Weights of residuals, and what each measured table tells of each residual."""
-    value = worth(shape, workload, spending.public)
-    residuals = [kept for kept in value if value[kept] > 0]
-    table = np.array(
-        [
-            [information(shape, Measured(m, c, Fraction(1)), kept) for m, c in keys]
-            for kept in residuals
-        ]
-    ).reshape(len(residuals), len(keys))
-    return np.array([value[kept] for kept in residuals]), table
+class _Told:
+    """What tables tell of the residuals that count: worth of each, and a column for each table."""
 
+    def __init__(self, shape: Shape, workload: Sequence[Margin], spending: Spending) -> None:
+        self.shape = shape
+        value = worth(shape, workload, spending.public)
+        self.residuals = [kept for kept in value if value[kept] > 0]
+        self.weights: Reals = np.array([value[kept] for kept in self.residuals])
+        self._place = {kept: i for i, kept in enumerate(self.residuals)}
+        self._columns: dict[Key, Reals] = {}
 
-def _error(weights: Reals, gains: Reals, shares: Reals, power: int) -> float:
-    told = gains @ shares**power
-    return float((weights / np.maximum(told, 1e-100)).sum())
+    def column(self, key: Key) -> Reals:
+        """What a table tells of each residual, for a precision of 1."""
+        if key not in self._columns:
+            made = np.zeros(len(self.residuals))
+            measured = Measured(*key, Fraction(1))
+            for kept in subsets(key[0]):
+                if kept in self._place:
+                    made[self._place[kept]] = information(self.shape, measured, kept)
+            self._columns[key] = made
+        return self._columns[key]
+
+    def error(self, told: Reals) -> float:
+        """The predicted error, from the precision of every residual."""
+        return float((self.weights / np.maximum(told, 1e-100)).sum())
 
 
 def with_differences(
@@ -121,25 +128,27 @@ def with_differences(
     spending: Spending,
 ) -> list[Key]:
     """Measure binary axes of tables as differences, one at a time, while the error falls."""
-    now = list(keys)
-    held = list(fixed)
-    shares = np.array([fixed[key] for key in held] + [rest / len(now)] * len(now))
-
-    def error(chosen: Sequence[Key]) -> float:
-        weights, gains = _gains(shape, workload, [*held, *chosen], spending)
-        return _error(weights, gains, shares, spending.power)
-
-    best, better = error(now), True
+    now, known = list(keys), _Told(shape, workload, spending)
+    each = (rest / len(now)) ** spending.power
+    told: Reals = np.zeros(len(known.residuals))
+    for key, share in fixed.items():
+        told = told + share**spending.power * known.column(key)
+    for key in now:
+        told = told + each * known.column(key)
+    best, better = known.error(told), True
     while better:
         better = False
         for index, (margin, contrast) in enumerate(now):
             for axis in margin:
                 if shape[axis] != 2:
                     continue
-                changed = tuple(sorted({axis} ^ set(contrast)))
-                trial = [*now[:index], (margin, changed), *now[index + 1 :]]
-                if len(set(trial)) == len(trial) and (value := error(trial)) < best * (1 - 1e-6):
-                    best, now, better = value, trial, True
+                changed: Key = (margin, tuple(sorted({axis} ^ set(contrast))))
+                if changed in now:
+                    continue
+                trial = told + each * (known.column(changed) - known.column(now[index]))
+                if (value := known.error(trial)) < best * (1 - 1e-6):
+                    best, told, better = value, trial, True
+                    now[index] = changed
                     break
     return now
 
@@ -160,7 +169,8 @@ def tuned(
 
     minimize: Any = optimize.minimize
     held = list(fixed)
-    weights, gains = _gains(shape, workload, [*held, *keys], spending)
+    known = _Told(shape, workload, spending)
+    weights, gains = known.weights, np.stack([known.column(key) for key in (*held, *keys)], axis=1)
     given = np.array([fixed[key] for key in held])
     power = spending.power
 
