@@ -4,7 +4,7 @@ nabar ran "the perturbation algorithm of [6]" (barak) on *one* two-way table at 
 more. Which variant that was follows from its figures. A single multi-attribute margin is the case
 for which barak's remark after Theorem 8 says that noise on the margin itself (§4.2) is better: one
 margin, so Lap(2/ε) = Lap(4) a cell whatever the number of categories. Over such tables that distorts
-about 8 % of cells by more than a quarter, 3 to 13 in one table of 100; nabar prints 10. Coefficients
+about 10 % of cells by more than a quarter, 5 to 16 in one table of 100; nabar prints 10. Coefficients
 of bit-coded variables (§3, footnote 1) would get Lap(2·256/ε), some ±90 a cell of about 40 people,
 and distort nearly all: Figure 5 cannot be theirs. Mode classic makes the same choice by itself.
 """
