@@ -187,7 +187,7 @@ def release(
             show.pairs(
                 [
                     ("guarantee", made.guarantee.sentence()),
-                    ("cost", "nothing: asked before" if made.detail.reused else made.cost),
+                    ("cost", "nothing: released before" if made.detail.reused else made.cost),
                     ("left", made.detail.left or "–"),
                     ("publish", _publishable(made.files)),
                     ("keep inside", "report-internal.html"),
@@ -290,7 +290,7 @@ def _deliver(
         out = show.console()
         cost = ""
         if made.plan.charge is not None:
-            spent = "nothing (asked before)" if made.reused else in_words(made.plan.charge.loss)
+            spent = "nothing (released before)" if made.reused else in_words(made.plan.charge.loss)
             cost = f"{spent}; left: {made.left}"
         limits = terminal.Limits(width=out.width)
         layout = made.recipe.layouts[0]

@@ -8,7 +8,7 @@ synthetic record (or one for each cell, with its count) into CSV or Parquet for 
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,8 +121,8 @@ def write_columns(
         [arrow.field(n, types[k] if isinstance(k, type) else arrow.string()) for n, k in columns]
     )
     texts = [None if isinstance(k, type) else arrow.array(k, arrow.string()) for _, k in columns]
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
+    name = str(target.with_name(f".{target.name}.{secrets.token_hex(4)}.part"))
+    os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
     written = 0
     try:
         open_writer: Any = pa_csv.CSVWriter if kind == ".csv" else pa_parquet.ParquetWriter
@@ -136,7 +136,6 @@ def write_columns(
                 ]
                 writer.write_table(arrow.Table.from_arrays(made, schema=schema))
                 written += len(made[0])
-        Path(name).chmod(0o644)
         Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
