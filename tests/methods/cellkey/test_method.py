@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from math import exp
 
 import numpy as np
 import pytest
@@ -352,6 +354,45 @@ def test_the_guarantee_is_of_kind_law():
     assert "No differential privacy is claimed" in promise.sentence()
     assert plan.charge is None
     assert plan.needs_keys
+
+
+@pytest.mark.parametrize("records", [2, 3, 5])
+@pytest.mark.parametrize("keys", [256, 1000])
+def test_the_audit_of_units_with_several_records(records, keys):
+    """Every pair of counts up to so many apart, both ways, by plain enumeration of outcomes."""
+    rows = tuple(
+        Row.of([(-min(n, 2), 3 + n), (0, keys - 10 - n), (1, 4), (3, 3)]) for n in range(4)
+    )
+    table = PTable(keys, rows)
+    for epsilon in ("0.5", "2", "9"):
+        factor = exp(float(epsilon))
+        worst = 0.0
+        for n in range(12):
+            for other in range(n + 1, n + records + 1):
+                one = {n + v: p for v, p in table.row(n).pmf.items()}
+                two = {other + v: p for v, p in table.row(other).pmf.items()}
+                for p, q in ((one, two), (two, one)):
+                    over = (float(p[y]) - factor * float(q.get(y, 0)) for y in p)
+                    worst = max(worst, sum(x for x in over if x > 0))
+        assert float(table.audit(epsilon, records=records).delta) == pytest.approx(worst, abs=1e-12)
+    assert table.audit("1", records=1) == table.audit("1")
+
+
+def test_the_promise_is_for_units_with_all_their_records():
+    """Three records a household: no figure for one record is passed off as one for a household."""
+    one = make(parameters=LAW)
+    many = make(parameters=LAW)
+    many.description = replace(many.description, unit="household", records_per_unit=3)
+    first, second = one.plan(spec("town")).guarantee, many.plan(spec("town")).guarantee
+    table = one.plan(spec("town")).detail.ready.settings.table
+    assert first.epsilon == 1
+    assert second.epsilon == table.audit(records=3).epsilon > 2
+    assert second.delta == table.audit(records=3).delta > first.delta
+    assert any("may have 3 records" in words for words in second.caveats)
+    hired = many.plan(spec("town")).detail.ready.risk.hired_today
+    law = table.large.pmf
+    assert hired.success == 1 - sum(p * law.get(v + 3, 0) for v, p in law.items())
+    assert np.array_equal(one.values(spec("town")), many.values(spec("town")))
 
 
 def test_kept_zeros_have_no_finite_epsilon():

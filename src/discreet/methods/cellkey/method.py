@@ -22,7 +22,7 @@ from ...core.control import Control
 from ...core.description import Description, Family
 from ...core.domain import Count, margins
 from ...core.exact import plain, rounded_up
-from ...core.guarantee import Guarantee, Kind
+from ...core.guarantee import Guarantee
 from ...core.table import Noise, ProtectedTable, Status, TrueTable
 from ...core.true_values import add_totals
 from ...errors import Bug, RecipeError
@@ -43,15 +43,12 @@ from .lookup import Lookup
 from .perturb import Protector
 from .ptable import PTable
 from .reading import Readings, half_width
-from .risk import Risk, real_three, risk
+from .risk import Risk, risk
 from .settings import Settings, file_mark, read_settings
+from .telling import earlier, found_categories, law_of_a_cell, warnings, whole_weights
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
-NEGLIGIBLE = Fraction(1, 100)
-"""A δ above one in a hundred promises nothing: the guarantee then says there is no finite ε."""
-
 
 _FORM = "by table, hidden by counts, keyed by p-table"
 """How values are stored: part of the hash, so that a cache of another form is never read."""
@@ -128,8 +125,9 @@ class CellKeyMethod:
             raise RecipeError(
                 f"A cell-key table takes no {name}: its law is set by the policy. Leave {name} out."
             )
-        ready = _ready(_settings(facts.policy.parameters(self.name)))
         description = facts.description
+        settings = _settings(facts.policy.parameters(self.name))
+        ready = _ready(settings, description.records_per_unit)
         texts, zeros, errors = [], [], []
         for spec in question.tables:
             if spec.weighted and description.weight is None:
@@ -153,15 +151,15 @@ class CellKeyMethod:
                 ready.guarantee,
                 unit=description.unit,
                 neighbours=str(description.neighbours),
-                caveats=(*ready.guarantee.caveats, *_earlier(facts.earlier_laws, ready.settings)),
+                caveats=(*ready.guarantee.caveats, *earlier(facts.earlier_laws, ready.settings)),
             ),
             errors=tuple(errors),
             needs_keys=True,
             needs_weights=any(spec.weighted for spec in question.tables),
             warnings=(
                 *ready.warnings,
-                *_found(question, description),
-                *_whole_weights(question, description),
+                *found_categories(question, description),
+                *whole_weights(question, description),
             ),
             detail=Detail(
                 ready,
@@ -248,12 +246,12 @@ def _cached_settings(text: str, mark: tuple[int, int] | None) -> Settings:
 
 
 @lru_cache(maxsize=16)
-def _ready(settings: Settings) -> Ready:
+def _ready(settings: Settings, records: int) -> Ready:
+    """`records` is how many one unit may have: the promise is for units, the law for records."""
     table = settings.table
-    numbers = risk(table, settings.sameness)
-    return Ready(
-        settings, Lookup(table), Readings(table), numbers, law_of_a_cell(settings, numbers)
-    )
+    numbers = risk(table, settings.sameness, records)
+    promise = law_of_a_cell(settings, numbers, records)
+    return Ready(settings, Lookup(table), Readings(table), numbers, promise)
 
 
 def _impossible(description: Description, spec: TableSpec) -> Mask | None:
@@ -286,113 +284,6 @@ def _expected(spec: TableSpec, description: Description, ready: Ready) -> Expect
         share_unchanged=float(last.pmf.get(0, Fraction(0))),
         note="Times the mean weight of the cell." if spec.weighted else "",
     )
-
-
-def law_of_a_cell(settings: Settings, numbers: Risk) -> Guarantee:
-    """The law of one cell, asked once; exact, over every pair of neighbouring counts.
-
-    Add or remove one and replace one say the same of a single cell: its count moves by one.
-    """
-    table = settings.table
-    found = table.audit(settings.epsilon)
-    caveats = []
-    asked = settings.epsilon is not None
-    epsilon, delta = found.at_epsilon if asked else found.epsilon, found.delta
-    finite = epsilon is not None and delta <= NEGLIGIBLE
-    if not finite:
-        positive = table.audit(settings.epsilon, least_count=1)
-        if table.zeros_kept and positive.epsilon is not None and positive.delta <= NEGLIGIBLE:
-            caveats.append(
-                "Empty cells stay 0, so no finite ε covers a cell that may be empty; between counts "
-                f"of 1 and more ε = {rounded_up(positive.at_epsilon, 4)} with "
-                f"δ = {rounded_up(positive.delta, 3)}."
-            )
-        else:
-            caveats.append(
-                "Some published numbers are possible for one count and impossible for the next, so "
-                "no finite ε covers a cell."
-            )
-    caveats += numbers.sentences()
-    caveats.append(
-        "The same people give the same perturbation"
-        + ("." if settings.sameness == "participants" else " under the same description.")
-    )
-    return Guarantee(
-        kind=Kind.LAW,
-        unit="person",
-        neighbours="add or remove one",
-        epsilon=epsilon if finite else None,
-        delta=delta if finite else None,
-        exact=True,
-        scope="one cell, asked once",
-        caveats=tuple(caveats),
-        odds=(real_three(table, settings.prior), _moved(table)),
-    )
-
-
-def _earlier(laws: int, settings: Settings) -> tuple[str, ...]:
-    """What it means that tables of these data were made under other laws before."""
-    if not laws:
-        return ()
-    told = (
-        f"Tables of these data were made under {laws} other {'law' if laws == 1 else 'laws'} "
-        f"before: a cell may have been answered {laws + 1} times"
-    )
-    if settings.scheme is None:
-        return (f"{told}, each with noise of its own, and what the answers tell adds up.",)
-    return (
-        f"{told} from one classical key: its values together narrow that key down and can give "
-        "the count away.",
-    )
-
-
-def _moved(table: PTable) -> str:
-    stay = table.large.pmf.get(0, Fraction(0))
-    return f"Of 100 large cells, about {round(100 * (1 - stay))} are published as another number."
-
-
-def _found(question: Question, description: Description) -> tuple[str, ...]:
-    """Categories taken from the data are told without noise, whatever the counts say."""
-    used = {ref.variable for spec in question.tables for ref in spec.axes}
-    used |= {part.variable for spec in question.tables for part in spec.where}
-    names = [name for name in description.undeclared if name in used]
-    if not names:
-        return ()
-    return (
-        f"The categories of {', '.join(names)} were found in the data and are not declared: that "
-        "one is listed tells that somebody has it.",
-    )
-
-
-def _whole_weights(question: Question, description: Description) -> tuple[str, ...]:
-    """Whole weights have mean weights of few values, and two published numbers may tell which."""
-    weight = description.weight
-    if weight is None or weight.scale > 1 or not any(spec.weighted for spec in question.tables):
-        return ()
-    return (
-        "Weights are whole numbers: a weighted count beside the count of the same cell excludes some "
-        "true counts below the published one. Weights with decimals exclude next to none.",
-    )
-
-
-def warnings(settings: Settings) -> tuple[str, ...]:
-    """What a custodian should know about the policy, in sentences."""
-    table = settings.table
-    found = list(settings.notes)
-    lost = len(table.unreachable)
-    if lost:
-        found.append(
-            f"{table.keys} keys are too few for the p-table: {lost} designed outcomes never happen."
-        )
-    if table.bias and table.name == "maximum entropy":
-        found.append(f"A row of the p-table has a bias of {rounded_up(table.bias, 3)}.")
-    if settings.scheme is not None:
-        found.append(
-            "Classical keys: the noise of a total can be predicted from that of its parts, and "
-            "whoever has the key column can take the noise away. Use strong keys unless published "
-            "tables must be reproduced."
-        )
-    return tuple(found)
 
 
 def _protected(

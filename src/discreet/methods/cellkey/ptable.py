@@ -286,12 +286,24 @@ class PTable:
             out.append(Law(f"{self.name}, count {count}", {}, start, weights, bits, blocked))
         return tuple(out)
 
-    def audit(self, epsilon: Exact | None = None, *, least_count: int = 0) -> Audit:
+    def audit(
+        self, epsilon: Exact | None = None, *, least_count: int = 0, records: int = 1
+    ) -> Audit:
         """The exact (ε, δ) of one cell over every pair (n, n + 1) from `least_count` on.
 
         Both directions; neighbours: add or remove one. A kept zero has no finite ε beside a count
-        of 1: its δ is then the chance that a count of 1 is published as something else.
+        of 1: its δ is then the chance that a count of 1 is published as something else. One unit
+        of up to `records` records moves a count by as many: every pair (n, n + s), s ≤ records.
         """
+        if records > 1:
+            first = min(least_count, self.max_count)
+            pairs = [
+                (self.row(n), self.row(n + s), s)
+                for n in range(first, self.max_count + 1)
+                for s in self.shifts(records)
+            ]
+            found = _audit_pairs(pairs, self.keys, epsilon)
+            return replace(found, unreachable=tuple(sorted({v for _, v in self.unreachable})))
         order = [*range(least_count, self.max_count + 1), self.row_of(self.max_count + 1)]
         if least_count > self.max_count:
             order = [self.max_count, self.max_count]
@@ -299,7 +311,12 @@ class PTable:
             laws = self.laws()
             rows = tuple(laws[i] for i in order)
             return audit(CountLaw(self.name, {}, rows, open_ended=False), epsilon)
-        return _audit_fractional([self.rows[i] for i in order], self.keys, epsilon)
+        rows_in_order = [self.rows[i] for i in order]
+        return _audit_pairs([(a, b, 1) for a, b in pairwise(rows_in_order)], self.keys, epsilon)
+
+    def shifts(self, records: int) -> range:
+        """How far so many records of one unit move a count; past all perturbations it is plain."""
+        return range(1, min(records, 2 * self.max_perturbation + 1) + 1)
 
     def requantised(self, keys: int, quantiser: str | None = None) -> PTable:
         """The same table cut into another number of keys.
@@ -389,17 +406,20 @@ def check_choice(value: str, name: str, allowed: Sequence[str]) -> str:
     return value
 
 
-def _audit_fractional(rows: Sequence[Row], keys: int, epsilon: Exact | None) -> Audit:
-    """The audit of core, for rows over a number of keys that is no power of two."""
+def _audit_pairs(
+    neighbours: Sequence[tuple[Row, Row, int]], keys: int, epsilon: Exact | None
+) -> Audit:
+    """The audit of core, for rows of any number of keys and counts any distance apart."""
     pairs = []
-    for row, other in pairwise(rows):
-        outcomes = set(row.weights) | {v + 1 for v in other.weights}
-        pairs.append([(row.weights.get(y, 0), other.weights.get(y - 1, 0)) for y in outcomes])
+    for row, other, shift in neighbours:
+        outcomes = set(row.weights) | {v + shift for v in other.weights}
+        pairs.append([(row.weights.get(y, 0), other.weights.get(y - shift, 0)) for y in outcomes])
     turned = [[(q, p) for p, q in pair] for pair in pairs]
     steep: list[Fraction | None] = []
     for side in (pairs, turned):
         ratios = [Fraction(p, q) for pair in side for p, q in pair if p and q]
-        steep.append(ceiling_to(ln_bracket(max(ratios))[1], 30) if ratios else None)
+        up = max(Fraction(0), ceiling_to(ln_bracket(max(ratios))[1], 30)) if ratios else None
+        steep.append(up)
     known = [e for e in steep if e is not None]
     largest = max(known) if known else None
     boundary = max(Fraction(sum(p for p, q in pair if not q), keys) for pair in (*pairs, *turned))

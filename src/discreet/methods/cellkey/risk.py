@@ -88,26 +88,36 @@ class Risk:
         )
 
 
-def risk(table: PTable, sameness: str = "participants") -> Risk:
-    """The three numbers of a policy: worst over the rows that serve large counts."""
+def risk(table: PTable, sameness: str = "participants", records: int = 1) -> Risk:
+    """The three numbers of a policy: worst over the rows that serve large counts.
+
+    One unit has up to `records` records.
+    """
     check_choice(sameness, "sameness", SAMENESS)
     first = table.max_count - table.cycle + 1
     served = range(first, table.max_count + 1)
-    hired = max((hired_today(table, n, sameness) for n in served), key=lambda h: h.success)
+    hired = max(
+        (hired_today(table, n, sameness, s) for n in served for s in table.shifts(records)),
+        key=lambda h: h.success,
+    )
     matches = max((matching(table, n, sameness) for n in served), key=lambda m: m.posterior)
     parts = 2 if sameness == SAMENESS[0] else 1
     return Risk(sameness, hired, matches, Splitting(queries_to_recover(table.large, parts), parts))
 
 
-def hired_today(table: PTable, count: int, sameness: str = "participants") -> HiredToday:
-    """Chance that answers about `count` people with and without one more differ; exact.
+def hired_today(
+    table: PTable, count: int, sameness: str = "participants", records: int = 1
+) -> HiredToday:
+    """Chance that answers about `count` records with and without so many of one unit differ; exact.
 
     >>> from discreet.core.law_builders import max_entropy
     >>> round(float(hired_today(PTable.from_law(max_entropy(5, "2")), 0).success), 3)
     0.824
     """
-    without, with_one = table.row(count).pmf, table.row(count + 1).pmf
-    hidden = sum((p * without.get(v + 1, Fraction(0)) for v, p in with_one.items()), Fraction(0))
+    without, with_one = table.row(count).pmf, table.row(count + records).pmf
+    hidden = sum(
+        (p * without.get(v + records, Fraction(0)) for v, p in with_one.items()), Fraction(0)
+    )
     if sameness == SAMENESS[0]:
         return HiredToday(1 - hidden, Fraction(0))
     same = sum((p * p for p in without.values()), Fraction(0))

@@ -1,0 +1,129 @@
+"""What a cell-key policy promises and what it does not, in sentences; from public facts only."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ...core.description import Description
+from ...core.exact import rounded_up
+from ...core.guarantee import Guarantee, Kind
+from ...recipe import Question
+from .ptable import PTable
+from .risk import Risk, real_three
+from .settings import Settings
+
+NEGLIGIBLE = Fraction(1, 100)
+"""A δ above one in a hundred promises nothing: the guarantee then says there is no finite ε."""
+
+
+def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guarantee:
+    """The law of one cell, asked once; exact, over every pair of neighbouring counts.
+
+    Add or remove one and replace one say the same of a single cell: its count moves by one, or by
+    all the `records` that one unit may have.
+    """
+    table = settings.table
+    wanted = settings.epsilon if records == 1 else None  # ε was asked for one record
+    found = table.audit(wanted, records=records)
+    caveats = []
+    if records > 1:
+        caveats.append(
+            f"One unit may have {records} records in a cell; the figures hold for all of them together."
+        )
+    asked = wanted is not None
+    epsilon, delta = found.at_epsilon if asked else found.epsilon, found.delta
+    finite = epsilon is not None and delta <= NEGLIGIBLE
+    if not finite:
+        positive = table.audit(wanted, least_count=1, records=records)
+        if table.zeros_kept and positive.epsilon is not None and positive.delta <= NEGLIGIBLE:
+            caveats.append(
+                "Empty cells stay 0, so no finite ε covers a cell that may be empty; between counts "
+                f"of 1 and more ε = {rounded_up(positive.at_epsilon, 4)} with "
+                f"δ = {rounded_up(positive.delta, 3)}."
+            )
+        else:
+            caveats.append(
+                "Some published numbers are possible for one count and impossible for the next, so "
+                "no finite ε covers a cell."
+            )
+    caveats += numbers.sentences()
+    caveats.append(
+        "The same people give the same perturbation"
+        + ("." if settings.sameness == "participants" else " under the same description.")
+    )
+    return Guarantee(
+        kind=Kind.LAW,
+        unit="person",
+        neighbours="add or remove one",
+        epsilon=epsilon if finite else None,
+        delta=delta if finite else None,
+        exact=True,
+        scope="one cell, asked once",
+        caveats=tuple(caveats),
+        odds=(real_three(table, settings.prior), _moved(table)),
+    )
+
+
+def earlier(laws: int, settings: Settings) -> tuple[str, ...]:
+    """What it means that tables of these data were made under other laws before."""
+    if not laws:
+        return ()
+    told = (
+        f"Tables of these data were made under {laws} other {'law' if laws == 1 else 'laws'} "
+        f"before: a cell may have been answered {laws + 1} times"
+    )
+    if settings.scheme is None:
+        return (f"{told}, each with noise of its own, and what the answers tell adds up.",)
+    return (
+        f"{told} from one classical key: its values together narrow that key down and can give "
+        "the count away.",
+    )
+
+
+def _moved(table: PTable) -> str:
+    stay = table.large.pmf.get(0, Fraction(0))
+    return f"Of 100 large cells, about {round(100 * (1 - stay))} are published as another number."
+
+
+def found_categories(question: Question, description: Description) -> tuple[str, ...]:
+    """Categories taken from the data are told without noise, whatever the counts say."""
+    used = {ref.variable for spec in question.tables for ref in spec.axes}
+    used |= {part.variable for spec in question.tables for part in spec.where}
+    names = [name for name in description.undeclared if name in used]
+    if not names:
+        return ()
+    return (
+        f"The categories of {', '.join(names)} were found in the data and are not declared: that "
+        "one is listed tells that somebody has it.",
+    )
+
+
+def whole_weights(question: Question, description: Description) -> tuple[str, ...]:
+    """Whole weights have mean weights of few values, and two published numbers may tell which."""
+    weight = description.weight
+    if weight is None or weight.scale > 1 or not any(spec.weighted for spec in question.tables):
+        return ()
+    return (
+        "Weights are whole numbers: a weighted count beside the count of the same cell excludes some "
+        "true counts below the published one. Weights with decimals exclude next to none.",
+    )
+
+
+def warnings(settings: Settings) -> tuple[str, ...]:
+    """What a custodian should know about the policy, in sentences."""
+    table = settings.table
+    found = list(settings.notes)
+    lost = len(table.unreachable)
+    if lost:
+        found.append(
+            f"{table.keys} keys are too few for the p-table: {lost} designed outcomes never happen."
+        )
+    if table.bias and table.name == "maximum entropy":
+        found.append(f"A row of the p-table has a bias of {rounded_up(table.bias, 3)}.")
+    if settings.scheme is not None:
+        found.append(
+            "Classical keys: the noise of a total can be predicted from that of its parts, and "
+            "whoever has the key column can take the noise away. Use strong keys unless published "
+            "tables must be reproduced."
+        )
+    return tuple(found)
