@@ -8,7 +8,7 @@ has no variables, and JSON-stat asks for a dimension: it gets one of role metric
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, BinaryIO, TypeAlias
 
@@ -59,9 +59,23 @@ def _encode(value: Any) -> bytes:
     if isinstance(value, _Encoded):
         return value
     if isinstance(value, _Open):
-        pairs = [_dumps(key).encode() + b":" + _encode(inner) for key, inner in value.items()]
-        return b"{" + b",".join(pairs) + b"}"
+        return b"{" + b",".join(_members(value)) + b"}"
     return _dumps(value).encode(errors="replace")
+
+
+def _members(made: _Open) -> Iterator[bytes]:
+    """What stands between the braces; plain members that follow each other are encoded at once."""
+    plain_ones: dict[str, Any] = {}
+    for key, value in made.items():
+        if not isinstance(value, _Encoded | _Open):
+            plain_ones[key] = value
+            continue
+        if plain_ones:
+            yield _encode(plain_ones)[1:-1]
+            plain_ones = {}
+        yield _encode(key) + b":" + _encode(value)
+    if plain_ones:
+        yield _encode(plain_ones)[1:-1]
 
 
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
