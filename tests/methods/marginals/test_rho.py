@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from discreet.core.control import Control
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.loss import ZcdpLoss
-from discreet.errors import RecipeError, Refusal
+from discreet.errors import Bug, RecipeError, Refusal
 from discreet.methods.marginals.budget import plan_budget
 from discreet.methods.marginals.coefficients import fourier_budget
 from discreet.methods.marginals.margins import all_ways, closure, subsets
 from discreet.methods.marginals.measured import Measured, cost, variance_of
 from discreet.methods.marginals.method import MarginalsMethod, design_of
+from discreet.methods.marginals.spending import as_measured
 
-from .people import described, facts_of, latent, question, released, true_margin
+from .people import count, described, facts_of, latent, question, released, true_margin
 
 PAIRS = list(itertools.combinations(range(4), 2))
 
@@ -180,8 +183,6 @@ def test_more_rho_than_any_law_needs_is_not_spent() -> None:
 
 def test_two_kinds_of_noise_do_not_mix() -> None:
     """A plan of Laplace and Gaussian tables has no cost in either."""
-    from discreet.errors import Bug
-
     mixed = [Measured((0,), (), Fraction(1)), Measured((1,), (), Fraction(1), "gaussian")]
     with pytest.raises(Bug, match="two kinds"):
         cost(mixed, 2, "add-remove")
@@ -209,3 +210,37 @@ def test_many_binary_variables(neighbours: int | None) -> None:
     assert len(totals) == 1
     assert neighbours is None or totals == {400}
     assert min(table.values.min() for table in tables) >= 0
+
+
+@pytest.mark.parametrize("spent", [{"epsilon": "1"}, {"rho": "0.5"}])
+def test_stored_measurements_are_read_by_their_own_plan(spent: dict[str, str]) -> None:
+    """What is best to measure may be judged otherwise later; a stored answer is fitted as it was."""
+    shape = (3, 4, 5)
+    made, method = described(shape), MarginalsMethod()
+    names = [["v0", "v1"], ["v1", "v2"]]
+    asked = question(made, names, **spent)
+    facts = facts_of(made)
+    plan = method.plan(asked, facts)
+    old = tuple(
+        Measured(margin, (), Fraction(1, 5), design_of(plan).settings.noise)
+        for margin in ((0, 1), (1, 2))
+    )
+    other = replace(
+        plan, detail=replace(design_of(plan), budget=as_measured(shape, [(0, 1), (1, 2)], old, ()))
+    )
+    assert design_of(other).budget.measured != design_of(plan).budget.measured
+    rows = latent(shape, 400, 1)
+    stored = method.measure(other, count(rows, made, other.counts), None, Control())
+    again = method.measured(plan, stored, facts)
+    assert design_of(again).budget.measured == old
+    assert again.guarantee.rho == plan.guarantee.rho
+    assert "≤" in again.guarantee.sentence(), "not all of the budget was used"
+    first, second = (method.fit(p, stored, facts, Control()) for p in (again, other))
+    for one, two in zip(first, second, strict=True):
+        assert (one.values == two.values).all()
+        assert one.noise is not None
+        assert one.noise.sd[0, 0] ** 2 < variance_of(old[0])
+    dear = replace(old[0], rate=Fraction(3))
+    wrong = replace(stored, facts={"measured": [[dear.name, dear.said]]})
+    with pytest.raises(Bug, match="another budget"):
+        method.measured(plan, wrong, facts)

@@ -73,6 +73,23 @@ class Measured:
             return str(self.rate)
         return f"sigma2 {1 / (2 * self.rate)}"
 
+    @classmethod
+    def read(cls, name: str, said: str) -> Measured:
+        """A table again from its `name` and what it `said`.
+
+        >>> one = Measured((0, 3), (3,), Fraction(1, 3), "gaussian")
+        >>> Measured.read(one.name, one.said) == one
+        True
+        """
+        axes = [] if name == "table total" else name.removeprefix("table ").split(".")
+        margin = tuple(int(axis.rstrip("c")) for axis in axes)
+        contrast = tuple(int(axis[:-1]) for axis in axes if axis.endswith("c"))
+        if said.startswith("sigma2 "):
+            return cls(
+                margin, contrast, 1 / (2 * Fraction(said.removeprefix("sigma2 "))), "gaussian"
+            )
+        return cls(margin, contrast, Fraction(said))
+
     def shape(self, shape: Shape) -> Shape:
         """The shape of what is measured; a contrast axis has length 1."""
         return tuple(1 if axis in self.contrast else shape[axis] for axis in self.margin)

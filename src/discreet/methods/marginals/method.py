@@ -39,7 +39,7 @@ from .margins import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_
 from .measured import Measured, cost, cost_is_exact, draw_all, read_all
 from .published import Published, held_exactly, known_exactly, read_published
 from .settings import Settings, for_question, from_policy
-from .spending import Budget
+from .spending import Budget, Spending, as_measured
 from .synthesis import SyntheticTable
 from .workload import Workload, read_workload
 
@@ -142,6 +142,40 @@ class MarginalsMethod:
         arrays = draw_all(measured, margin)
         control.step(1.0, "adding noise")
         return Measurements(arrays, {"measured": _said(measured)})
+
+    def measured(self, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
+        """The plan these measurements were made by, where today another would be chosen."""
+        design, description = design_of(plan), facts.description
+        said = measurements.facts.get("measured")
+        if said == _said(design.budget.measured) or not isinstance(said, list):
+            return plan
+        tables = tuple(Measured.read(name, noise) for name, noise in said)
+        public = () if design.published is None else design.published.margins
+        spending = Spending.of(
+            design.settings.amount, words_of(description), design.settings.noise, public
+        )
+        unit = design.settings.of_unit(
+            cost(tables, len(design.shape), words_of(description)), description.records_per_unit
+        )
+        if {m.noise for m in tables} != {design.settings.noise} or unit > design.settings.amount:
+            raise Bug("Stored measurements are of another budget than the question's.")
+        known = spending.public if design.coding is None else frozenset()
+        budget = as_measured(design.shape, design.margins, tables, known)
+        made = replace(design, budget=budget)
+        return replace(
+            plan,
+            guarantee=telling.guarantee(
+                made,
+                description,
+                len(plan.question.tables),
+                exact=_all_spent(made, description),
+            ),
+            errors=telling.expected(made),
+            charge=telling.charge(made, description, plan.question_hash),
+            warnings=telling.warnings(made, description),
+            alternatives=(),
+            detail=made,
+        )
 
     # -- fit --------------------------------------------------------------------------------
 

@@ -75,6 +75,23 @@ class Budget:
     one_way: bool
 
 
+def as_measured(
+    shape: Shape,
+    workload: Sequence[Margin],
+    measured: tuple[Measured, ...],
+    public: Iterable[Margin],
+) -> Budget:
+    """The budget of measurements already made, whatever would be planned today."""
+    known = precisions(shape, measured, closure(workload), total=() in set(public))
+    known |= {margin: HARD for margin in known if margin in set(public)}
+    variances = {margin: mean_variance(shape, known, margin) for margin in workload}
+    dropped = tuple(m for m, v in variances.items() if len(m) > 1 and not math.isfinite(v))
+    kept = [v for m, v in variances.items() if m not in dropped]
+    rms = math.sqrt(sum(kept) / len(kept)) if kept else math.inf
+    orders = {len(m.margin) for m in measured if not m.contrast}
+    return Budget("as measured", measured, dropped, known, rms, 1 in orders and max(orders) > 1)
+
+
 def finished(
     name: str,
     shape: Shape,
