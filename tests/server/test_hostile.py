@@ -459,6 +459,29 @@ def test_heads_that_drip_are_let_go_and_others_served(served: Served, monkeypatc
         assert wire.recv(100) == b""
 
 
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GET /api/v1/datasets?query=" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\x00\xff\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+    ],
+)
+def test_what_is_not_http_gets_a_problem(served: Served, request_bytes: bytes):
+    """Whatever cannot be read is answered as every other error is, and the connection ends."""
+    host, port = served.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as wire:
+        wire.sendall(request_bytes)
+        said = b""
+        while part := wire.recv(4000):
+            said += part
+    head, _, body = said.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 4")
+    assert b"application/problem+json" in head
+    assert json.loads(body)["status"] in (400, 413)
+
+
 def test_endless_heads_are_cut(served: Served):
     """Headers without an end do not fill the memory: the connection ends after a megabyte or so."""
     host, port = served.url.removeprefix("http://").split(":")

@@ -11,6 +11,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from .problems import Problem
+
 HEAD_SECONDS = 10.0
 MOST_HEAD_BYTES = 1 << 20
 """A whole small request, head and body, may arrive in one piece."""
@@ -51,6 +53,16 @@ class Impatient(HttpToolsProtocol):
         """The head is there."""
         self._stop_waiting()
         super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What cannot be read as HTTP, an address beyond all length too: one sentence as ever."""
+        problem = Problem(
+            400, "input", "The request cannot be read as HTTP, or its address is far too long."
+        ).response()
+        lines = [b"HTTP/1.1 400 Bad Request", b"connection: close"]
+        lines += [b": ".join(pair) for pair in problem.raw_headers]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(problem.body)]))
+        self.transport.close()
 
     def _wait(self) -> None:
         self._head_bytes = 0
