@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import Bug
-from . import logs
+from . import lane, logs
 from .auth import PUBLIC, Asker, identify
 from .problems import Problem, bug
 from .repeats import ROUTE
@@ -68,7 +68,13 @@ class Gate:
             if problem is None:
                 body = await self._body(scope, receive)
                 if not await self._repeated(scope, body, receive, passage):
-                    await self.app(scope, _replay(body, receive), passage.send)
+                    straight = passage.key and await lane.straight(
+                        self.service, scope, body, passage.asker
+                    )
+                    if straight:
+                        await straight(scope, receive, passage.send)
+                    else:
+                        await self.app(scope, _replay(body, receive), passage.send)
                     passage.remember()
                 return
         except Problem as refused:

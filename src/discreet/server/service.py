@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +95,9 @@ class Service:
         self.slots = Slots(settings.slots, settings.waiting)
         self.answers = Answers(settings.cache_bytes)
         self.repeats = Repeats()
+        self.pool = ThreadPoolExecutor(
+            settings.slots + settings.waiting + 24, thread_name_prefix="table"
+        )
         self.fingerprints: dict[tuple[str, str, str, str], str] = {}
         self.job_waits = threading.Event()
         self._embargo: frozenset[tuple[str, str]] = frozenset()
@@ -101,6 +105,7 @@ class Service:
 
     def close(self) -> None:
         """Let go of everything."""
+        self.pool.shutdown(wait=False, cancel_futures=True)
         self.shelf.close()
         self.jobs.close()
         self.audit.close()
