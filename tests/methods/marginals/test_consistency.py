@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from discreet.core.description import Description, StructuralZero
 from discreet.core.domain import Condition
 from discreet.core.table import ProtectedTable
+from discreet.methods.marginals.margins import margin_of_rows
+from discreet.methods.marginals.synthesis import SyntheticTable, whole_table
 
 from .people import described, latent, question, released
 
@@ -124,3 +126,32 @@ def test_whole_nonnegative_and_in_agreement_many(
 ) -> None:
     """Thousands."""
     check(case)
+
+
+def test_rounding_does_not_cost_more_than_the_noise() -> None:
+    """Fractions of 60 cells as whole numbers: margins a fraction of the distance away, total kept.
+
+    At ε = 20 a 3 × 4 × 5 × 6 domain has half the error it would have without (0.16, not 0.33).
+    """
+    shape, margins = (3, 4, 5), [(0, 1), (0, 2), (1, 2)]
+    cells = np.array(list(itertools.product(*(range(n) for n in shape))))
+    weights = np.random.default_rng(2).gamma(0.5, 3, len(cells))
+    weights[7] = 0
+    total = round(weights.sum())
+    share = weights * (total / weights.sum())
+
+    def off(table: SyntheticTable) -> float:
+        return sum(
+            float(np.abs(table.margin(m) - margin_of_rows(cells, shape, m, share)).sum())
+            for m in margins
+        )
+
+    def possible(rows: np.ndarray) -> np.ndarray:
+        return (rows != cells[7]).any(axis=1) * 1.0
+
+    plain = whole_table(shape, cells, weights, total)
+    repaired = whole_table(shape, cells, weights, total, margins=margins, allowed=possible)
+    assert off(repaired) < 0.8 * off(plain)
+    assert repaired.total == plain.total == total
+    assert repaired.counts.min() > 0
+    assert not (repaired.rows == cells[7]).all(axis=1).any()

@@ -104,7 +104,8 @@ def fit_modern(
         rows, mass = within_bounds(design, tables, rows, mass, control)
     if design.published is not None:
         return _keep(design.published, rows, mass, targets)
-    return whole_table(shape, rows, mass, total)
+    allowed = targets.allowed if targets.forbidden else None
+    return whole_table(shape, rows, mass, total, margins=design.margins, allowed=allowed)
 
 
 def _keep(published: Published, rows: Rows, mass: Reals, targets: Targets) -> SyntheticTable:
