@@ -272,7 +272,7 @@ def test_too_many_cells_to_decide_are_refused() -> None:
     made = described(shape)
     asked = question(made, [["v0", "v1", "v2"]], epsilon="1")
     published = written(rows, shape, (0, 1), (1, 2), (0, 2))
-    with pytest.raises(InputError, match="64,000 cells together; most is 20,000"):
+    with pytest.raises(InputError, match="64,000 cells together; most is 5,000"):
         MarginalsMethod().plan(asked, facts_of(made, published=published))
 
 

@@ -61,9 +61,7 @@ def _changes(
     count = np.array([int((order == r).sum()) for r in orders], dtype=np.float64)
     if neighbours == "add-remove":
         return count[None, :]
-    if orders == list(range(1, len(orders) + 1)) and all(
-        n == math.comb(axes, r) for n, r in zip(count, orders, strict=True)
-    ):
+    if all(n == math.comb(axes, r) for n, r in zip(count, orders, strict=True)):
         return 2.0 * np.array([[row[r] for r in orders] for row in flips(axes, orders[-1])])
     if axes > MOST_AXES_ENUMERATED:
         return 2.0 * count[None, :]

@@ -17,16 +17,14 @@ can bring it, and is that first table at worst.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ...errors import Bug, InputError
+from ...errors import Bug
 from ..rounding import largest_remainder
+from .joint import Step, joint_step, nearest
 from .margins import (
     Margin,
     Reals,
@@ -34,34 +32,11 @@ from .margins import (
     Shape,
     Whole,
     margin_of_rows,
-    size,
     whole_margin_of_rows,
 )
 from .synthesis import SyntheticTable
 
-MOST_JOINT_CELLS = 20_000
-_NODES = 2_000
-_GAP = 0.02
 _SWEEPS = 60
-
-
-@dataclass(frozen=True)
-class Step:
-    """Move records along some axes, within equal values of the `held` ones, to reach counts."""
-
-    held: Margin
-    moved: Margin
-    counts: Whole = field(repr=False)
-    """Over the axes of both, in order; for a joint table, one that keeps everything."""
-    joint: tuple[tuple[Margin, Whole], ...] = field(default=(), repr=False)
-    """The published margins of a joint table; empty for a step of a chain."""
-    banned: Mapping[Margin, Reals] = field(default_factory=dict, repr=False)
-    """Structural zeros within a joint table."""
-
-    @property
-    def margin(self) -> Margin:
-        """All its axes."""
-        return tuple(sorted({*self.held, *self.moved}))
 
 
 def steps_for(
@@ -82,7 +57,7 @@ def steps_for(
                 steps.append(Step(held, moved, tables[margin]))
                 done |= set(margin)
             continue
-        steps.append(_joint(shape, axes, {m: tables[m] for m in margins}, zeros, names))
+        steps.append(joint_step(shape, axes, {m: tables[m] for m in margins}, zeros, names))
     return tuple(steps)
 
 
@@ -125,150 +100,6 @@ def chain(margins: Sequence[Margin]) -> list[Margin] | None:
 def _is_ear(margin: Margin, others: Sequence[Margin]) -> bool:
     shared = {axis for axis in margin if any(axis in other for other in others)}
     return any(shared <= set(other) for other in others)
-
-
-# -- joint tables ---------------------------------------------------------------------------
-
-
-def _joint(
-    shape: Shape,
-    axes: Margin,
-    tables: Mapping[Margin, Whole],
-    zeros: Mapping[Margin, Reals],
-    names: Sequence[str],
-) -> Step:
-    said = "; ".join(" × ".join(names[axis] for axis in margin) for margin in tables)
-    cells = size(shape, axes)
-    why = "with structural zeros " if zeros else ""
-    if cells > MOST_JOINT_CELLS:
-        raise InputError(
-            f"Whether any table keeps the published margins {said} {why}is decided over their "
-            f"{cells:,} cells together; most is {MOST_JOINT_CELLS:,}. Publish fewer of them, or "
-            "ask for fewer of their variables."
-        )
-    key = tuple((m, t.tobytes()) for m, t in tables.items())
-    banned = tuple((m, (t > 0).tobytes()) for m, t in zeros.items())
-    found = _witness(shape, axes, key, banned)
-    if found is None:
-        raise InputError(
-            f"Invariants contradict each other: no table of whole counts is found that keeps the "
-            f"published margins {said} {why}all at once. Publish fewer of them."
-        )
-    return Step((), axes, found, tuple(tables.items()), dict(zeros))
-
-
-@lru_cache(maxsize=32)
-def _witness(
-    shape: Shape,
-    axes: Margin,
-    tables: tuple[tuple[Margin, bytes], ...],
-    banned: tuple[tuple[Margin, bytes], ...],
-) -> Whole | None:
-    """Some table of whole counts that keeps the margins, or None."""
-
-    def over(margin: Margin, data: bytes, kind: Any) -> Any:
-        return np.frombuffer(data, dtype=kind).reshape([shape[a] for a in margin])
-
-    given = {m: over(m, data, np.int64) for m, data in tables}
-    zeros = {m: over(m, data, np.bool_).astype(np.float64) for m, data in banned}
-    allowed = _open_cells(shape, axes, given, zeros)
-    return _solved(shape, axes, given, allowed, None)
-
-
-def _open_cells(
-    shape: Shape, axes: Margin, tables: Mapping[Margin, Whole], zeros: Mapping[Margin, Reals]
-) -> Whole:
-    """Addresses of cells of the part that neither a structural zero nor a published 0 rules out."""
-    here = [shape[axis] for axis in axes]
-    fine = np.ones(here, dtype=bool)
-    for margin, table in tables.items():
-        fine &= (table > 0).reshape([shape[a] if a in margin else 1 for a in axes])
-    for margin, banned in zeros.items():
-        fine &= (banned == 0).reshape([shape[a] if a in margin else 1 for a in axes])
-    return np.flatnonzero(fine).astype(np.int64)
-
-
-def _solved(
-    shape: Shape,
-    axes: Margin,
-    tables: Mapping[Margin, Whole],
-    cells: Whole,
-    near: Reals | None,
-    *,
-    whole_step: bool = False,
-) -> Whole | None:
-    """A table of whole counts on these cells with these margins: any, or one of least distance.
-
-    With `whole_step` each count is one of the two integers next to its fraction in `near`.
-    """
-    from scipy import optimize, sparse
-
-    solve: Any = cast(Any, optimize)
-    arrays: Any = sparse
-    here = tuple(shape[axis] for axis in axes)
-    coordinates = np.unravel_index(cells, here)
-    blocks, wanted = [], []
-    for margin, table in tables.items():
-        place = [axes.index(axis) for axis in margin]
-        row = np.ravel_multi_index([coordinates[p] for p in place], table.shape)
-        ones = np.ones(len(cells))
-        blocks.append(
-            arrays.csr_matrix((ones, (row, np.arange(len(cells)))), (table.size, len(cells)))
-        )
-        wanted.append(table.ravel())
-    sums, right = arrays.vstack(blocks, format="csr"), np.concatenate(wanted).astype(np.float64)
-    if len(cells) == 0:
-        return None if right.any() else np.zeros(here, dtype=np.int64)
-    count = len(cells)
-    low, high = np.zeros(count), np.full(count, np.inf)
-    rules, cost, whole = [], np.zeros(count), np.ones(count)
-    if near is None:
-        rules.append(solve.LinearConstraint(sums, right, right))
-    else:
-        aim = near.ravel()[cells]
-        if whole_step:
-            low, high = np.floor(aim + 1e-9), np.ceil(aim - 1e-9)
-            high = np.maximum(low, high)
-        eye = arrays.identity(count, format="csr")
-        none = arrays.csr_matrix((sums.shape[0], count))
-        rules.append(solve.LinearConstraint(arrays.hstack([sums, none]), right, right))
-        rules.append(solve.LinearConstraint(arrays.hstack([eye, -eye]), -np.inf, aim))
-        rules.append(solve.LinearConstraint(arrays.hstack([eye, eye]), aim, np.inf))
-        cost = np.concatenate([np.zeros(count), np.ones(count)])
-        whole = np.concatenate([np.ones(count), np.zeros(count)])
-        low = np.concatenate([low, np.zeros(count)])
-        high = np.concatenate([high, np.full(count, np.inf)])
-    found = solve.milp(
-        cost,
-        constraints=rules,
-        integrality=whole,
-        bounds=solve.Bounds(low, high),
-        options={"node_limit": _NODES, "mip_rel_gap": _GAP},
-    )
-    if found.x is None:
-        return None
-    out = np.zeros(math.prod(here), dtype=np.int64)
-    out[cells] = np.rint(found.x[:count]).astype(np.int64)
-    out = out.reshape(here)
-    return out if (out >= 0).all() and _keeps(out, axes, tables) else None
-
-
-def _keeps(table: Whole, axes: Margin, tables: Mapping[Margin, Whole]) -> bool:
-    return all(
-        np.array_equal(table.sum(axis=tuple(i for i, a in enumerate(axes) if a not in m)), counts)
-        for m, counts in tables.items()
-    )
-
-
-def _nearest(shape: Shape, step: Step, near: Reals) -> Whole:
-    """The joint table that keeps its margins and is nearest to a fitted one, as far as is found."""
-    tables, axes = dict(step.joint), step.margin
-    free = _open_cells(shape, axes, tables, step.banned)
-    held = np.union1d(free[near.ravel()[free] > 0], np.flatnonzero(step.counts))
-    found = _solved(shape, axes, tables, held, near, whole_step=True)
-    if found is None:
-        found = _solved(shape, axes, tables, held, near)
-    return step.counts if found is None else found
 
 
 # -- after the fit --------------------------------------------------------------------------
@@ -319,7 +150,7 @@ def kept_exactly(
                 if near is not None
                 else whole_margin_of_rows(rows, shape, step.margin, counts).astype(np.float64)
             )
-            target = _nearest(shape, step, wide)
+            target = nearest(shape, step, wide)
         rows, counts = _moved(shape, rows, counts, step, target)
     made = SyntheticTable(shape, rows, counts)
     if any(not np.array_equal(made.margin(m), t) for m, t in tables.items()):

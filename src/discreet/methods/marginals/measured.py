@@ -136,7 +136,7 @@ def cost(measured: Sequence[Measured], axes: int, neighbours: Neighbours) -> Fra
         move = _turned(tables[0].noise)
         return max(
             (
-                sum((move * flipped * rates[r] for r, flipped in row.items()), Fraction(0))
+                sum((move * row[r] * rate for r, rate in rates.items()), Fraction(0))
                 for row in flips(axes, order)
             ),
             default=Fraction(0),
@@ -188,7 +188,7 @@ def flips(axes: int, order: int) -> list[dict[int, int]]:
 def _symmetric_orders(
     tables: Sequence[Measured], axes: int
 ) -> tuple[Mapping[int, Fraction], int] | None:
-    """The rate of each order if these are *all* coefficients up to an order, one rate an order."""
+    """The rate of each order if these are *all* coefficients of some orders, one rate an order."""
     rates: dict[int, Fraction] = {}
     found: dict[int, int] = {}
     for m in tables:
@@ -196,7 +196,7 @@ def _symmetric_orders(
             return None
         found[len(m.margin)] = found.get(len(m.margin), 0) + 1
     order = max(found)
-    whole = all(found.get(r) == math.comb(axes, r) for r in range(1, order + 1))
+    whole = all(count == math.comb(axes, r) for r, count in found.items())
     return (rates, order) if whole and len({m.margin for m in tables}) == len(tables) else None
 
 

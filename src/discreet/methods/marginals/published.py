@@ -29,7 +29,8 @@ from ...core.exact import exact
 from ...errors import InputError
 from ...recipe import find_axis
 from .combine import HARD, Residual, Residuals, centre
-from .keeping import Step, steps_for
+from .joint import Step
+from .keeping import steps_for
 from .margins import Margin, Reals, Shape, Whole, maximal, subsets
 from .workload import Workload, places, sums_to
 
