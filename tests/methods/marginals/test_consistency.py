@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from discreet.core.description import Description, StructuralZero
 from discreet.core.domain import Condition
 from discreet.core.table import ProtectedTable
+from discreet.errors import InputError
 from discreet.methods.marginals.margins import margin_of_rows
 from discreet.methods.marginals.synthesis import SyntheticTable, whole_table
 
@@ -85,7 +86,12 @@ def check(case: tuple[np.ndarray, Description, list[tuple[int, ...]], dict[str, 
     """One release, and everything that must be true of it."""
     rows, made, margins, parameters = case
     names = [[f"v{a}" for a in margin] for margin in margins]
-    _, _, tables = released(rows, made, question(made, names, **parameters))
+    try:
+        _, _, tables = released(rows, made, question(made, names, **parameters))
+    except InputError as refused:  # so little ε that no law has a share of it
+        assert float(parameters["epsilon"]) <= 0.01
+        assert "Ask for fewer margins" in str(refused)
+        return
     for margin, table in zip(margins, tables, strict=True):
         values = table.values
         assert values.dtype == np.int64
