@@ -89,8 +89,8 @@ def check(case: tuple[np.ndarray, Description, list[tuple[int, ...]], dict[str, 
     try:
         _, _, tables = released(rows, made, question(made, names, **parameters))
     except InputError as refused:  # so little ε that no law has a share of it
-        assert float(parameters["epsilon"]) <= 0.01
-        assert "Ask for fewer margins" in str(refused)
+        if float(parameters["epsilon"]) > 0.01 or "fewer margins" not in str(refused):
+            raise
         return
     for margin, table in zip(margins, tables, strict=True):
         values = table.values
