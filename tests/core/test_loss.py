@@ -104,7 +104,7 @@ def test_zcdp_to_approximate_holds_for_the_discrete_gaussian():
 def test_no_way_back():
     with pytest.raises(InputError, match="cannot be charged to a budget of kind pure"):
         read_as(ApproxLoss("1", "1e-6"), "pure")
-    with pytest.raises(InputError, match="State the delta"):
+    with pytest.raises(InputError, match="ask with epsilon and delta instead of rho"):
         read_as(ZcdpLoss("1"), "approximate")
     with pytest.raises(InputError, match="Did you mean pure"):
         zero("puer")

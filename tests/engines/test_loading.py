@@ -551,6 +551,8 @@ LOADER = """
     source, target, trouble = Source.guess(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     coding = Coding((VariableCoding("sex", "sex", ("f", "m")),), "id" if trouble != "none" else None, salt=b"s")
     told = []
+    # a shell that starts tests in the background has them ignore Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     def progress(share, doing):
         if trouble == "ctrl-c" and "coding" in doing and not told:
             told.append(1)

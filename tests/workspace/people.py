@@ -131,6 +131,8 @@ def load_interrupted(folder: str, share: float) -> None:
     from discreet.errors import Cancelled
     from discreet.workspace import load
 
+    # a shell that starts tests in the background has them ignore Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     pressed = False
 
     def progress(done: float, doing: str) -> None:

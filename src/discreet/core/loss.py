@@ -273,7 +273,7 @@ def in_words(loss: Loss, *, left: bool = False) -> str:
     """A loss for people: numbers longer than 14 signs in five digits, rounded up; down if `left`.
 
     >>> in_words(ApproxLoss("0.5", Fraction(1, 3**30)))
-    'epsilon = 0.5, delta = 4.8570e-15'
+    'epsilon = 0.5, delta = 4.857e-15'
     """
     rounded = rounded_down if left else rounded_up
 
