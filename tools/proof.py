@@ -22,13 +22,15 @@ EVIDENCE = ROOT / "docs" / "evidence.md"
 class Collector:
     """Remembers claim, outcome, time and figures of every proof."""
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: str) -> None:
+        self.chosen = chosen
+        self.commit = _commit()
         self.claims: dict[str, str] = {}
         self.rows: list[tuple[str, str, str, float, str]] = []
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Remember what each test claims."""
-        for item in items:
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Remember what each chosen test claims."""
+        for item in session.items:
             words = (getattr(getattr(item, "obj", None), "__doc__", "") or "").strip()
             self.claims[item.nodeid] = words.split("\n\n")[0].replace("\n", " ")
 
@@ -38,38 +40,43 @@ class Collector:
             figures = "; ".join(f"{name}: {value}" for name, value in report.user_properties)
             claim = " ".join(self.claims.get(report.nodeid, "").split())
             self.rows.append((report.nodeid, claim, report.outcome, report.duration, figures))
+            self._write()
+
+    def _write(self) -> None:
+        """A run that is stopped leaves what it had shown, and how much was still to come."""
+        ran = len({row[0] for row in self.rows})
+        lines = [
+            "# Evidence",
+            "",
+            "What `make proof` showed: each row is a test whose docstring is the claim.",
+            f"Run: {self.chosen}, {ran} of {len(self.claims)} cases, at commit {self.commit}, "
+            f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}, "
+            f"{os.cpu_count()} cores, two proofs at a time.",
+            "",
+            "| claim | outcome | seconds | figures |",
+            "|---|---|---|---|",
+        ]
+        grouped: dict[tuple[str, str], list[tuple[str, float, str]]] = {}
+        for name, claim, outcome, seconds, figures in sorted(self.rows):
+            file, _, test = name.partition("::")
+            said = claim or test.partition("[")[0].removeprefix("test_").replace("_", " ")
+            grouped.setdefault((file, said), []).append((outcome, seconds, figures))
+        for (_, said), found in grouped.items():
+            outcomes = {outcome for outcome, _, _ in found}
+            outcome = "passed" if outcomes == {"passed"} else ", ".join(sorted(outcomes))
+            if len(found) > 1:
+                outcome += f" ({len(found)} cases)"
+            figures = "; ".join(dict.fromkeys(each for _, _, each in found if each))
+            lines.append(f"| {said} | {outcome} | {sum(s for _, s, _ in found):.1f} | {figures} |")
+        EVIDENCE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def main() -> int:
-    """Run the proofs, two at a time, and write what they showed."""
+    """Run the proofs, two at a time; what they showed is written after each."""
     chosen = ["-m", "proof", *(sys.argv[1:] or ["tests"])]
-    collector = Collector()
+    collector = Collector(" ".join(sys.argv[1:]) or "all proofs")
     pytest.main(["--collect-only", "-q", "--no-header", *chosen], plugins=[collector])
-    code = pytest.main(["-n", "2", *chosen], plugins=[collector])
-    where = "all proofs" if not sys.argv[1:] else " ".join(sys.argv[1:])
-    lines = [
-        "# Evidence",
-        "",
-        "What `make proof` showed: each row is a test whose docstring is the claim.",
-        f"Run: {where}, at commit {_commit()}, Python {platform.python_version()}, "
-        f"{platform.machine()}, {platform.system()}, {os.cpu_count()} cores, two proofs at a time.",
-        "",
-        "| claim | outcome | seconds | figures |",
-        "|---|---|---|---|",
-    ]
-    grouped: dict[tuple[str, str], list[tuple[str, float, str]]] = {}
-    for name, claim, outcome, seconds, figures in sorted(collector.rows):
-        test = name.rsplit("::", 1)[-1].partition("[")[0]
-        said = claim or test.removeprefix("test_").replace("_", " ")
-        grouped.setdefault((name.partition("::")[0], said), []).append((outcome, seconds, figures))
-    for (_, said), found in grouped.items():
-        outcomes = {outcome for outcome, _, _ in found}
-        outcome = "passed" if outcomes == {"passed"} else ", ".join(sorted(outcomes))
-        if len(found) > 1:
-            outcome += f" ({len(found)} cases)"
-        figures = "; ".join(dict.fromkeys(each for _, _, each in found if each))
-        lines.append(f"| {said} | {outcome} | {sum(s for _, s, _ in found):.1f} | {figures} |")
-    EVIDENCE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    code = pytest.main(["-n", "2", "--dist", "worksteal", *chosen], plugins=[collector])
     print(f"Written to {EVIDENCE.relative_to(ROOT)}")
     return int(code)
 
