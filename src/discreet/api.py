@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,7 +176,9 @@ class Draft:
         self, data: workspace.DataSet, recipe: recipes.Recipe, user: str, project: str
     ) -> None:
         self._data = data
-        self._recipe = recipe
+        language = data.description.language_named(recipe.layouts[0].language)
+        layouts = tuple(replace(layout, language=language) for layout in recipe.layouts)
+        self._recipe = replace(recipe, layouts=layouts)
         self._user, self._project = user, project
 
     def preview(self) -> release.Preview:
@@ -224,6 +227,7 @@ class Table:
         self.detail = made
         self.files: list[str] = []
 
+        self._language = made.recipe.layouts[0].language
     @property
     def tables(self) -> tuple[ProtectedTable, ...]:
         """Every table of the release."""
@@ -273,7 +277,7 @@ class Table:
         target, layouts = Path(path), self.detail.recipe.layouts
         name = writing.one_file(target, formats)
         if name:
-            made = writing.write(self.tables, target, name, layout=layouts)
+            made = writing.write(self.tables, target, name, layout=layouts, language=self._language)
             self.files = [file.name for file in made]
             return target
         wanted = formats or writing.IN_FOLDERS
@@ -283,10 +287,12 @@ class Table:
         return target
 
     def __repr__(self) -> str:
-        return terminal.to_text(self.protected, self.detail.recipe.layouts[0])
+        layout = self.detail.recipe.layouts[0]
+        return terminal.to_text(self.protected, layout, language=self._language)
 
     def _repr_html_(self) -> str:
-        return html.fragment(self.protected, self.detail.recipe.layouts[0], intervals=True)
+        layout = self.detail.recipe.layouts[0]
+        return html.fragment(self.protected, layout, intervals=True, language=self._language)
 
 
 def verify_ledger(path: str | Path) -> dict[str, Any]:

@@ -128,7 +128,8 @@ def table(
             return
         with show.progress(quiet=json) as control:
             made = draft.release(free=free, control=control)
-        _deliver(made.detail, output, format, language, json)
+        shown_in = made.detail.recipe.layouts[0].language
+        _deliver(made.detail, output, format, shown_in, json)
 
 
 def release(

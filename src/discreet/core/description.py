@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -91,6 +91,39 @@ class Description:
             raise RecipeError(
                 f"{self.name} has no variable {name!r}.{did_you_mean(name, self._by_name)}"
             ) from None
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages its texts are in, its own first; none where it does not say any."""
+        found = dict.fromkeys([self.language])
+        for text in self.texts():
+            found |= dict.fromkeys(code for code, _ in text.by_language)
+        return tuple(code for code in found if code)
+
+    def texts(self) -> Iterator[Text]:
+        """Every title and label."""
+        yield self.title
+        for variable in self.variables:
+            yield variable.label
+            for level in variable.levels:
+                yield level.label
+                yield from (category.label for category in level.categories)
+
+    def language_named(self, asked: str) -> str:
+        """The language among those there are that is meant: `FR` and `fr-CA` mean fr.
+
+        Where no text says its language all are taken as the one asked for, and "" is given.
+        """
+        known = {code.casefold(): code for code in self.languages}
+        for code in (asked.casefold(), asked.casefold().partition("-")[0]):
+            if code in known:
+                return known[code]
+        if not asked or not known:
+            return ""
+        raise RecipeError(
+            f"{self.name} has no labels in the language {asked[:20]!r}; it has "
+            f"{', '.join(self.languages)}."
+        )
 
     def axis(self, ref: AxisRef) -> Axis:
         """The axis a question's reference means."""

@@ -72,7 +72,10 @@ def write(
         name = file_name(made, number)
         for kind in kinds:
             target = folder / "tables" / f"{name}{kind.extension}"
-            files += formats.write(table, target, kind.name, layout=made.recipe.layouts[number])
+            layout = made.recipe.layouts[number]
+            files += formats.write(
+                table, target, kind.name, layout=layout, language=layout.language
+            )
     files += _microdata(data, made, folder, beside, control or Control())
     checksums = {str(path.relative_to(folder)): file_digest(path) for path in files}
     facts = _facts(data, made, checksums)

@@ -62,7 +62,8 @@ class Wish:
 
 
 def understood(data: DataSet, mapping: Mapping[str, Any]) -> Recipe:
-    """A recipe from a body."""
+    """A recipe from a body; a language without labels is said at once."""
+    data.description.language_named(str(mapping.get("language") or ""))
     return recipe.from_mapping(mapping, data.description, data.policy)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterable
 
 from .. import formats
 from ..core.description import Description
-from ..errors import InputError
+from ..core.domain import Text
+from ..errors import InputError, RecipeError
 from ..formats import Format
 from .problems import Problem
 
@@ -63,22 +66,17 @@ def _matches(wanted: str, media_type: str) -> bool:
     )
 
 
-def languages(description: Description) -> list[str]:
-    """The languages labels are written in, the data set's own first."""
-    found = dict.fromkeys([description.language] if description.language else [])
-    for text in (description.title, *(variable.label for variable in description.variables)):
-        found |= dict.fromkeys(code for code, _ in text.by_language if code)
-    return list(found)
-
-
 def chosen_language(asked: str | None, accept: str | None, description: Description) -> str:
-    """The language a client wants among those there are; empty: the data set's own."""
-    known = {code.casefold(): code for code in languages(description)}
-    wanted = [asked] if asked else _languages(accept or "")
-    for code in wanted:
-        for language in (code.casefold(), code.casefold().partition("-")[0]):
-            if language in known:
-                return known[language]
+    """The language a client wants among those there are; empty: the data set's own.
+
+    One asked for by name must be there; a header says wishes, of which none need be met.
+    """
+    if asked:
+        return description.language_named(asked)
+    for code in _languages(accept or ""):
+        with contextlib.suppress(RecipeError):
+            if found := description.language_named(code):
+                return found
     return ""
 
 
@@ -97,29 +95,31 @@ def _languages(accept: str) -> list[str]:
     return [code for code, _ in sorted(ranked, key=lambda item: -item[1])]
 
 
-def spoken(description: Description, language: str) -> str:
-    """The languages its labels are really in, as Content-Language says it.
+def spoken(description: Description, language: str, texts: Iterable[Text] | None = None) -> str:
+    """The languages its labels, or just these texts, are really in, as Content-Language says it.
 
     Where a text is not there in the wished language it is shown in its first one, which is then
     named as well. Empty where the description does not say its language.
     """
+    if texts is not None:
+        return joined(_used(description, language, texts), language)
     kept: dict[str, str] = vars(description).setdefault("_spoken", {})
     if language not in kept:
-        found = dict.fromkeys(code or description.language for code in _used(description, language))
-        codes = [code.encode("ascii", "ignore").decode() for code in found]
-        codes.sort(key=lambda code: code != language)
-        kept[language] = ", ".join(code for code in codes if code)
+        kept[language] = joined(_used(description, language, description.texts()), language)
     return kept[language]
 
 
-def _used(description: Description, language: str) -> set[str]:
-    texts = [description.title]
-    for variable in description.variables:
-        texts.append(variable.label)
-        for level in variable.levels:
-            texts += [level.label, *(category.label for category in level.categories)]
+def _used(description: Description, language: str, texts: Iterable[Text]) -> set[str]:
     used = set()
     for text in texts:
         codes = [code for code, _ in text.by_language]
-        used.add(language if language in codes else codes[0] if codes else "")
+        shown = language if language in codes else codes[0] if codes else ""
+        used.add(shown or description.language)
     return used
+
+
+def joined(languages: Iterable[str], first: str = "") -> str:
+    """Languages as one header; what a header cannot hold is left out."""
+    codes = sorted(code.encode("ascii", "ignore").decode() for code in set(languages))
+    codes.sort(key=lambda code: code != first)
+    return ", ".join(code for code in codes if code)

@@ -37,7 +37,6 @@ from . import answering
 from .answering import Wish
 from .auth import ASKERS, Asker, Asking, guarded
 from .bodies import Form, Name
-from .negotiation import languages
 from .problems import Problem, documented, not_found
 from .pxweb_selection import cut, split
 from .service import Service, Serving
@@ -144,7 +143,7 @@ def config(service: Serving, asker: Asking) -> dict[str, Any]:
     found: dict[str, None] = {"en": None}
     for name in service.visible(asker):
         with service.dataset(asker, name) as data:
-            found |= dict.fromkeys(languages(data.description))
+            found |= dict.fromkeys(data.description.languages)
     return {
         "apiVersion": "2.0.0",
         "appVersion": __version__,
@@ -344,7 +343,7 @@ def _whole(
     service: Service, asker: Asker, ready: _Ready, lang: str, request: Request
 ) -> dict[str, Any]:
     """The whole table as JSON-stat, with what PxWeb's readers look for."""
-    known = languages(ready.data.description)
+    known = ready.data.description.languages
     wish = Wish(formats.by_name("json-stat"), lang if lang in known else "", "")
     request.state.notes["dataset"] = ready.saved.dataset
     unconditional = Request({**request.scope, "headers": []})

@@ -23,6 +23,7 @@ from ..store.jobs import LeaseLost
 from ..workspace.files import make_folder, replace_bytes
 from . import answering, logs, problems
 from .auth import PUBLIC, Asker
+from .negotiation import spoken
 from .problems import Problem
 from .service import Service
 
@@ -156,6 +157,7 @@ class Worker:
                 data, understood, user=asker.user, project=wish.project, control=control
             )
             body = answering.rendered(made, wish)
+            language = spoken(data.description, wish.language)
         folder = service.folder / RESULTS
         make_folder(folder, mode=0o700)
         replace_bytes(folder / job.id, body, mode=0o600)
@@ -169,7 +171,7 @@ class Worker:
                 "charged": made.plan.charge is not None and not made.reused,
             }
         ).result(timeout=30)
-        return {"question": made.plan.question_hash, "bytes": len(body)}
+        return {"question": made.plan.question_hash, "bytes": len(body), "language": language}
 
     def _asker(self, job: Job) -> Asker:
         """Who asked, with the rights of today."""

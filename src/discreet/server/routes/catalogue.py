@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Path, Query
+from fastapi import Header, Path, Query, Response
 
 from ... import __version__, formats, recipe, rules
 from ...core.description import Description
@@ -14,8 +14,9 @@ from ...methods import registry
 from ...workspace import DataSet
 from ...workspace.dataset import loss_of
 from .. import shapes
+from ..answering import VARY
 from ..auth import EVERYONE, Asking, guarded
-from ..negotiation import languages
+from ..negotiation import chosen_language, joined, spoken
 from ..problems import not_found
 from ..service import Service, Serving
 
@@ -23,7 +24,10 @@ router = guarded(EVERYONE, "read", "catalogue")
 ROUTERS = [router]
 
 Search = Annotated[str, Query(max_length=200, description="Words to look for.")]
-Language = Annotated[str, Query(max_length=20, description="Language of labels.")]
+Language = Annotated[
+    str, Query(max_length=20, description="Language of labels; wins over Accept-Language.")
+]
+Wishes = Annotated[str, Header(alias="Accept-Language", include_in_schema=False)]
 DataSetId = Annotated[str, Path(max_length=200, description="A data set.")]
 
 
@@ -76,28 +80,58 @@ def config(service: Serving, asker: Asking) -> dict[str, Any]:
 
 @router.get("/datasets", response_model=shapes.DataSets)
 def datasets(
-    service: Serving, asker: Asking, query: Search = "", language: Language = ""
+    service: Serving,
+    asker: Asking,
+    response: Response,
+    query: Search = "",
+    language: Language = "",
+    wishes: Wishes = "",
 ) -> dict[str, Any]:
-    """The data sets one may ask; with `query`, those whose texts hold every word of it."""
+    """The data sets one may ask; with `query`, those whose texts hold every word of it.
+
+    Each title is in the wished language where it is there, else in its data set's own.
+    """
     found = []
+    said: set[str] = set()
+    languages: dict[str, None] = {}
+    missing = bool(language)
     for name, data in service.readable(asker):
         description = data.description
+        languages |= dict.fromkeys(description.languages)
+        try:
+            shown = chosen_language(language, wishes, description)
+            missing = False
+        except RecipeError:
+            shown = ""
         texts = [name, *(words for _, words in description.title.by_language)]
         texts += [description.population, description.period, description.source]
         for variable in description.variables:
             texts += [variable.name, *(words for _, words in variable.label.by_language)]
         if _holds(" ".join(texts), query):
-            found.append(_summary(service, name, data, language))
+            found.append(_summary(service, name, data, shown))
+            said.add(spoken(description, shown, [description.title]))
+    if missing and languages:
+        raise RecipeError(
+            f"No data set has labels in the language {language!r}; there are {', '.join(languages)}."
+        )
+    _say(response, joined(said, language))
     return {"datasets": found}
 
 
 @router.get("/datasets/{dataset}", response_model=shapes.DataSetDetail)
 def dataset(
-    service: Serving, asker: Asking, dataset: DataSetId, language: Language = ""
+    service: Serving,
+    asker: Asking,
+    response: Response,
+    dataset: DataSetId,
+    language: Language = "",
+    wishes: Wishes = "",
 ) -> dict[str, Any]:
     """All that is public about a data set."""
     with service.dataset(asker, dataset) as data:
         description = data.description
+        language = chosen_language(language, wishes, description)
+        _say(response, spoken(description, language, [description.title]))
         return {
             **_summary(service, dataset, data, language),
             "source": description.source,
@@ -115,12 +149,16 @@ def dataset(
 def variables(
     service: Serving,
     asker: Asking,
+    response: Response,
     dataset: DataSetId,
     query: Search = "",
     language: Language = "",
+    wishes: Wishes = "",
 ) -> dict[str, Any]:
     """The variables; with `query`, those that hold its words in themselves or in a category."""
     with service.dataset(asker, dataset) as data:
+        language = chosen_language(language, wishes, data.description)
+        _say(response, spoken(data.description, language))
         found = []
         for variable in data.description.variables:
             own = " ".join(_words_of(variable))
@@ -134,30 +172,40 @@ def variables(
 def variable(
     service: Serving,
     asker: Asking,
+    response: Response,
     dataset: DataSetId,
     variable: Annotated[str, Path(max_length=300)],
     language: Language = "",
+    wishes: Wishes = "",
 ) -> dict[str, Any]:
     """One variable, by name, label or prefix."""
     with service.dataset(asker, dataset) as data:
-        ref = _axis(data.description, variable)
-        return _variable(data.description.variable(ref.variable), language, [])
+        language = chosen_language(language, wishes, data.description)
+        found = data.description.variable(_axis(data.description, variable).variable)
+        texts = [found.label, *(level.label for level in found.levels)]
+        _say(response, spoken(data.description, language, texts))
+        return _variable(found, language, [])
 
 
 @router.get("/datasets/{dataset}/codelists/{level}", response_model=shapes.CodeList)
 def codelist(
     service: Serving,
     asker: Asking,
+    response: Response,
     dataset: DataSetId,
     level: Annotated[str, Path(max_length=300, description="A level, or variable:level.")],
     language: Language = "",
+    wishes: Wishes = "",
 ) -> dict[str, Any]:
     """Every category of a level, with its category at each coarser level; never cut short."""
     with service.dataset(asker, dataset) as data:
+        language = chosen_language(language, wishes, data.description)
         ref = _axis(data.description, level)
         variable = data.description.variable(ref.variable)
         found = variable.level(ref.level)
         parents = _parents(variable, found)
+        texts = [found.label, *(category.label for category in found.categories)]
+        _say(response, spoken(data.description, language, texts))
         return {
             "variable": variable.name,
             "level": found.name,
@@ -173,6 +221,13 @@ def codelist(
                 for i, category in enumerate(found.categories)
             ],
         }
+
+
+def _say(response: Response, language: str) -> None:
+    """What an answer's texts are in, and that another client may get them in another language."""
+    response.headers["Vary"] = VARY
+    if language:
+        response.headers["Content-Language"] = language
 
 
 def _axis(description: Description, text: str) -> Any:
@@ -212,7 +267,7 @@ def _summary(service: Service, name: str, data: DataSet, language: str) -> dict[
         "period": description.period,
         "synthetic": description.synthetic,
         "public": service.settings.is_public(name),
-        "languages": languages(description),
+        "languages": list(description.languages),
         "variables": len(description.variables),
     }
 

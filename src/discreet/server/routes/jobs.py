@@ -115,6 +115,8 @@ def result(
             "Discreet-Question": asked["question"],
             "Discreet-Charged": "no",
         }
+        if language := json.loads(found.result or "{}").get("language"):
+            headers["Content-Language"] = language
         return Response(path.read_bytes(), 200, headers, made.media_type)
     with service.dataset(asker, asked["dataset"]) as data:
         understood = answering.understood(data, asked["recipe"])

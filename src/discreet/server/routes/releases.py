@@ -7,6 +7,7 @@ release: whoever may ask the data set itself can ask the same question.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import time
@@ -18,12 +19,12 @@ from fastapi import Path, Query, Request, Response
 from ... import formats, release, rules
 from ...errors import InputError, Refusal
 from ...store.keeping import Published
-from ...workspace.files import make_folder, replace_bytes
+from ...workspace.files import make_folder, replace_bytes, replace_text
 from .. import answering, shapes
 from ..answering import Wish
 from ..auth import ASKERS, CUSTODIANS, Asker, Asking, guarded
 from ..bodies import ReleaseForm, WithdrawForm
-from ..negotiation import chosen_format
+from ..negotiation import chosen_format, spoken
 from ..problems import Problem, documented, not_found
 from ..service import Service, Serving
 from .tables import TABLE, FormatName
@@ -33,6 +34,8 @@ publishing = guarded(CUSTODIANS, "manage", "releases")
 ROUTERS = [reading, publishing]
 
 FOLDER = "published"
+LANGUAGE = "language"
+"""The file beside a release's tables that says what their labels are in."""
 ReleaseId = Annotated[str, Path(max_length=64)]
 
 
@@ -83,9 +86,11 @@ def publish(
         files = {}
         folder = service.folder / FOLDER / identity
         make_folder(folder, mode=0o700)
+        language = data.description.language_named(body.recipe.language or "")
+        replace_text(folder / LANGUAGE, spoken(data.description, language))
         for known in formats.FORMATS.values():
             if known.many or len(made.tables) == 1:
-                wish = Wish(known, str(body.recipe.language or ""), "")
+                wish = Wish(known, language, "")
                 name = f"tables{known.extension}"
                 replace_bytes(folder / name, answering.rendered(made, wish), mode=0o600)
                 files[known.name] = name
@@ -141,6 +146,9 @@ def tables(
         "Vary": answering.VARY,
         "Discreet-Question": found.question,
     }
+    with contextlib.suppress(FileNotFoundError):
+        if language := (service.folder / FOLDER / found.id / LANGUAGE).read_text("ascii"):
+            headers["Content-Language"] = language
     later = service.keeping.successor(found.id)
     if later is not None:
         headers["Link"] = f'</api/v1/releases/{later}>; rel="successor-version"'

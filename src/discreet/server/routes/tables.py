@@ -19,6 +19,7 @@ from .. import answering, shapes, worker
 from ..answering import Wish
 from ..auth import ASKERS, EVERYONE, Asker, Asking, guarded
 from ..bodies import RecipeForm, project_name
+from ..negotiation import spoken
 from ..problems import Problem, documented
 from ..service import Service, Serving
 from .catalogue import DataSetId
@@ -180,6 +181,9 @@ def ask_short(
         list[str] | None, Query(max_length=50, description="variable:codes, once a variable.")
     ] = None,
     totals: Annotated[str | None, Query(max_length=10)] = None,
+    percent: Annotated[
+        str | None, Query(max_length=10, description="Of rows, columns, layers or all.")
+    ] = None,
     method: Annotated[str | None, Query(max_length=40)] = None,
     epsilon: Annotated[str | None, Query(max_length=60)] = None,
     format: FormatName = None,
@@ -230,7 +234,10 @@ def metadata(
         made = answering.released(service, asker, data, asked, wish)
         facts = csvw.metadata(made.tables[0], "tables", made.recipe.layouts[0], wish.language)
         facts["url"] = answering.address(data, asked, wish, "tables", format="csv")
-        return JSONResponse(facts, headers={"Vary": answering.VARY}, media_type=CSVW)
+        headers = {"Vary": answering.VARY}
+        if language := spoken(data.description, wish.language):
+            headers["Content-Language"] = language
+        return JSONResponse(facts, headers=headers, media_type=CSVW)
 
 
 def _encoded(pairs: list[tuple[str, str]]) -> str:
