@@ -74,6 +74,7 @@ class DataSet:
         *,
         totals: bool | str = True,
         weighted: bool = False,
+        percent: str | None = None,
         method: str | None = None,
         title: str = "",
         language: str = "",
@@ -91,6 +92,7 @@ class DataSet:
             where=where,
             totals=totals,
             weighted=weighted,
+            percent=percent,
             method=method,
             title=title,
             language=language,
@@ -225,9 +227,9 @@ class Table:
     def __init__(self, data: workspace.DataSet, made: release.Release) -> None:
         self._data = data
         self.detail = made
+        self._language = made.recipe.layouts[0].language
         self.files: list[str] = []
 
-        self._language = made.recipe.layouts[0].language
     @property
     def tables(self) -> tuple[ProtectedTable, ...]:
         """Every table of the release."""

@@ -143,3 +143,30 @@ def test_a_variable_alone_means_its_finest_level():
     """`area` is the finest level, `region` the coarser one."""
     assert recipes.find_axis(FACTS[0], "area") == AxisRef("area", "area")
     assert recipes.find_axis(FACTS[0], "region") == AxisRef("area", "region")
+
+
+def test_percent_is_layout():
+    """It changes no question, reads back from the short form, and takes the words people use."""
+    plain = recipes.make(*FACTS, rows="sex", columns="age")
+    asked = recipes.make(*FACTS, rows="sex", columns="age", percent="row")
+    assert asked.question.hash() == plain.question.hash()
+    assert asked.layouts[0].percent == "rows"
+    assert recipes.from_query(recipes.to_query(asked), *FACTS).layouts == asked.layouts
+    assert recipes.make(*FACTS, rows="sex", percent="total").layouts[0].percent == "all"
+    assert recipes.make(*FACTS, rows="sex", percent="none").layouts[0].percent == ""
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"rows": "sex", "percent": "mean"}, "rows, columns, layers, all or none, got 'mean'"),
+        ({"rows": "sex", "percent": "all", "totals": "none"}, "Ask for totals: all"),
+        ({"rows": "sex", "percent": "rows"}, "needs variables in columns"),
+        ({"columns": "sex", "percent": "columns"}, "needs variables in rows"),
+        ({"percent": "all"}, "a grand total has no parts"),
+    ],
+)
+def test_percent_that_makes_no_sense_is_said(parts, words):
+    """One sentence, with what would work."""
+    with pytest.raises(RecipeError, match=words):
+        recipes.make(*FACTS, **parts)

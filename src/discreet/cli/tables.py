@@ -48,6 +48,10 @@ def table(
     ] = None,
     totals: Annotated[str, typer.Option(help="all or none.")] = "all",
     weighted: Annotated[bool, typer.Option(help="Weighted counts, as whole numbers.")] = False,
+    percent: Annotated[
+        str | None,
+        typer.Option(help="Also percentages, of rows, columns, layers or all."),
+    ] = None,
     epsilon: Annotated[str | None, typer.Option(help="ε to spend (DP data sets).")] = None,
     delta: Annotated[str | None, typer.Option(help="δ, for laws that need one.")] = None,
     rho: Annotated[str | None, typer.Option(help="ρ to spend (zCDP budgets).")] = None,
@@ -107,6 +111,7 @@ def table(
             where=_where(where or []),
             totals=totals,
             weighted=weighted,
+            percent=percent,
             method=method,
             language=language,
             user=_asker(user),

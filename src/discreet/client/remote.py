@@ -123,6 +123,7 @@ class RemoteDataSet:
         *,
         totals: bool | str = True,
         weighted: bool = False,
+        percent: str | None = None,
         method: str | None = None,
         title: str = "",
         language: str = "",
@@ -143,7 +144,8 @@ class RemoteDataSet:
             recipe["totals"] = totals
         if weighted:
             recipe["weighted"] = True
-        for name, text in (("method", method), ("title", title), ("language", language)):
+        words = {"percent": percent, "method": method, "title": title, "language": language}
+        for name, text in words.items():
             if text:
                 recipe[name] = text
         for name, value in parameters.items():
@@ -163,7 +165,7 @@ class RemoteDataSet:
         draft = RemoteDraft(self._connection, self._path, dict(recipe), project)
         # names that are not there are said now; a lawful no when the table is asked for
         with suppress(Refusal):
-            draft.preview()
+            draft._understood()
         return draft
 
     def ledger_facts(self) -> dict[str, Any]:
@@ -209,13 +211,21 @@ class RemoteDraft:
 
     def preview(self) -> RemotePreview:
         """Verdict, cost and expected error, from public facts only."""
+        return self._check()
+
+    def _understood(self) -> RemotePreview:
+        """What the names mean and the rules say; without a plan, so that no ε is needed."""
+        return self._check(free="true")
+
+    def _check(self, **more: str) -> RemotePreview:
         seen = self._connection.json(
             "POST",
             f"{self._path}/tables:check",
             body=self._recipe,
-            query={"project": self._project},
+            query={"project": self._project, **more},
         )
         free = seen["cost"] is None or seen["answered_before"]
+        cost = "nothing" if free else seen["cost"]
         return RemotePreview(
             allowed=seen["allowed"],
             affordable=seen["affordable"],
@@ -223,7 +233,7 @@ class RemoteDraft:
             alternatives=tuple(seen["alternatives"]),
             cells=seen["cells"],
             method=seen["method"],
-            cost="nothing" if free else seen["cost"],
+            cost="" if more else cost,
             answered=seen["answered_before"],
             left=seen["left"],
             guarantee=reading.guarantee(seen["guarantee"]) if seen["guarantee"] else None,
@@ -247,16 +257,16 @@ class RemoteDraft:
     @property
     def query(self) -> str:
         """The question in its short form."""
-        return self.preview().query
+        return self._understood().query
 
     def release(self, *, free: bool = False, control: Control | None = None) -> RemoteTable:
         """Charge what it costs, then give the protected table; long ones are followed as jobs.
 
         However often the connection is lost, the question is charged once. With `free`, answer
-        from earlier releases only: nothing is charged.
+        from earlier releases on today's data and policy only: nothing is charged, no ε needed.
         """
         control = control or Control()
-        seen = self.preview()
+        seen = self._understood() if free else self.preview()
         control.step(0.0, "asking")
         if free:
             answer, _ = self._ask("json-stat", False, free=True)
@@ -315,12 +325,20 @@ class RemoteDraft:
         return answer
 
     def __repr__(self) -> str:
-        seen = self.preview()
+        try:
+            seen = self.preview()
+        except InputError:  # an ε is missing, say, which a free table does not need
+            return f"<draft {self.query}>"
         return f"<draft {seen.query}; costs {seen.cost}>"
 
     def _repr_html_(self) -> str:
-        seen = self.preview()
-        facts = [("Question", seen.query), ("Cells", f"{seen.cells:,}"), ("Costs", seen.cost)]
+        try:
+            seen = self.preview()
+        except InputError:  # an ε is missing, say, which a free table does not need
+            seen = self._understood()
+        facts = [("Question", seen.query), ("Cells", f"{seen.cells:,}")]
+        if seen.cost:
+            facts.append(("Costs", seen.cost))
         if seen.left:
             facts.append(("Left", seen.left))
         facts += [
@@ -387,8 +405,9 @@ class RemoteTable:
     def write(self, path: str | Path, formats: str | Sequence[str] | None = None) -> Path:
         """Write a file, where the path's ending or one format says which; else a folder.
 
-        A file is the one the server makes. The folder holds the tables, as CSV and XLSX unless
-        `formats` lists others; the report of a release is with the custodian.
+        A file is the one the server makes. The folder holds the tables alone, as CSV and XLSX
+        unless `formats` lists others: report, manifest, register and synthetic records are made
+        where the data are, with `discreet release`.
         """
         target = Path(path)
         name = writing.one_file(target, formats)
@@ -431,7 +450,12 @@ def _layout(table: ProtectedTable, sides: Mapping[str, Any]) -> Layout:
     names = [axis.name for axis in table.domain.axes]
     layers = len(sides.get("layers", ()))
     down = layers + len(sides.get("rows", ()))
-    return Layout(tuple(names[layers:down]), tuple(names[down:]), tuple(names[:layers]))
+    return Layout(
+        tuple(names[layers:down]),
+        tuple(names[down:]),
+        tuple(names[:layers]),
+        percent=str(sides.get("percent", "")),
+    )
 
 
 def _sent(name: str, value: object) -> object:

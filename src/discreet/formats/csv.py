@@ -1,7 +1,7 @@
 """CSV: rectangular, no prose, RFC 4180, UTF-8; the words are in the CSVW file beside it.
 
 For each axis its code and its label, then the number, its status, and where noise is known
-`noise_sd`, `lower`, `upper`; further columns last. An unpublished number is an empty field.
+`noise_sd`, `lower`, `upper`; percentages and further columns last. An unpublished number is an empty field.
 A text that a spreadsheet would take for a formula gets an apostrophe in front (`escape`).
 """
 
@@ -65,7 +65,9 @@ def _numbers(flat: Flat, block: slice) -> list[list[str]]:
     shown = flat.shown[block]
     status = np.array(STATUS_LETTERS, dtype=object)[flat.status[block]].tolist()
     columns = [_written(flat.values[block], shown), status]
-    return columns + [_written(column[block], shown) for column in flat.numbers.values()]
+    return columns + [
+        _written(column[block], flat.shown_in(name)[block]) for name, column in flat.numbers.items()
+    ]
 
 
 def _written(numbers: Whole | Real, shown: Mask) -> list[str]:

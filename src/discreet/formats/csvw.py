@@ -34,7 +34,7 @@ def metadata(
 ) -> dict[str, Any]:
     """The CSVW description of the CSV file of that name."""
     flat = flatten(table, layout, language)
-    facts = about(table, language)
+    facts = about(table, language, flat)
     described: dict[str, Any] = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": language or "en"}],
         "url": quote(file_name),
@@ -90,10 +90,16 @@ def _columns(table: ProtectedTable, flat: Flat) -> list[dict[str, Any]]:
         "lower": "Lower end of the noise interval.",
         "upper": "Upper end of the noise interval.",
     }
+    if flat.percent is not None:
+        described |= {
+            "percent": f"Percentage of {flat.percent.words}, as published.",
+            "percent_lower": "Lower end of the noise interval of the percentage.",
+            "percent_upper": "Upper end of the noise interval of the percentage.",
+        }
     for name, numbers in flat.numbers.items():
         kind = "integer" if numbers.dtype.kind == "i" else "double"
         words = described.get(name, "A further column of the method; see the notes.")
-        columns.append(_number(name, kind, shown, words))
+        columns.append(_number(name, kind, bool(flat.shown_in(name).all()), words))
     return columns
 
 

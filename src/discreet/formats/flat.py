@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..core.domain import Axis
 from ..core.table import ProtectedTable, Status
 from ..errors import InputError, did_you_mean
 from ..recipe import Layout
+from . import percent
 
 Whole = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
@@ -59,6 +61,7 @@ class Flat:
     lower: Whole | None = field(default=None, repr=False)
     upper: Whole | None = field(default=None, repr=False)
     extra: dict[str, Whole] = field(default_factory=dict, repr=False)
+    percent: percent.Percent | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -74,6 +77,12 @@ class Flat:
         hidden: list[int] = np.flatnonzero(~self.shown).tolist()
         return hidden
 
+    def shown_in(self, name: str) -> Mask:
+        """Where a column of `numbers` has a number: a percentage may be missing beside a count."""
+        if self.percent is not None and name in self.percent.columns:
+            return self.percent.shown
+        return self.shown
+
     def positions(self, axis: int) -> npt.NDArray[np.int32]:
         """For every cell its position along one axis."""
         inner = int(np.prod(self.shape[axis + 1 :], dtype=np.int64))
@@ -82,10 +91,12 @@ class Flat:
 
     @property
     def numbers(self) -> dict[str, Whole | Real]:
-        """The numeric columns after `status`, in order: noise where known, then extra ones."""
+        """The numeric columns after `status`: noise where known, percentages, extra ones."""
         columns: dict[str, Whole | Real] = {}
         if self.noise_sd is not None and self.lower is not None and self.upper is not None:
             columns |= {"noise_sd": self.noise_sd, "lower": self.lower, "upper": self.upper}
+        if self.percent is not None:
+            columns |= self.percent.columns
         return columns | self.extra
 
     @property
@@ -99,7 +110,8 @@ def flatten(table: ProtectedTable, layout: Layout | None = None, language: str =
     """The table as columns: layers, then rows, then columns of the layout; unnamed axes last."""
     require_protected(table)
     order = axis_order(table, layout)
-    reserved = _reserved(table)
+    wanted = layout.percent if layout is not None else ""
+    reserved = _reserved(table, percent.NAMES if wanted else ())
     names = _column_names([table.domain.axes[i] for i in order], set(reserved))
     axes = tuple(
         FlatAxis(
@@ -140,8 +152,37 @@ def flatten(table: ProtectedTable, layout: Layout | None = None, language: str =
         upper=upper,
         extra={
             name: hidden_as_zero(array)
-            for name, array in zip(_extra_names(table), table.extra.values(), strict=True)
+            for name, array in zip(
+                _extra_names(table, percent.NAMES if wanted else ()),
+                table.extra.values(),
+                strict=True,
+            )
         },
+        percent=_percent(table, layout, axes, values, shown, lower, upper) if wanted else None,
+    )
+
+
+def _percent(
+    table: ProtectedTable,
+    layout: Layout | None,
+    axes: Sequence[FlatAxis],
+    values: Whole,
+    shown: Mask,
+    lower: Whole | None,
+    upper: Whole | None,
+) -> percent.Percent:
+    layers, rows, columns = sides(table, layout)
+    of = layout.percent if layout is not None else "all"
+    shape = tuple(len(axis) for axis in axes)
+    return percent.percentages(
+        of,
+        percent.axes_added(of, len(layers), len(rows), len(columns)),
+        tuple(axis.total for axis in axes),
+        values.reshape(shape),
+        shown.reshape(shape),
+        None if lower is None else lower.reshape(shape),
+        None if upper is None else upper.reshape(shape),
+        table.noise.coverage if table.noise is not None else Fraction(0),
     )
 
 
@@ -203,8 +244,8 @@ def _find(axes: Sequence[Axis], name: str, taken: list[int]) -> int:
     )
 
 
-def _extra_names(table: ProtectedTable) -> list[str]:
-    taken = {table.measure.casefold(), "status", "noise_sd", "lower", "upper"}
+def _extra_names(table: ProtectedTable, further: Sequence[str]) -> list[str]:
+    taken = {table.measure.casefold(), "status", "noise_sd", "lower", "upper", *further}
     names = []
     for name in table.extra:
         names.append(_free(name, taken))
@@ -212,9 +253,9 @@ def _extra_names(table: ProtectedTable) -> list[str]:
     return names
 
 
-def _reserved(table: ProtectedTable) -> list[str]:
-    names = [table.measure, "status", "noise_sd", "lower", "upper", *_extra_names(table)]
-    return [name.casefold() for name in names]
+def _reserved(table: ProtectedTable, further: Sequence[str]) -> list[str]:
+    names = [table.measure, "status", "noise_sd", "lower", "upper", *further]
+    return [name.casefold() for name in (*names, *_extra_names(table, further))]
 
 
 def _column_names(axes: Sequence[Axis], taken: set[str]) -> list[str]:

@@ -32,6 +32,7 @@ def footnote(table: ProtectedTable, language: str = "", flat: Flat | None = None
     said += _statuses(flat)
     said += _totals(table)
     said += _negatives(flat)
+    said += _percentages(flat)
     said += [*table.guarantee.caveats, *table.notes]
     return list(dict.fromkeys(sentence for sentence in said if sentence))
 
@@ -151,6 +152,22 @@ def _negatives(flat: Flat) -> list[str]:
         f"{below:,} {verb} below zero: noise around small counts, left as drawn. "
         "Setting such numbers to zero would make sums too large."
     ]
+
+
+def _percentages(flat: Flat) -> list[str]:
+    made = flat.percent
+    if made is None:
+        return []
+    words = f"Percentages are of {made.words} as published"
+    missing = int(np.count_nonzero(flat.shown & ~made.shown))
+    if missing:
+        words += f"; where that is not shown or not above zero there is none ({missing:,} cells)"
+    if made.lower is not None:
+        words += (
+            "; the interval from percent_lower to percent_upper holds the percentage without noise "
+            f"in at least {_percent(made.coverage, up=False)} of releases"
+        )
+    return [f"{words}."]
 
 
 def _percent(share: Fraction, *, up: bool) -> str:

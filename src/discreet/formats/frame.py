@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.exact import exact
 from ..core.table import ProtectedTable, Status
 from ..errors import InputError
@@ -33,7 +35,10 @@ def to_pandas(table: ProtectedTable, layout: Layout | None = None) -> pd.DataFra
     counts[~flat.shown] = pd.NA
     columns[flat.measure] = counts
     columns["status"] = [Status(code).letter for code in flat.status]
-    return pd.DataFrame(columns | flat.numbers)
+    made = pd.DataFrame(columns | flat.numbers)
+    if flat.percent is not None:
+        made.loc[~flat.percent.shown, list(flat.percent.columns)] = np.nan
+    return made
 
 
 def interval(

@@ -62,13 +62,14 @@ def fragment(
         cells = "".join(f"<th scope=row>{escape(label)}</th>" for label in reversed(labels))
         for i in range(row * across, (row + 1) * across):
             below = _interval(flat, i) if intervals else ""
-            cells += f"<td>{escape(shown_as(values[i], Status(status[i])))}{below}</td>"
+            part = f"<br>{flat.percent.at(i)}" if flat.percent and flat.percent.shown[i] else ""
+            cells += f"<td>{escape(shown_as(values[i], Status(status[i])))}{part}{below}</td>"
         out.append(f"<tr>{cells}</tr>")
     out.append("</tbody></table>")
     if height > most:
         out.append(f"<p>{height - most:,} more rows: write the table to a file.</p>")
     if notes:
-        said = [table.guarantee.sentence(), *footnote(table, language)]
+        said = [table.guarantee.sentence(), *footnote(table, language, flat)]
         out.append(
             "<figcaption>" + "".join(f"<p>{escape(line)}</p>" for line in dict.fromkeys(said))
         )

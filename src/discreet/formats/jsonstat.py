@@ -21,9 +21,10 @@ from ..recipe import Layout
 from .flat import STATUS_LETTERS, Flat, Real, Whole, flatten
 from .footnote import about
 from .numerals import joined
+from .percent import Percent
 
-Column: TypeAlias = Callable[[Whole | Real, Flat], Any]
-"""How a column of numbers stands in the document, null where none is published."""
+Column: TypeAlias = Callable[[Whole | Real, Sequence[int]], Any]
+"""How a column of numbers stands in the document, null at the places where none is published."""
 
 _PLACES = 1 << 14
 
@@ -128,7 +129,7 @@ def _dataset(
             for axis in flat.axes
         },
         "role": _roles(flat),
-        "value": column(flat.values, flat),
+        "value": column(flat.values, flat.hidden),
         "note": facts["footnote"],
         "extension": _extension(table, flat, facts, column),
     }
@@ -155,23 +156,34 @@ def _extension(
     if table.noise is not None and flat.numbers:
         noise = {"coverage": plain(table.noise.coverage)}
         for name, title in (("noise_sd", "sd"), ("lower", "lower"), ("upper", "upper")):
-            noise[title] = column(flat.numbers[name], flat)
+            noise[title] = column(flat.numbers[name], flat.hidden)
         extension["noise"] = _Open(noise)
+    if flat.percent is not None:
+        extension["percent"] = _percent(flat.percent, column)
     if flat.extra:
-        extra = {name: column(numbers, flat) for name, numbers in flat.extra.items()}
+        extra = {name: column(numbers, flat.hidden) for name, numbers in flat.extra.items()}
         extension["extra"] = _Open(extra)
     return extension
 
 
-def _with_null(numbers: Whole | Real, flat: Flat) -> list[Any]:
+def _percent(made: Percent, column: Column) -> dict[str, Any]:
+    hidden: list[int] = np.flatnonzero(~made.shown).tolist()
+    percent: dict[str, Any] = _Open({"of": made.of, "value": column(made.values, hidden)})
+    if made.lower is not None and made.upper is not None:
+        percent["coverage"] = plain(made.coverage)
+        percent["lower"], percent["upper"] = column(made.lower, hidden), column(made.upper, hidden)
+    return percent
+
+
+def _with_null(numbers: Whole | Real, hidden: Sequence[int]) -> list[Any]:
     listed: list[Any] = numbers.tolist()
-    for i in flat.hidden:
+    for i in hidden:
         listed[i] = None
     return listed
 
 
-def _column_text(numbers: Whole | Real, flat: Flat) -> bytes:
-    return _Encoded(b"[" + joined(numbers, flat.hidden) + b"]")
+def _column_text(numbers: Whole | Real, hidden: Sequence[int]) -> bytes:
+    return _Encoded(b"[" + joined(numbers, hidden) + b"]")
 
 
 def _statuses(marked: npt.NDArray[np.int64], flat: Flat) -> dict[str, str]:

@@ -35,17 +35,16 @@ def to_arrow(table: ProtectedTable, layout: Layout | None = None, language: str 
     """The table as a `pyarrow.Table`, with the footer's words in its schema."""
     pa: Any = importlib.import_module("pyarrow")
     flat = flatten(table, layout, language)
-    facts = about(table, language)
+    facts = about(table, language, flat)
     columns: dict[str, Any] = {}
     for place, axis in enumerate(flat.axes):
         positions = flat.positions(place)
         columns[axis.name] = _dictionary(axis.codes, positions)
         columns[axis.label_name] = _dictionary(axis.labels, positions)
-    hidden = ~flat.shown
-    columns[flat.measure] = pa.array(flat.values, mask=hidden)
+    columns[flat.measure] = pa.array(flat.values, mask=~flat.shown)
     columns["status"] = _dictionary(STATUS_LETTERS, flat.status.astype(np.int32))
     for name, numbers in flat.numbers.items():
-        columns[name] = pa.array(numbers, mask=hidden)
+        columns[name] = pa.array(numbers, mask=~flat.shown_in(name))
     short = {
         "title": table.title,
         "citation": facts["citation"],

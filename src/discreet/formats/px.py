@@ -147,11 +147,15 @@ def _language(table: ProtectedTable, wanted: str) -> str:
 
 def _notes(table: ProtectedTable, flat: Flat, words: _Words, language: str) -> list[str]:
     where = table.provenance
-    said = footnote(table, language)
-    if flat.noise_sd is not None:
+    said = footnote(table, language, flat)
+    more = (
+        ["standard deviation and noise interval (lower, upper)"] if flat.lower is not None else []
+    )
+    more += ["percentages"] if flat.percent is not None else []
+    if more:
         said.append(
-            "A PX file holds the numbers only; standard deviation and noise interval (lower, "
-            "upper) of every cell are in the CSV, Parquet, JSON-stat and XLSX files of this table."
+            f"A PX file holds the numbers only; {' and '.join(more)} of every cell are in the CSV, "
+            "Parquet, JSON-stat and XLSX files of this table."
         )
     said += words.notes
     said.append(

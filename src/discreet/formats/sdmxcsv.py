@@ -4,7 +4,8 @@
     a column for each variable          codes; the total is _T
     OBS_VALUE, OBS_STATUS, CONF_STATUS  the number, and SDMX's own codes for its status
     CELL_STATUS                         the status letter of every other format
-    NOISE_SD, LOWER, UPPER              where the noise is known; then further columns of a method
+    NOISE_SD, LOWER, UPPER              where the noise is known
+    PERCENT, PERCENT_LOWER, …_UPPER     where asked for; then further columns of a method
     <VARIABLE>_LABEL                    labels, escaped as in CSV
     TITLE, GUARANTEE, NOTE, CITATION,   about the whole table, so only in the first row
     QUESTION_HASH, DATA_VERSION, POLICY_VERSION
@@ -25,7 +26,7 @@ from ..core.domain import TOTAL
 from ..core.table import ProtectedTable, Status
 from ..recipe import Layout
 from .csv import quoted
-from .flat import STATUS_LETTERS, Flat, FlatAxis, flatten
+from .flat import STATUS_LETTERS, Flat, FlatAxis, Mask, flatten
 from .footnote import citation, footnote
 
 OBS_STATUS = {
@@ -74,7 +75,7 @@ def save(
     table = tables[0]
     flat = flatten(table, layouts[0], language)
     taken = {*_FIRST, *_OBSERVED, *_TABLE, "TIME_PERIOD", "SERIES_KEY", "OBS_KEY"}
-    numbers = {identifier(name, taken): column for name, column in flat.numbers.items()}
+    numbers = {identifier(name, taken): name for name in flat.numbers}
     variables = [identifier(axis.name, taken) for axis in flat.axes]
     labels = [identifier(f"{name}_LABEL", taken) for name in variables]
     codes = [_codes(axis) for axis in flat.axes]
@@ -88,7 +89,9 @@ def save(
         columns = [[start] * len(flat.values[block])]
         columns += [_taken(codes[i], flat, i, block) for i in range(len(codes))]
         columns += _observed(flat, block)
-        columns += [_number(flat, column, block) for column in numbers.values()]
+        columns += [
+            _number(flat.numbers[name], flat.shown_in(name), block) for name in numbers.values()
+        ]
         columns += [
             _taken([quoted(_one_line(label)) for label in axis.labels], flat, i, block)
             for i, axis in enumerate(flat.axes)
@@ -155,7 +158,7 @@ def _about(
     table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]], language: str
 ) -> tuple[str, ...]:
     where = table.provenance
-    notes = footnote(table, language)
+    notes = footnote(table, language, flat)
     for axis, kept in zip(flat.axes, codes, strict=True):
         changed = [
             f"{old!r} is {new}" for old, new in zip(axis.codes, kept, strict=True) if old != new
@@ -190,14 +193,13 @@ def _observed(flat: Flat, block: slice) -> list[list[str]]:
         list(STATUS_LETTERS),
     )
     return [
-        _number(flat, flat.values, block),
+        _number(flat.values, flat.shown, block),
         *(np.array(letters, dtype=object)[status].tolist() for letters in lists),
     ]
 
 
-def _number(flat: Flat, numbers: np.ndarray, block: slice) -> list[str]:
-    shown = flat.shown[block].tolist()
+def _number(numbers: np.ndarray, shown: Mask, block: slice) -> list[str]:
     return [
         repr(value) if seen else ""
-        for value, seen in zip(numbers[block].tolist(), shown, strict=True)
+        for value, seen in zip(numbers[block].tolist(), shown[block].tolist(), strict=True)
     ]

@@ -125,7 +125,7 @@ def _lines(
         yield from _paragraph(odds, limits.width, "")
     yield from _paragraph(typical_error(table), limits.width, "")
     yield from _paragraph(f"Cost: {cost}" if cost else "", limits.width, "")
-    for note in footnote(table, language) if notes else []:
+    for note in footnote(table, language, flat) if notes else []:
         if note != SYNTHETIC:
             first = "· "
             for words in wrapped(safe(note), limits.width - 2):
@@ -208,6 +208,11 @@ class _Grid:
         self.status = flat.status.reshape(shape)
         self.measure = flat.measure
         self.marked = bool((flat.status == Status.UNRELIABLE).any())
+        self.percent = flat.percent
+        self.percent_width = len("100.0 %")
+        """Room of a percentage; a longer one, of a number below zero, takes its own."""
+        self.mark = 1 if self.marked and flat.percent is None else 0
+        """Room that headings leave for the mark, where it stands last in a cell."""
         self.row_indices = self._row_indices()
         self.label_widths = self._label_widths()
 
@@ -261,7 +266,11 @@ class _Grid:
         """The text of a cell, with room kept for the mark so that digits stand under digits."""
         status = Status(int(self.status[layer, row, column]))
         words = shown_as(int(self.values[layer, row, column]), status)
-        return words if not self.marked or status is Status.UNRELIABLE else words + " "
+        words = words if not self.marked or status is Status.UNRELIABLE else words + " "
+        if self.percent is None:
+            return words
+        cell = (layer * self.rows.many + row) * self.columns.many + column
+        return f"{words} {self.percent.at(cell):>{self.percent_width}}"
 
     def _panels(self, layer: int) -> tuple[list[tuple[list[int], list[int]]], int]:
         """Columns and their widths, panel by panel, and how many columns are left over.
@@ -296,11 +305,10 @@ class _Grid:
 
     def _width(self, layer: int, column: int) -> int:
         numbers = max((above(self.cell(layer, row, column)) for row in self.row_indices), default=1)
-        mark = 1 if self.marked else 0
         label = self.columns.at(column)[-1] if self.columns.axes else safe(self.measure)
         longest = max(map(above, label.split()), default=0)
-        lines = self.heading(column, max(numbers - mark, min(max(longest, 13), 18)))
-        return max(numbers, max(map(above, lines), default=0) + mark)
+        lines = self.heading(column, max(numbers - self.mark, min(max(longest, 13), 18)))
+        return max(numbers, max(map(above, lines), default=0) + self.mark)
 
 
 class _Panel:
@@ -380,9 +388,8 @@ class _Panel:
 
     def _heading(self) -> Iterator[Line]:
         grid = self.grid
-        mark = 1 if grid.marked else 0
         headings = [
-            grid.heading(column, width - mark)
+            grid.heading(column, width - grid.mark)
             for column, width in zip(self.columns, self.widths, strict=True)
         ]
         deep = max((len(heading) for heading in headings), default=1)
@@ -398,7 +405,7 @@ class _Panel:
                 words = heading[offset] if offset >= 0 else ""
                 style = "bold" if grid.columns.total(self.columns[position]) else ""
                 line.append((self._bar(position), "dim"))
-                line.append((padded(words + " " * mark, width, right=True), style))
+                line.append((padded(words + " " * grid.mark, width, right=True), style))
             yield line
 
     def _row(self, row: int, labels: tuple[str, ...], before: tuple[str, ...]) -> Line:

@@ -76,7 +76,7 @@ class _Workbook:
         self, tables: Sequence[ProtectedTable], flats: Sequence[Flat], language: str
     ) -> dict[str, Rows]:
         """Every sheet, the tables with one specimen row; where their own rows go."""
-        facts = [about(table, language) for table in tables]
+        facts = [about(t, language, flat) for t, flat in zip(tables, flats, strict=True)]
         names = [f"Table {number}" for number in range(1, len(tables) + 1)]
         self._cover(tables, facts)
         self._contents(tables, names)
@@ -130,7 +130,9 @@ class _Workbook:
     def _table(self, name: str, table: ProtectedTable, flat: Flat) -> int:
         """One sheet; returns the row of the header, counted from 1."""
         widths = [width for axis in flat.axes for width in (12, _width(axis.labels))]
-        sheet = self._sheet(name, table.title or name, [*widths, 12, 9, 10, 10, 10])
+        sheet = self._sheet(
+            name, table.title or name, [*widths, 12, 9, *(10 for _ in flat.numbers)]
+        )
         said = [table.guarantee.sentence(), typical_error(table)]
         said.append("Codes in square brackets are explained on the sheet Notes.")
         row = 1

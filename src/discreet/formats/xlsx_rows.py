@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ..core.table import Status
-from .flat import Flat, Real, Whole
+from .flat import Flat, Mask, Real, Whole
 
 _BLOCK = 1 << 15
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
@@ -141,9 +141,11 @@ def _rows(
         columns: list[list[str]] = []
         for (codes, labels), place in zip(texts, positions, strict=True):
             columns += [codes[place[block]].tolist(), labels[place[block]].tolist()]
-        columns.append(_numbers(flat.values, flat, block))
+        columns.append(_numbers(flat.values, flat.shown, block))
         columns.append(marks[flat.status[block]].tolist())
-        columns += [_numbers(column, flat, block) for column in flat.numbers.values()]
+        columns += [
+            _numbers(column, flat.shown_in(name), block) for name, column in flat.numbers.items()
+        ]
         places = range(first + start, first + min(start + _BLOCK, len(flat)))
         slots: list[list[str] | range] = [places]
         for column in columns:
@@ -151,9 +153,9 @@ def _rows(
         yield "".join(map(template.__mod__, zip(*slots, strict=True)))
 
 
-def _numbers(column: Whole | Real, flat: Flat, block: slice) -> list[str]:
+def _numbers(column: Whole | Real, shown: Mask, block: slice) -> list[str]:
     written = [f"><v>{number!r}</v></c>" for number in column[block].tolist()]
-    for i in np.flatnonzero(~flat.shown[block]).tolist():
+    for i in np.flatnonzero(~shown[block]).tolist():
         written[i] = "/>"
     return written
 

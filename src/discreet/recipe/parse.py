@@ -34,7 +34,11 @@ PARAMETERS = (
 """What an asker may set for a method; each method says which it takes."""
 
 _EXACT = {"epsilon", "delta", "rho"}
-_TABLE_KEYS = ("rows", "columns", "layers", "where", "totals", "weighted", "share", "name")
+_TABLE_KEYS = (
+    *("rows", "columns", "layers", "where", "totals", "weighted", "share", "name", "percent"),
+)
+_PERCENT = {"row": "rows", "column": "columns", "layer": "layers", "total": "all", "table": "all"}
+_NO_PERCENT = {"", "none", "no", "false"}
 _RECIPE_KEYS = (
     *("dataset", "title", "method", "language", "tables", "workload"),
     *PARAMETERS,
@@ -61,6 +65,7 @@ def make(
     where: Mapping[str, Sequence[str] | str] | None = None,
     totals: bool | str = True,
     weighted: bool | str = False,
+    percent: str | None = None,
     method: str | None = None,
     title: str = "",
     language: str = "",
@@ -74,6 +79,7 @@ def make(
         "where": where or {},
         "totals": totals,
         "weighted": weighted,
+        "percent": percent,
     }
     given = {key: value for key, value in parameters.items() if value is not None}
     whole: dict[str, Any] = {"tables": [table], "title": title, "language": language, **given}
@@ -177,6 +183,8 @@ def to_query(recipe: Recipe) -> str:
         parts.append(("totals", "none"))
     if spec.weighted:
         parts.append(("weighted", "yes"))
+    if layout.percent:
+        parts.append(("percent", layout.percent))
     parts.append(("method", question.method))
     parts += sorted(question.parameters.items())
     return urlencode(parts, safe=":,/")
@@ -221,8 +229,36 @@ def _table(
         columns=tuple(str(ref) for ref in sides["columns"]),
         layers=tuple(str(ref) for ref in sides["layers"]),
         language=language,
+        percent=_percent(table.get("percent"), of, sides, spec.totals),
     )
     return spec, layout
+
+
+def _percent(value: Any, of: str, sides: Mapping[str, Sequence[AxisRef]], totals: bool) -> str:
+    """What percentages are of, in one word; empty: none are wanted."""
+    if value is None or value is False:
+        return ""
+    text = str(value).strip().casefold()
+    if text in _NO_PERCENT:
+        return ""
+    wanted = _PERCENT.get(text, text)
+    if wanted not in _PERCENT.values():
+        raise RecipeError(
+            f"percent{of} must be rows, columns, layers, all or none, got {str(value)[:40]!r}."
+        )
+    if not totals:
+        raise RecipeError(
+            f"percent{of} needs the totals it divides by, and totals are none. Ask for totals: all."
+        )
+    lacks = {"rows": "columns", "columns": "rows"}.get(wanted, "")
+    if lacks and not sides[lacks]:
+        raise RecipeError(
+            f"percent: {wanted}{of} needs variables in {lacks} to be parts of the total. "
+            "Add some, or ask for percent: all."
+        )
+    if not any(sides.values()):
+        raise RecipeError(f"percent{of} needs a variable: a grand total has no parts.")
+    return wanted
 
 
 def _names(value: Any, what: str) -> list[str]:

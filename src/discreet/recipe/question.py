@@ -101,6 +101,8 @@ class Layout:
     columns: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
     language: str = ""
+    percent: str = ""
+    """Percentages of rows, columns, layers or all; empty: none."""
 
 
 @dataclass(frozen=True)

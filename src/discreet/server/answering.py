@@ -87,7 +87,7 @@ def _fingerprint(service: Service, data: DataSet, asked: Recipe) -> str:
 
 def tag(service: Service, data: DataSet, asked: Recipe, wish: Wish) -> str:
     """A strong ETag: question, data, policy, software, layout, format, language; keyed."""
-    layouts = [[la.rows, la.columns, la.layers] for la in asked.layouts]
+    layouts = [[la.rows, la.columns, la.layers, la.percent] for la in asked.layouts]
     names = [spec.name for spec in asked.question.tables]
     order = [spec.canonical() for spec in asked.question.tables]
     said = json.dumps([layouts, names, order, asked.title], sort_keys=True)
@@ -394,6 +394,8 @@ def mapping(asked: Recipe) -> dict[str, Any]:
             table["totals"] = "none"
         if spec.weighted:
             table["weighted"] = True
+        if layout.percent:
+            table["percent"] = layout.percent
         if spec.share is not None:
             table["share"] = str(spec.share)
         if spec.name:

@@ -128,6 +128,11 @@ Sentence = Annotated[str, Field(min_length=1, max_length=1000)]
 Exactly = Annotated[str, Field(max_length=60)]
 
 
+Percent = Literal[
+    "rows", "columns", "layers", "all", "none", "row", "column", "layer", "total", "table"
+]
+
+
 class TableForm(Form):
     """One table: variables or levels by any name on rows, columns and layers."""
 
@@ -137,6 +142,7 @@ class TableForm(Form):
     where: dict[Name, Annotated[list[Name], Field(max_length=10_000)] | Name] | None = None
     totals: bool | Literal["all", "none"] | None = None
     weighted: bool | None = None
+    percent: Percent | None = None
     share: ExactText | None = None
     name: Word | None = None
 

@@ -27,6 +27,7 @@ from ..recipe import Recipe, to_query
 from ..workspace import DataSet
 from . import answering
 from .auth import EVERYONE, Asker, Asking, equal, guarded
+from .negotiation import accepts
 from .problems import Problem
 from .routes.accounts import logged_in, logged_out
 from .routes.catalogue import DataSetId
@@ -66,6 +67,17 @@ def _page(
 def is_page(path: str) -> bool:
     """Whether an address is of a page for people, whose errors are shown as pages too."""
     return path in ("/", "/login", "/logout") or path.startswith("/build/")
+
+
+def asks_for_page(path: str, accept: str) -> bool:
+    """Whether an error is shown as a page: on pages, and to browsers that lost their way.
+
+    >>> asks_for_page("/tables", "text/html,*/*;q=0.8"), asks_for_page("/tables", "*/*")
+    (True, False)
+    """
+    if is_page(path):
+        return True
+    return not path.startswith(("/api/", "/pxweb/")) and accepts(accept, "text/html")
 
 
 def problem(request: Request, found: Problem) -> HTMLResponse:
@@ -170,6 +182,7 @@ def build(
     columns: Names = [],  # noqa: B006
     layers: Names = [],  # noqa: B006
     category: Word = "",
+    percent: Word = "",
     epsilon: Word = "",
 ) -> HTMLResponse:
     """The form, and below it what was asked for: the table, or why not and what would work."""
@@ -180,6 +193,7 @@ def build(
             "columns": [name for name in columns if name],
             "layers": [name for name in layers if name],
             "category": category.strip(),
+            "percent": percent.strip(),
             "epsilon": epsilon.strip(),
         }
         facts = _form(data, asked) | {"host": str(request.base_url).rstrip("/")}
@@ -194,6 +208,14 @@ def build(
             except DiscreetError as error:
                 status, facts["refused"] = 400, (error.message, ())
         return _page(request, "build.html", facts, status)
+
+
+_PERCENTS = (
+    ("rows", "of rows"),
+    ("columns", "of columns"),
+    ("layers", "of blocks"),
+    ("all", "of all"),
+)
 
 
 def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
@@ -223,6 +245,7 @@ def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
         "budgeted": method in registry.names() and registry.get(method).drawn,
         "choices": choices,
         "categories": categories,
+        "percents": _PERCENTS,
         "asked": asked,
         "refused": None,
         "table": None,
@@ -236,6 +259,8 @@ def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
 
 def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
     mapping: dict[str, Any] = {side: asked[side] for side in ("rows", "columns", "layers")}
+    if asked["percent"]:
+        mapping["percent"] = asked["percent"]
     if asked["category"]:
         level, _, code = asked["category"].rpartition(":")
         mapping["where"] = {level: [code]}
@@ -277,13 +302,13 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
     with service.slots.one():
         if drawn and not known:
             made = release.derive(data, recipe, newest=release.NEWEST, control=control)
+            facts["api"] += "&free=true"
         else:
             made = release.release(data, recipe, user=asker.user, control=control)
         facts["table"] = html.fragment(made.tables[0], recipe.layouts[0])
-    query = to_query(recipe)
-    if not drawn:
+    if not drawn or not known:
         facts["downloads"] = [
-            (made_.title, f"/api/v1/datasets/{data.name}/tables?{query}&format={made_.name}")
+            (made_.title, f"{facts['api']}&format={made_.name}")
             for made_ in formats.FORMATS.values()
         ]
     return facts
@@ -298,6 +323,8 @@ def _terminal(data: DataSet, asked: dict[str, Any]) -> str:
     if asked["category"]:
         level, _, code = asked["category"].rpartition(":")
         words.append(f"--where '{level}={code}'")
+    if asked["percent"]:
+        words.append(f"--percent {asked['percent']}")
     return " ".join([*words, f"--epsilon {asked['epsilon'] or '0.1'}"])
 
 

@@ -38,6 +38,10 @@ Project = Annotated[
 Free = Annotated[
     bool, Query(description="Answer from what was released before: charges nothing, or is refused.")
 ]
+NoPlan = Annotated[
+    bool,
+    Query(description="Names and rules only: for a table that shall cost nothing and needs no ε."),
+]
 Text = Annotated[str | None, Query(max_length=4000)]
 
 CSVW = "application/csvm+json"
@@ -73,11 +77,15 @@ def check(
     dataset: DataSetId,
     body: RecipeForm,
     project: Project = None,
+    free: NoPlan = False,
 ) -> dict[str, Any]:
     """The verdict on a question from public facts only: nothing is read or spent."""
     with service.dataset(asker, dataset) as data:
         asked = answering.understood(data, body.mapping())
         request.state.notes["dataset"] = dataset
+        if free:
+            judged = rules.judge(asked.question, data.description, data.policy)
+            return _without_plan(service, asker, data, asked, judged, project_name(project))
         return verdict(service, asker, data, asked, project_name(project))
 
 
@@ -109,8 +117,8 @@ def _without_plan(
     project: str,
 ) -> dict[str, Any]:
     return {
-        "allowed": False,
-        "affordable": False,
+        "allowed": judged.allowed,
+        "affordable": judged.allowed,
         **_judgement(data, asked, judged, asker, project),
         "cells": judged.cells,
         "method": asked.question.method,

@@ -1,0 +1,160 @@
+"""Percentages of published totals, made where a layout asks for them; they cost nothing.
+
+A percentage divides one published number by another: the total of its row, its column, its layer
+or the whole table, as published, so no reader has to add. It has the interval from the lowest
+cell over the highest total to the highest cell over the lowest total. Both noise intervals hold at
+once in at least 2c − 1 of releases where each holds in at least c, and then so does this one,
+whatever the two have to do with each other. A true part is between 0 and 100 % of its total.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+
+PLACES = 4
+"""Decimals of a percentage in files; ends of an interval are rounded outwards."""
+
+_HUNDRED = 100 * 10**PLACES
+_SAFE = 4 * 10**12
+"""Up to here twice a number times a hundred per cent fits 64 bits."""
+
+Whole = npt.NDArray[np.int64]
+Real = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Percent:
+    """Percentages of every cell; `shown` marks where there is one."""
+
+    of: str
+    values: Real = field(repr=False)
+    shown: Mask = field(repr=False)
+    lower: Real | None = field(default=None, repr=False)
+    upper: Real | None = field(default=None, repr=False)
+    coverage: Fraction = Fraction(0)
+
+    @property
+    def columns(self) -> dict[str, Real]:
+        """The columns by name, as files have them."""
+        named = {"percent": self.values}
+        if self.lower is not None and self.upper is not None:
+            named |= {"percent_lower": self.lower, "percent_upper": self.upper}
+        return named
+
+    @property
+    def words(self) -> str:
+        """Of what, in words."""
+        return _WORDS[self.of]
+
+    def at(self, cell: int) -> str:
+        """A cell's percentage as people read it; empty where there is none."""
+        return f"{self.values[cell]:.1f} %" if self.shown[cell] else ""
+
+
+NAMES = ("percent", "percent_lower", "percent_upper")
+"""The columns a table with percentages has more."""
+
+_WORDS = {
+    "rows": "the total of their row",
+    "columns": "the total of their column",
+    "layers": "the total of their layer",
+    "all": "the total of the table",
+}
+
+
+def axes_added(of: str, layers: int, rows: int, columns: int) -> tuple[int, ...]:
+    """The axes whose total a percentage is of; axes stand as layers, rows, columns.
+
+    >>> axes_added("rows", 1, 1, 2), axes_added("layers", 1, 1, 2)
+    ((2, 3), (1, 2, 3))
+    """
+    every = range(layers + rows + columns)
+    begin, end = {
+        "rows": (layers + rows, None),
+        "columns": (layers, layers + rows),
+        "layers": (layers, None),
+        "all": (0, None),
+    }[of]
+    return tuple(every[begin:end])
+
+
+def percentages(
+    of: str,
+    axes: tuple[int, ...],
+    totals: tuple[bool, ...],
+    values: Whole,
+    shown: Mask,
+    lower: Whole | None = None,
+    upper: Whole | None = None,
+    coverage: Fraction = Fraction(0),
+) -> Percent:
+    """Percentages of the totals over some axes; arrays have the table's shape, totals last.
+
+    There is none where cell or total is not published, or where the total is not above 0.
+
+    >>> cells = np.array([[30, 70, 100], [0, 0, 0]])
+    >>> made = percentages("rows", (1,), (False, True), cells, cells >= 0)
+    >>> made.values.tolist(), made.shown.tolist()
+    ([30.0, 70.0, 100.0, 0.0, 0.0, 0.0], [True, True, True, False, False, False])
+    """
+    if not all(totals[axis] for axis in axes):
+        raise InputError(
+            "Percentages are of published totals, and this table has none there. "
+            "Ask for totals: all, or leave out percent."
+        )
+    whole = _whole(values, axes)
+    good = shown & _whole(shown, axes) & (whole > 0)
+    value = _share(values, whole, good, 0)
+    if lower is None or upper is None:
+        return Percent(of, value.reshape(-1), good.reshape(-1))
+    least, most = _whole(lower, axes), _whole(upper, axes)
+    low = _share(np.maximum(lower, 0), most, good & (most > 0), -1)
+    high = _share(np.maximum(upper, 0), least, good & (least > 0), 1)
+    high[least <= 0] = 100
+    itself = _is_total(values.shape, axes)
+    return Percent(
+        of,
+        value.reshape(-1),
+        good.reshape(-1),
+        np.where(good, np.where(itself, 100, np.clip(low, 0, 100)), 0).reshape(-1),
+        np.where(good, np.where(itself, 100, np.clip(high, 0, 100)), 0).reshape(-1),
+        max(2 * coverage - 1, Fraction(0)),
+    )
+
+
+def _whole(array: npt.NDArray[Any], axes: tuple[int, ...]) -> npt.NDArray[Any]:
+    """For every cell the entry at the total of these axes."""
+    return np.broadcast_to(array[_at_total(array.ndim, axes)], array.shape)
+
+
+def _is_total(shape: tuple[int, ...], axes: tuple[int, ...]) -> Mask:
+    """Where a cell is the very total it would be divided by."""
+    found = np.zeros(shape, dtype=np.bool_)
+    found[_at_total(len(shape), axes)] = True
+    return found
+
+
+def _at_total(many: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
+    return tuple(slice(-1, None) if axis in axes else slice(None) for axis in range(many))
+
+
+def _share(part: Whole, whole: Whole, good: Mask, direction: int) -> Real:
+    """Part ÷ whole in per cent to four places, by whole numbers: to the nearest, down or up."""
+    made = np.zeros(part.shape, dtype=np.float64)
+    a, b = part[good], whole[good]
+    if a.size and (np.abs(a).max() > _SAFE or b.max() > _SAFE):
+        a, b = a.astype(object), b.astype(object)
+    a = a * _HUNDRED
+    if not direction:
+        a, b = 2 * a + b, 2 * b
+    quotient = -(-a // b) if direction > 0 else a // b
+    made[good] = quotient.astype(np.float64) / 10**PLACES
+    return made

@@ -1,0 +1,60 @@
+"""Percentages over HTTP, on the page, in the client and on the command line: the same everywhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+
+import httpx
+
+import discreet as dc
+
+from .serving import Served
+
+PATH = "/datasets/deaths/tables"
+
+
+def test_percentages_are_the_same_everywhere_under_their_own_tag(served: Served) -> None:
+    """POST, short address, job result, CSV, client, disk, command line; none without asking."""
+    asked = {"rows": ["region"], "columns": ["sex"], "percent": "rows"}
+    with served.client() as public:
+        plain = public.post(PATH, json={"rows": ["region"], "columns": ["sex"]})
+        found = public.post(PATH, json=asked)
+        again = public.post(PATH, json=asked)
+        short = public.get(f"{PATH}?rows=region&columns=sex&percent=row")
+        text = public.post(PATH, json=asked, params={"format": "csv"}).text
+        check = public.post(f"{PATH}:check", json=asked).json()
+    said = found.json()["extension"]["percent"]
+    assert "percent" not in plain.json()["extension"]
+    assert plain.json()["value"] == found.json()["value"]
+    assert len({plain.headers["etag"], found.headers["etag"]}) == 2
+    assert again.json() == found.json() == short.json()
+    assert said["of"] == "rows"
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [float(row["percent"]) for row in rows] == said["value"]
+    assert [float(row["percent_lower"]) for row in rows] == said["lower"]
+    assert check["recipe"]["percent"] == "rows"
+    assert "percent=rows" in check["query"]
+    with dc.connect(served.url, served.tokens["ana"]) as server:
+        remote = server.open("deaths").table(rows=["region"], columns=["sex"], percent="rows")
+        assert remote.release().to_pandas()["percent"].tolist() == said["value"]
+    with dc.open(served.workspace / "deaths") as data:
+        local = data.table(rows=["region"], columns=["sex"], percent="rows").release()
+        assert local.to_pandas()["percent"].tolist() == said["value"]
+    command = [sys.executable, "-m", "discreet", "table", str(served.workspace / "deaths")]
+    command += ["--rows", "region", "--columns", "sex", "--percent", "rows", "--format", "csv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == text.splitlines()
+
+
+def test_the_page_shows_them_and_says_what_is_wrong(served: Served) -> None:
+    """A select for what they are of; the address of the API asks for the same."""
+    page = httpx.get(f"{served.url}/build/deaths?rows=region&columns=sex&percent=columns").text
+    assert '<option value="columns" selected>of columns</option>' in page
+    assert "<br>100.0 %</td>" in page
+    assert "percent=columns" in page
+    wrong = httpx.get(f"{served.url}/build/deaths?rows=region&percent=rows")
+    assert wrong.status_code == 400
+    assert "needs variables in columns" in wrong.text
