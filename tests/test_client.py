@@ -159,6 +159,29 @@ def test_free_answers_as_on_disk(served: Served, server: Server, tmp_path: Path)
     assert whole.cost == "nothing"
 
 
+def test_a_free_table_needs_no_epsilon(served: Served, server: Server, tmp_path: Path) -> None:
+    """A draft without ε is understood, shown, and read off a release of consistent margins."""
+    deaths = server.open("deaths-dp")
+    draft = deaths.table(rows=["marital"], method="marginals")
+    assert repr(draft) == "<draft rows=marital&method=marginals>"
+    assert "Costs" not in draft._repr_html_()
+    with pytest.raises(InputError, match="epsilon"):
+        draft.preview()
+    with pytest.raises(Refusal, match="on this version of the data and its policy"):
+        draft.release(free=True)
+    with pytest.raises(InputError, match="maritla"):
+        deaths.table(rows=["maritla"], method="marginals")
+    pairs = {"method": "marginals", "epsilon": "0.25", "workload": "all 2-way of marital, sex"}
+    deaths.recipe(pairs).release()
+    free = draft.release(free=True)
+    assert free.cost == "nothing"
+    with dc.open(served.workspace / "deaths-dp") as disk:
+        local = disk.table(rows=["marital"], method="marginals").release(free=True)
+        assert free.to_pandas().equals(local.to_pandas())
+    folder = free.write(tmp_path / "out")
+    assert {path.name for path in folder.iterdir()} == {"tables"}
+
+
 def test_a_drawn_table_is_charged_once_and_is_the_same_for_ever(
     served: Served, server: Server
 ) -> None:

@@ -201,7 +201,9 @@ def derive(
     found = [] if ledger is None else list(_earlier(data, ledger, recipe.question, newest))
     if ledger is None or not found:
         raise Refusal(
-            "This table does not follow from anything released so far.",
+            "This table does not follow from anything released so far on this version of the data "
+            "and its policy. What was released before a load of other data or a change of policy is "
+            "in its files, and is not read from.",
             rule="nothing-released",
             alternatives=("ask for it with an epsilon, at a cost",),
         )

@@ -45,6 +45,36 @@ def test_a_page_never_spends(served: Served):
     assert get(served, "/api/v1/datasets/deaths-dp/ledger", "cas").json() == before
 
 
+def test_what_follows_from_a_release_is_shown_with_how_to_ask_for_it(served: Served):
+    """The address beside a free table, and its downloads, give the same table and charge nothing."""
+    asked = {"rows": ["marital"], "columns": ["sex"], "epsilon": "0.04"}
+    with served.client("ana") as ana:
+        assert ana.post("/datasets/deaths-dp/tables", json=asked).is_success
+        page = get(served, "/build/deaths-dp?rows=marital&epsilon=0.07", "ana").text
+        api = re.findall(r"over the API: <code>(.*)</code>", page)[0].replace("&amp;", "&")
+        links = [link.replace("&amp;", "&") for link in re.findall(r'href="(/api/[^"]*)"', page)]
+        assert len([link for link in links if "format=" in link]) == 6
+        for address in (api, *(link for link in links if "format=" in link)):
+            answer = get(served, address, "ana")
+            assert (answer.status_code, answer.headers["discreet-charged"]) == (200, "no")
+        before = get(served, "/api/v1/datasets/deaths-dp/ledger", "cas").json()
+    assert len([e for e in before["entries"] if "0.07" in str(e)]) == 0
+
+
+@pytest.mark.parametrize("accept", ["text/html,application/xml;q=0.9,*/*;q=0.8", "*/*", ""])
+def test_an_address_that_is_not_there_is_a_page_to_a_browser(served: Served, accept: str):
+    """Whoever asks for HTML gets the site's page with the way on; a program gets a problem."""
+    wanted = "text/html" if "html" in accept else "application/problem+json"
+    for path in ("/nowhere", "/build", "/datasets/deaths", "/favicon.ico"):
+        answer = httpx.get(served.url + path, headers={"Accept": accept}, timeout=60)
+        assert answer.status_code == 404
+        assert answer.headers["content-type"].startswith(wanted)
+        assert ('<a href="/">All data sets</a>' in answer.text) == ("html" in accept)
+    for path in ("/api/v1/nowhere", "/pxweb/v2/nowhere"):
+        answer = httpx.get(served.url + path, headers={"Accept": accept}, timeout=60)
+        assert answer.headers["content-type"].startswith("application/problem+json")
+
+
 def test_refusals_and_typos_are_said_on_the_page(served: Served):
     """What is wrong, and what would work, escaped."""
     page = get(served, "/build/deaths?rows=ccg&rows=cause&columns=age&columns=sex&layers=month")

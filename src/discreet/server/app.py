@@ -73,7 +73,7 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
 async def _on_error(request: Request, error: Exception) -> Response:
     """Whatever a route raised: a problem document, or on a page for people a page."""
     problem = problems.found(error)
-    if pages.is_page(request.url.path):
+    if pages.asks_for_page(request.url.path, request.headers.get("accept", "")):
         return pages.problem(request, problem)
     return problem.response()
 

@@ -92,7 +92,8 @@ class Gate:
         """A problem as a document, or on a page for people as a page."""
         from . import pages
 
-        if not pages.is_page(scope["path"]) or problem.status in (408, 413, 431):
+        accept = Headers(scope=scope).get("accept", "")
+        if problem.status in (408, 413, 431) or not pages.asks_for_page(scope["path"], accept):
             return problem.response()
         return pages.problem(Request(scope, receive), problem)
 

@@ -41,6 +41,15 @@ def chosen_format(asked: str | None, accept: str | None) -> Format:
     )
 
 
+def accepts(accept: str, media_type: str) -> bool:
+    """Whether a header names a media type itself, as browsers name text/html.
+
+    >>> accepts("text/html, */*;q=0.1", "text/html"), accepts("*/*", "text/html")
+    (True, False)
+    """
+    return any(name == media_type and quality > 0 for name, quality in _ranges(accept))
+
+
 def _ranges(accept: str) -> list[tuple[str, float]]:
     found = []
     for part in accept.split(",")[:50]:
