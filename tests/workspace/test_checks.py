@@ -175,3 +175,29 @@ def test_another_family_than_the_one_served_is_an_error(tmp_path: Path) -> None:
     file = folder / "discreet.yaml"
     file.write_text(YAML + 'family: dp\nbudget: {epsilon: "3"}\n')
     assert "has served tables of family cell-key" in said(folder, "error")
+
+
+@pytest.mark.parametrize(
+    ("keys", "scheme", "told"),
+    [
+        (lambda n: n * 17 % 13, "strong", "has 13 different keys for 60 records"),
+        (lambda n: n * 997 % 256, "strong", "has keys within 2"),
+        (lambda n: 100_000 + n, "strong", "has keys within 59 of one another"),
+        (lambda n: n * 2654435761 % 2**32, "strong", None),
+        (lambda n: f"0.{(n * 2654435761) % 10**8:08d}", "strong", None),
+        (lambda n: n * 17 % 13, "ons-256", None),
+    ],
+)
+def test_strong_keys_over_few_or_small_keys_are_told(tmp_path: Path, keys, scheme, told) -> None:
+    """A key column that makes cells of other people alike is a warning; for classical keys it is not."""
+    folder = make_people(
+        tmp_path / "people",
+        yaml=YAML.replace("id: person\n", "key_column: k\n")
+        + f"methods: {{cell-key: {{max_perturbation: 3, variance: 2, keys: {scheme}}}}}\n",
+    )
+    lines = (folder / "people.csv").read_text().splitlines()
+    lines = [lines[0] + ",k", *(f"{line},{keys(n)}" for n, line in enumerate(lines[1:], 1))]
+    (folder / "people.csv").write_text("\n".join(lines) + "\n")
+    load(folder)
+    found = [finding for finding in check(folder) if "strong cell keys" in finding.what]
+    assert [told in finding.what for finding in found] == ([True] if told else [])

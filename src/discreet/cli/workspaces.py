@@ -106,6 +106,8 @@ def load(path: DataSetPath, json: Json = False) -> None:
     Killed at any moment, the data set is the old one or the new one.
     """
     from .. import workspace
+    from ..workspace.checks import small_keys
+    from ..workspace.description_file import read
 
     folder = workspace.resolve(path)
     with show.progress(quiet=json) as control:
@@ -116,8 +118,9 @@ def load(path: DataSetPath, json: Json = False) -> None:
             out.print("The same data and description were loaded before; that version is served.")
         if loaded.new_epoch:
             out.print("Records could not be matched with earlier ones: a new key epoch began.")
+    unfit = [f"{found.what} {found.todo}" for found in small_keys(folder, read(folder))]
     with workspace.DataSet.open(folder) as made:
-        _tell_variables(made, json)
+        _tell_variables(made, json, warnings=unfit)
 
 
 def declare(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..core.control import Control
 from ..core.description import Family
 from ..errors import DiscreetError
-from . import loading, origins, secrets, served_laws, versions
+from . import loading, origins, own_keys, secrets, served_laws, versions
 from .description_file import FILE, DescribedData, read
 from .policy_file import FAMILY_OF_METHOD
 
@@ -59,6 +59,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *_ledger(folder, described),
         *same_people(folder, described),
         *_laws(folder, described),
+        *small_keys(folder, described),
         *_policy(described),
         *_labels(described),
         *_declaring(folder, described, control),
@@ -202,6 +203,28 @@ def _laws(folder: Path, described: DescribedData) -> Iterator[Finding]:
             "classical keys the values together can give a count away.",
             FILE,
             "Go back to the law that was published, unless readers may have both.",
+        )
+
+
+def small_keys(folder: Path, described: DescribedData) -> Iterator[Finding]:
+    """Strong cell keys made from a key column whose keys are few or small."""
+    policy, column = described.policy, described.key_column
+    strong = str(policy.methods.get("cell-key", {}).get("keys", "strong")) == "strong"
+    if column is None or policy.family is not Family.CELL_KEY or not strong:
+        return
+    try:
+        current = versions.current(folder)
+    except DiscreetError:
+        return
+    why = current and own_keys.unfit(current[0], described.description.records_per_unit)
+    if why:
+        yield Finding(
+            "warning",
+            f"strong cell keys are made from the column {column}, which {why}: cells of different "
+            "people then often get the same noise, and who knows some counts can undo it in others.",
+            FILE,
+            "Make record keys from ids (`id:`, without `key_column:`), or fill the column with "
+            "random numbers below 2^32.",
         )
 
 
