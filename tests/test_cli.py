@@ -316,3 +316,13 @@ def test_check_fails_where_something_is_broken(fresh_demo: Path):
     (fresh_demo / "deaths" / "current").write_text("not-a-version")
     done = run("check", fresh_demo / "deaths")
     assert done.returncode == 5, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_method_without_a_budget_has_no_ledger_and_says_so(demo: Path, tmp_path: Path):
+    """Nothing tells to set a budget where none could be spent, and nothing is damaged either."""
+    for words in (("show",), ("verify",), ("export", "-o", tmp_path / "x.json")):
+        done = run("ledger", words[0], demo / "deaths", *words[1:])
+        assert done.returncode == 2
+        assert "deaths has the method cell-key, which spends no budget" in done.stderr
+        assert "Set" not in done.stderr

@@ -300,8 +300,15 @@ class Table:
 def verify_ledger(path: str | Path) -> dict[str, Any]:
     """Verify chain, sums and anchor of a data set's ledger; raises where they disagree."""
     from . import store
+    from .store.verification import ANCHOR, DATABASE
+    from .workspace import dataset, description_file
 
-    found = store.verify(workspace.resolve(path))
+    folder = workspace.resolve(path)
+    if not any((folder / name).exists() for name in (DATABASE, ANCHOR)):
+        policy = description_file.read(folder).policy
+        if policy.budget is None:
+            raise InputError(dataset.unbudgeted(folder.name, policy))
+    found = store.verify(folder)
     return {
         "dataset": found.dataset,
         "entries": found.entries,

@@ -130,9 +130,7 @@ class DataSet:
 
             budget = self.policy.budget
             if budget is None:
-                raise InputError(
-                    f"{self.name} has no budget. Set `budget: {{epsilon: …}}` in {self.folder / FILE}."
-                )
+                raise InputError(unbudgeted(self.name, self.policy))
             if served(self.folder, self.description, self.policy.family) is not None:
                 _ledger_there(self.folder)
             ledger = Ledger.open(self.folder, dataset=self.name)
@@ -183,6 +181,14 @@ def _follow(folder: Path, ledger: Ledger, budget: Budget) -> None:
             changed = f"budget in {FILE} changed; one custodian sufficed"
             reason = "first budget" if first else changed
             ledger.set_cap(loss_of(now), who=FILE, reason=reason)
+
+
+def unbudgeted(name: str, policy: Policy) -> str:
+    """Why a data set of another family than dp has no ledger."""
+    elsewhere = ""
+    if policy.family is Family.SYNTHETIC:
+        elsewhere = " What was spent is in the ledger of the data set its records were made from."
+    return f"{name} has the method {policy.method}, which spends no budget: no ledger.{elsewhere}"
 
 
 def loss_of(budget: Budget) -> Loss:
