@@ -183,7 +183,10 @@ def _finished(
     receipt: Mapping[str, Any],
 ) -> Release:
     """The fitted tables as the recipe wants them: filtered categories cut, axes in order."""
-    return Release(recipe, plan, arranged(tables, recipe, data.description), True, left, receipt)
+    shown = arranged(tables, recipe, data.description)
+    if data.notes:
+        shown = tuple(replace(table, notes=(*table.notes, *data.notes)) for table in shown)
+    return Release(recipe, plan, shown, True, left, receipt)
 
 
 def derive(

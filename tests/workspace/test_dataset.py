@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+import discreet as dc
 from discreet.errors import InputError, StoreError
+from discreet.formats.footnote import footnote
 from discreet.methods.base import Facts, Secrets
 from discreet.workspace import DataSet, Workspace, load, resolve
 from discreet.workspace.secrets import DataSetSecrets, create, open_to_others
 from discreet.workspace.secrets import read as read_secrets
 
-from .people import make_people
+from .people import YAML, make_people, write_people
 
 
 @pytest.fixture
@@ -118,3 +120,22 @@ def test_a_data_set_keeps_the_family_it_served(workspace: Path) -> None:
         pytest.raises(InputError, match="has served tables of family dp"),
     ):
         opened.engine()
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_new_key_epoch_and_the_notes_are_said_under_every_table(tmp_path: Path, keyed: bool):
+    """A reader of a later table is told that unchanged cells have other noise; ids prevent that."""
+    yaml = YAML.replace("dataset: people\n", "dataset: people\nnotes: [Counted on one day.]\n")
+    folder = make_people(tmp_path / "people", yaml=yaml if keyed else yaml.replace("id:", "# id:"))
+    law = "methods: {cell-key: {max_perturbation: 3, variance: 2}}\n"
+    (folder / "discreet.yaml").write_text((folder / "discreet.yaml").read_text() + law)
+    for records, anew in ((60, False), (70, not keyed)):
+        write_people(folder, records)
+        load(folder)
+        with dc.open(folder) as people:
+            made = people.table(rows=["sex"]).release()
+            notes = footnote(made.protected)
+            assert "Counted on one day." in notes
+            assert any("Record keys began anew (epoch-2)" in note for note in notes) == anew
+            text = made.write(tmp_path / "t.json").read_text("utf-8")
+            assert ("began anew" in text) == anew

@@ -96,6 +96,18 @@ class DataSet:
             earlier_laws=served_laws.others(self.folder, self.policy),
         )
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said under every table: the description's notes, and that keys began anew."""
+        epoch = self.manifest.epoch
+        if self.policy.family is not Family.CELL_KEY or epoch == secrets.FIRST_EPOCH:
+            return self.description.notes
+        return (
+            *self.description.notes,
+            f"Record keys began anew ({epoch}): a cell published under earlier keys has other noise "
+            "here even if nobody in it changed, and its values together tell more than one alone.",
+        )
+
     @cached_property
     def secrets(self) -> secrets.DataSetSecrets:
         """Keys for keyed methods, of this version's key epoch."""
