@@ -141,6 +141,7 @@ def test_labels_come_in_the_language_on_disk_too(spoken: Served, tmp_path: Path)
     with dc.open(spoken.workspace / "people") as people:
         table = people.table(rows=["sex"], language="fr-CA").release()
         assert "Femme" in repr(table)
+        assert "Femme" in table.to_pandas().to_string()
         assert "Femme" in table._repr_html_()
         assert "Femme" in table.write(tmp_path / "t.csv").read_text("utf-8")
         assert "Femme" in next((table.write(tmp_path / "out") / "tables").glob("*.csv")).read_text()

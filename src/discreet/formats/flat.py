@@ -111,6 +111,7 @@ def flatten(table: ProtectedTable, layout: Layout | None = None, language: str =
     require_protected(table)
     order = axis_order(table, layout)
     wanted = layout.percent if layout is not None else ""
+    language = language or (layout.language if layout is not None else "")
     reserved = _reserved(table, percent.NAMES if wanted else ())
     names = _column_names([table.domain.axes[i] for i in order], set(reserved))
     axes = tuple(
