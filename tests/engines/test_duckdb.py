@@ -170,6 +170,30 @@ def test_several_engines_and_processes_read_one_file(tmp_path: Path) -> None:
 # Counting
 
 
+def test_array_or_hash_table_the_integers_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB takes an array where records are many for the cells, and gives the same either way."""
+    people = towns()
+    small, large = Count((AxisRef("sex", "sex"),)), EVERYTHING
+    with people.duckdb(tmp_path) as engine:
+
+        def way(count: Count) -> str:
+            domain = people.description.domain(count.axes)
+            statement = engine._statement(count, domain, keys=True, weights=True)
+            ((_, plan),) = engine._connection.execute(f"EXPLAIN {statement}").fetchall()
+            words = " ".join(plan.upper().replace("_", " ").split())
+            return "array" if "PERFECT HASH GROUP BY" in words else "hash table"
+
+        assert (way(small), way(large)) == ("array", "hash table")
+        for few, expected in ((0, "array"), (10**9, "hash table")):
+            monkeypatch.setattr(engine_module, "_RECORDS_A_PLACE", few)
+            for count in (small, large):
+                assert way(count) == expected
+                (table,) = engine.count([count], keys=True, weights=True)
+                assert values(table) == people.brute_force(count)
+
+
 def test_a_variable_stands_once(engine: DuckDBEngine) -> None:
     with pytest.raises(InputError, match="twice"):
         engine.count([Count((AxisRef("town", "town"), AxisRef("town", "region")))])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ from .running import Connection, in_background
 from .sql import Sql, joined, literal, plain, sql
 
 _INT32_CELLS = 1 << 31
-_PERFECT_BITS = 20
-"""Domains up to 2^20 cells are counted in an array instead of a hash table."""
+_ARRAY_BITS = 20
+"""Domains up to 2^20 cells may be counted in an array of their own instead of a hash table."""
+_RECORDS_A_PLACE = 5
+"""An array pays where this many records fall to each of its places: each thread fills one."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class _Columns:
 
     of: dict[tuple[str, str], Sql]
     weights: bool
+    records: int = field(repr=False)
 
 
 class DuckDBEngine:
@@ -152,13 +155,22 @@ class DuckDBEngine:
         if count.where:
             conditions = joined(" AND ", (self._filter(condition) for condition in count.where))
             where = sql("WHERE {conditions} ", conditions=conditions)
+        address = joined(" + ", parts or [0])
+        if not self._in_array(domain):
+            # Of this sum DuckDB does not know the range, and takes a hash table.
+            address = sql("xor({address}, 0)", address=address)
         return sql(
             "SELECT {address} AS a, {sums} FROM records {where}{end}",
-            address=joined(" + ", parts or [0]),
+            address=address,
             sums=sums,
             where=where,
             end=sql("GROUP BY a" if parts else "HAVING count(*) > 0"),
         )
+
+    def _in_array(self, domain: Domain) -> bool:
+        """Whether there are records enough for an array, whose places are a power of two."""
+        places = 1 << (domain.size - 1).bit_length()
+        return self._columns.records >= _RECORDS_A_PLACE * places
 
     def _column(self, ref: AxisRef) -> Sql:
         return self._columns.of[ref.variable, ref.level]
@@ -190,7 +202,7 @@ def open_engine(
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
-        "perfect_ht_threshold": _PERFECT_BITS,
+        "perfect_ht_threshold": _ARRAY_BITS,
         "preserve_insertion_order": "false",
         "memory_limit": memory,
     }
@@ -276,7 +288,7 @@ def _columns(connection: Connection, folder: Path, description: Description) -> 
             columns[variable.name, level.name] = (
                 sql("v{i}_{j}", i=i, j=j) if j else sql("v{i}", i=i)
             )
-    return _Columns(columns, about["weight_scale"] is not None)
+    return _Columns(columns, about["weight_scale"] is not None, about["records"])
 
 
 def _integers(column: Any) -> Counts | None:
