@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from discreet.core import true_values
 from discreet.core.domain import Axis, Domain, variable
 from discreet.core.true_values import add_totals, cube, dense
 
@@ -40,12 +41,20 @@ def test_dense_puts_zeros_where_no_cell_is() -> None:
     assert made.tolist() == [[0, 7, 0], [0, 0, 9]]
 
 
-@pytest.mark.parametrize("shape", [(), (17,), (2, 17), (17, 2), (3, 20, 2), (2, 3, 4, 5), (0, 3)])
-def test_a_cube_is_dense_with_totals_mod_2_to_the_64(shape: tuple[int, ...]) -> None:
-    """Axes short and long, first and last; sums wrap as those of key sums must."""
+@pytest.mark.parametrize("in_place", [-1, 10**9])
+@pytest.mark.parametrize(
+    "shape",
+    [(), (17,), (2, 17), (17, 2), (3, 20, 2), (2, 3, 4, 5), (1, 1, 3), (9, 1, 8), (2,) * 7, (0, 3)],
+)
+def test_a_cube_is_dense_with_totals_mod_2_to_the_64(
+    shape: tuple[int, ...], in_place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Axes short and long, first and last, by both ways; sums wrap as those of key sums must."""
+    monkeypatch.setattr(true_values, "_IN_PLACE", in_place)
+    monkeypatch.setattr(true_values, "_LITTLE_MORE", 10**9)
     rng = np.random.default_rng(8)
     size = int(np.prod(shape))
-    held = np.sort(rng.choice(size, size - size // 3, replace=False)) if size else np.arange(0)
+    held = rng.choice(size, size - size // 3, replace=False) if size else np.arange(0)
     values = rng.integers(-(1 << 62), 1 << 62, held.size)
     plain = np.zeros(size, dtype=object)
     plain[held] = values.tolist()

@@ -22,6 +22,12 @@ Counts = npt.NDArray[np.int64]
 _FEW = 16
 """Columns this few are summed one by one: rows of them are too short for a sum each."""
 
+_IN_PLACE = 1 << 15
+"""Cubes of more cells are made in place: memory is dearer than sums."""
+
+_LITTLE_MORE = 2
+"""But not where their totals are more than this many times their interior, as with short axes."""
+
 
 class Cells:
     """The non-empty cells of a true table. Its repr says how many arrays, never a value."""
@@ -78,8 +84,15 @@ def cube(shape: tuple[int, ...], addresses: Counts, values: Counts, totals: bool
            [0, 2, 2],
            [1, 2, 3]])
     """
-    wanted = range(len(shape)) if totals else ()
-    return _with_totals(_filled(prod(shape), addresses, values), shape, wanted)
+    if not totals:
+        return _filled(prod(shape), addresses, values).reshape(shape)
+    made = tuple(length + 1 for length in shape)
+    size, interior = prod(made), prod(shape)
+    if size <= _IN_PLACE or size - interior > _LITTLE_MORE * interior:
+        return _with_totals(_filled(interior, addresses, values), shape, range(len(shape)))
+    full = _filled(size, _among_totals(shape, addresses), values)
+    _fill_totals(full, shape)
+    return full.reshape(made)
 
 
 def add_totals(values: Counts, axes: Sequence[int] | None = None) -> Counts:
@@ -103,6 +116,32 @@ def _filled(size: int, addresses: Counts, values: Counts) -> Counts:
     return full
 
 
+def _among_totals(shape: tuple[int, ...], addresses: Counts) -> Counts:
+    """The places of cells where each axis has one more at its end.
+
+    Every block of an axis that ends before a cell has put one place, as long as all that follows
+    the axis, in front of it.
+
+    >>> _among_totals((2, 2), np.array([0, 1, 2, 3]))
+    array([0, 1, 3, 4])
+    """
+    places, blocks, after = addresses.copy(), addresses, 1
+    for length in reversed(shape[1:]):
+        blocks = blocks // length
+        places += blocks * after
+        after *= length + 1
+    return places
+
+
+def _fill_totals(full: Counts, shape: tuple[int, ...]) -> None:
+    """Sum into the last place of each axis, from the last axis to the first."""
+    after = 1
+    for length in reversed(shape):
+        part = full.reshape(-1, length + 1, after)
+        _sum_middle(part[:, :length], part[:, length])
+        after *= length + 1
+
+
 def _with_totals(full: Counts, shape: tuple[int, ...], axes: Collection[int]) -> Counts:
     """From the last axis to the first, each on one contiguous block; may return `full` itself."""
     made = tuple(length + (axis in axes) for axis, length in enumerate(shape))
@@ -118,17 +157,24 @@ def _with_totals(full: Counts, shape: tuple[int, ...], axes: Collection[int]) ->
 
 
 def _total_last(part: Counts, full: Counts) -> None:
-    """Fill `full` with `part` and its sums over the middle axis, by the fastest of three ways."""
+    """Fill `full` with `part` and its sums over the middle axis."""
     length, after = part.shape[1:]
-    total = full[:, length]
-    if after == 1 and 0 < length <= _FEW:
-        total[:] = full[:, 0] = part[:, 0]
-        for k in range(1, length):
+    if after == 1 and length <= _FEW:
+        for k in range(length):
             full[:, k] = part[:, k]
+    else:
+        full[:, :length] = part
+    _sum_middle(part, full[:, length])
+
+
+def _sum_middle(part: Counts, total: Counts) -> None:
+    """Sums over the middle axis, by the fastest of three ways."""
+    length, after = part.shape[1:]
+    if after == 1 and 0 < length <= _FEW:
+        total[:] = part[:, 0]
+        for k in range(1, length):
             total += part[:, k]
-        return
-    full[:, :length] = part
-    if after == 1:
+    elif after == 1:
         np.sum(part, axis=1, out=total)
     else:
         np.einsum("ijk->ik", part, out=total)
