@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+import textwrap
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import discreet as dc
+import discreet.client
 from discreet import formats
 
 from .server.serving import Served, Settings, add_accounts, serving
@@ -22,6 +25,12 @@ def scripts(page: Path) -> list[str]:
     return re.findall(r"```py\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
+def script_of(docstring: str | None) -> str:
+    """The indented lines of a docstring."""
+    lines = (docstring or "").splitlines()
+    return textwrap.dedent("\n".join(line for line in lines if not line or line[0] == " "))
+
+
 def test_every_public_name_is_on_the_page() -> None:
     """A name in `discreet.__all__` that the page does not name fails the build."""
     text = PYTHON.read_text("utf-8")
@@ -32,7 +41,7 @@ def test_every_public_name_is_on_the_page() -> None:
 def test_the_client_and_tool_examples_run(
     demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every `py` block runs as it stands but for address and token."""
+    """Every `py` block, and the client's docstring, runs as it stands but for address and token."""
     workspace = tmp_path / "demo"
     shutil.copytree(demo, workspace)
     tokens = add_accounts(workspace)
@@ -46,16 +55,20 @@ def test_the_client_and_tool_examples_run(
             made = server.open("deaths").table(rows=["region"], columns=["sex"]).release()
             for ending in (".px", ".sdmx.csv"):
                 made.write(tmp_path / f"deaths{ending}")
-        blocks = [*scripts(PYTHON), *scripts(TOOLS)]
-        assert len(blocks) == 4
+        blocks = [*scripts(PYTHON), *scripts(TOOLS), script_of(dc.client.__doc__)]
+        assert len(blocks) == 5
+        known: dict[str, object] = {}
         for block in blocks:
-            text = block.replace("http://127.0.0.1:8000", url).replace("dct_…", tokens["ana"])
-            known: dict[str, object] = {}
-            exec(text, known)
+            text = re.sub("http://127.0.0.1:8000|https://tables.example.org", url, block)
+            known = {}
+            exec(text.replace("dct_…", tokens["ana"]), known)
             for name in ("server",):
                 if name in known:
                     known[name].close()  # type: ignore[attr-defined]
             if "api" in known:
                 known["api"]._client.session.close()  # type: ignore[attr-defined]
+    frame = known["frame"]
+    assert isinstance(frame, pd.DataFrame)
+    assert "count" in frame.columns
     assert formats.by_extension("deaths.xlsx") == "xlsx"
     assert (tmp_path / "deaths.xlsx").stat().st_size > 1000

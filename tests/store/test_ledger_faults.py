@@ -17,6 +17,7 @@ from discreet.core.charge import Charge
 from discreet.core.loss import PureLoss
 from discreet.errors import LedgerDamaged, StoreError
 from discreet.store import Ledger, verify
+from discreet.store.lock import FAIR, FairLock
 
 WORKER = [sys.executable, str(Path(__file__).with_name("ledger_worker.py"))]
 
@@ -170,24 +171,35 @@ def test_a_full_disk_answers_nothing(small_disk):
     assert verify(small_disk).answers == kept + 1
 
 
-def test_a_folder_that_may_only_be_read_answers_nothing(request, tmp_path):
+def set_writable(folder, yes):
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o755 if yes else 0o555)
+
+
+def set_mounted_writable(folder, yes):
+    subprocess.run(["mount", "-o", f"remount,{'rw' if yes else 'ro'}", str(folder)], check=True)
+
+
+if os.geteuid():
+
+    @pytest.fixture
+    def lockable(tmp_path):
+        return tmp_path, set_writable
+
+else:  # whom rights do not bind
+
+    @pytest.fixture
+    def lockable(small_disk):
+        return small_disk, set_mounted_writable
+
+
+def test_a_folder_that_may_only_be_read_answers_nothing(lockable):
     """No right to write: one sentence, no traceback, no charge."""
-    if os.geteuid() == 0:  # whom rights do not bind: a disk that is mounted for reading
-        folder = request.getfixturevalue("small_disk")
-        prepare(folder)
-        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-        report = once(folder)
-        subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
-    else:
-        folder = tmp_path
-        prepare(folder)
-        for path in folder.iterdir():
-            path.chmod(0o444)
-        folder.chmod(0o555)
-        report = once(folder)
-        folder.chmod(0o755)
-        for path in folder.iterdir():
-            path.chmod(0o644)
+    folder, writable = lockable
+    prepare(folder)
+    writable(folder, False)
+    report = once(folder)
+    writable(folder, True)
     assert report["error"] == "StoreError"
     assert "Nothing was answered" in report["message"]
     assert verify(folder).answers == 0
@@ -207,12 +219,9 @@ def test_locked_by_another_program(tmp_path, monkeypatch):
         assert commit(ledger, "q").fresh
 
 
+@pytest.mark.skipif(not FAIR, reason="no open-file locks on this system")
 def test_a_stopped_process_in_front_of_the_queue(tmp_path):
     """Waiting ends after `wait_seconds`, uncharged; the request is out of the queue for good."""
-    from discreet.store.lock import FAIR, FairLock
-
-    if not FAIR:
-        pytest.skip("no open-file locks on this system")
     prepare(tmp_path)
     with Ledger.open(tmp_path, dataset="people", wait_seconds=0.2) as ledger:
         other = FairLock(tmp_path / "ledger.lock")
