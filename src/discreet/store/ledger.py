@@ -16,35 +16,26 @@ are charged to the one cap. Two files: `store.sqlite3` and the anchor (see `chai
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from fractions import Fraction
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from ..core.charge import Charge, as_dp_accounting_event, as_register, sum_of
+from ..core.charge import Charge
 from ..core.loss import (
-    ApproxLoss,
     Loss,
-    PureLoss,
-    ZcdpLoss,
-    largest_epsilon,
-    loss_to_json,
-    plus,
-    zero,
 )
-from ..errors import InputError, LedgerDamaged, Refusal, StoreError
-from .base import DATASET, Draft, Entry, Hold, Standing, StoredAnswer, Verified
+from ..errors import InputError, LedgerDamaged, Refusal
+from .base import DATASET, Draft, Hold, StoredAnswer, Verified
 from .books import Books, Request
-from .chain import START, Anchor, canonical, follow
+from .chain import Anchor, canonical, follow
 from .database import connect, in_words
+from .ledger_reading import LedgerReading, as_charges, hold_id
 from .lock import FairLock
 from .measurement_files import INLINE_BYTES, MeasurementFiles
 from .verification import ANCHOR, DATABASE, checked, create_if_new, verify
@@ -54,7 +45,7 @@ LOCK = "ledger.lock"
 T = TypeVar("T")
 
 
-class Ledger:
+class Ledger(LedgerReading):
     """Open one with `Ledger.open`; may be shared by threads, not carried into a forked child."""
 
     def __init__(
@@ -161,7 +152,7 @@ class Ledger:
     ) -> None:
         self.close()
 
-    # What was spent, and what is left
+    # What may be spent
 
     def set_cap(self, budget: Loss, *, who: str, reason: str) -> None:
         """Set or change the budget of the data set; an entry of the log like any other.
@@ -177,89 +168,7 @@ class Ledger:
             raise InputError(f"A sub-cap's scope must be user:NAME or project:NAME, got {scope}.")
         self._set_cap(scope, budget, who, reason)
 
-    def standing(self, *, user: str = "", project: str = "") -> list[Standing]:
-        """Where the data set stands, then the user and the project where they have a sub-cap."""
-        with self._read() as connection:
-            return self._books.standing(connection, user, project, without=None)
-
-    def cap(self) -> Loss | None:
-        """The budget of the data set, or None before one was set."""
-        found = self.standing()
-        return found[0].cap if found else None
-
-    def spent(self) -> Loss:
-        """The loss of the data set so far; zero of pure kind before a budget was set."""
-        found = self.standing()
-        return found[0].spent if found else PureLoss(0)
-
-    def left(self, *, user: str = "", project: str = "") -> Loss:
-        """What may still be asked for: the least over the scopes, holds of others taken off."""
-        found = self.standing(user=user, project=project)
-        if not found:
-            return PureLoss(0)
-        left = found[0].left
-        for standing in found[1:]:
-            left = _least(left, standing.left)
-        return left
-
-    def largest_affordable(self, *, user: str = "", project: str = "") -> Fraction:
-        """The largest pure epsilon that fits everywhere; rounded down for zCDP."""
-        return largest_epsilon(self.left(user=user, project=project))
-
-    def affords(
-        self, charges: Charge | Sequence[Charge], *, user: str = "", project: str = ""
-    ) -> bool:
-        """Would these charges fit now? Says nothing about a moment later."""
-        try:
-            self.require(charges, user=user, project=project)
-        except Refusal:
-            return False
-        return True
-
-    def require(
-        self,
-        charges: Charge | Sequence[Charge],
-        *,
-        user: str = "",
-        project: str = "",
-        hold: Hold | str | None = None,
-    ) -> None:
-        """Raise `BudgetExceeded` where these charges would not fit now; reserves nothing."""
-        with self._read() as connection:
-            self._books.check(connection, _several(charges), user, project, without=_id_of(hold))
-
-    def loss_by_version(self) -> dict[str, Loss]:
-        """The loss by data version; the versions add up to `spent` (the same people, one cap)."""
-        kind = self.spent().kind
-        losses: dict[str, Loss] = {}
-        for entry in self.entries():
-            if entry.kind == "charge":
-                version = entry.body["data_version"]
-                cost = sum_of(kind, [Charge.from_json(c) for c in entry.body["charges"]])
-                losses[version] = plus(losses.get(version, zero(kind)), cost)
-        return losses
-
-    def entries(self) -> Iterator[Entry]:
-        """Every row of the log, oldest first."""
-        after = 0
-        while True:
-            with self._read() as connection:
-                rows = connection.execute(
-                    "SELECT seq, body, hash FROM log WHERE seq > ? ORDER BY seq LIMIT 500", (after,)
-                ).fetchall()
-            if not rows:
-                return
-            for seq, text, stored in rows:
-                body = json.loads(text)
-                yield Entry(seq, body["kind"], body["at"], body, stored)
-            after = rows[-1][0]
-
     # Asking
-
-    def find(self, question: str) -> StoredAnswer | None:
-        """The answer already charged for this question, whoever asked; costs nothing."""
-        with self._read() as connection:
-            return self._books.answer(connection, question, fresh=False)
 
     def hold(
         self,
@@ -270,7 +179,7 @@ class Ledger:
         seconds: float = 600.0,
     ) -> Hold:
         """Reserve budget for a job that has drawn nothing yet; lapses by itself after `seconds`."""
-        several = _several(charges)
+        several = as_charges(charges)
         made = Hold(secrets.token_hex(16), self._clock() + seconds)
         stored = canonical({"charges": [charge.to_json() for charge in several]})
 
@@ -305,7 +214,9 @@ class Ledger:
     def lapse(self, hold: Hold | str) -> None:
         """Give up a hold whose job ended before anything was drawn."""
         self._write(
-            lambda connection: connection.execute("DELETE FROM holds WHERE id = ?", (_id_of(hold),))
+            lambda connection: connection.execute(
+                "DELETE FROM holds WHERE id = ?", (hold_id(hold),)
+            )
         )
 
     def commit(
@@ -326,7 +237,7 @@ class Ledger:
         that answer comes back, nothing is charged and `measurements` is dropped.
         """
         return self.commit_all(
-            [Draft(_several(charges), measurements)],
+            [Draft(as_charges(charges), measurements)],
             idempotency_key=idempotency_key,
             user=user,
             project=project,
@@ -350,7 +261,7 @@ class Ledger:
         request = Request(
             tuple(drafts), idempotency_key, user, project, data_version, policy_version
         )
-        held = _id_of(hold)
+        held = hold_id(hold)
         with self._read() as connection:
             ready = self._books.ready(connection, request)
             if ready is None:
@@ -366,47 +277,11 @@ class Ledger:
                     self._files.keep(draft.measurements, name)
         return self._write(lambda connection: self._books.commit(connection, request, held))
 
-    # Checking and exporting
+    # Checking and tidying
 
     def verify(self) -> Verified:
         """Check everything again, all measurements included."""
         return verify(self.folder, anchor=self.anchor_path)
-
-    def export_register(self) -> dict[str, Any]:
-        """The public loss register: every charge, the cap and the sum; no users, no projects."""
-        rows: list[dict[str, Any]] = []
-        end = START
-        for entry in self.entries():
-            end = entry.hash
-            if entry.kind == "charge":
-                charges = [Charge.from_json(stored) for stored in entry.body["charges"]]
-                for row in as_register(charges):
-                    rows.append(
-                        {
-                            "entry": entry.seq,
-                            "at": entry.at,
-                            "data_version": entry.body["data_version"],
-                            "policy_version": entry.body["policy_version"],
-                            **row,
-                        }
-                    )
-        cap = self.cap()
-        return {
-            "dataset": self.dataset,
-            "budget": None if cap is None else loss_to_json(cap),
-            "spent": loss_to_json(self.spent()),
-            "head": end,
-            "charges": rows,
-        }
-
-    def export_events(self) -> Any:
-        """All charges as one dp-accounting event (needs the extra `accounting`)."""
-        return as_dp_accounting_event(
-            Charge.from_json(stored)
-            for entry in self.entries()
-            if entry.kind == "charge"
-            for stored in entry.body["charges"]
-        )
 
     def tidy(self) -> int:
         """Delete measurement files that no charge names; returns how many."""
@@ -419,26 +294,9 @@ class Ledger:
 
     # Inside
 
-    @contextmanager
-    def _read(self) -> Iterator[sqlite3.Connection]:
-        self._same_process()
-        with self._reading_lock, in_words(self._name):
-            try:
-                self._reading.execute("BEGIN")
-                yield self._reading
-            finally:
-                if self._reading.in_transaction:
-                    self._reading.execute("ROLLBACK")
-
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         self._same_process()
         return self._writer.run(work, wait_seconds=self._wait_seconds)
-
-    def _same_process(self) -> None:
-        if os.getpid() != self._process:
-            raise StoreError(
-                f"{self._name} was opened before this process was forked. Open it again here."
-            )
 
     def _catch_up(self, connection: sqlite3.Connection) -> None:
         """Rows others added since: each must continue the chain this process has verified."""
@@ -473,21 +331,3 @@ class Ledger:
                     f"Give {name}=…"
                 )
         self._write(lambda connection: self._books.set_cap(connection, scope, budget, who, reason))
-
-
-def _several(charges: Charge | Sequence[Charge]) -> tuple[Charge, ...]:
-    return (charges,) if isinstance(charges, Charge) else tuple(charges)
-
-
-def _id_of(hold: Hold | str | None) -> str | None:
-    return hold.id if isinstance(hold, Hold) else hold
-
-
-def _least(first: Loss, second: Loss) -> Loss:
-    if isinstance(first, PureLoss) and isinstance(second, PureLoss):
-        return PureLoss(min(first.epsilon, second.epsilon))
-    if isinstance(first, ApproxLoss) and isinstance(second, ApproxLoss):
-        return ApproxLoss(min(first.epsilon, second.epsilon), min(first.delta, second.delta))
-    if isinstance(first, ZcdpLoss) and isinstance(second, ZcdpLoss):
-        return ZcdpLoss(min(first.rho, second.rho))
-    raise StoreError("Sub-caps and the cap of a data set are of different kinds.")
