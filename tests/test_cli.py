@@ -326,3 +326,46 @@ def test_a_method_without_a_budget_has_no_ledger_and_says_so(demo: Path, tmp_pat
         assert done.returncode == 2
         assert "deaths has the method cell-key, which spends no budget" in done.stderr
         assert "Set" not in done.stderr
+
+
+@pytest.mark.slow
+def test_shares_of_a_budget_limit_users_and_projects(fresh_demo: Path):
+    """A share is a limit beside the whole; earlier charges count, a name's case does, none is refused."""
+    data = fresh_demo / "deaths-dp"
+
+    def ask(epsilon: str, *more: str) -> subprocess.CompletedProcess[str]:
+        return run("table", data, "--rows", "sex", "--epsilon", epsilon, *more)
+
+    def share(scope: str, *more: str) -> subprocess.CompletedProcess[str]:
+        return run("ledger", "share", data, scope, "--reason", "a test", *more)
+
+    assert ask("0.1", "--user", "ana", "--project", "atlas").returncode == 0
+    assert "spent epsilon = 0.1, left epsilon = 0.2" in share("user:ana", "--epsilon", "0.3").stdout
+    assert share("project:atlas", "--epsilon", "0.25").returncode == 0
+    over = ask("0.16", "--user", "ana", "--project", "atlas")
+    assert (over.returncode, "for project atlas" in over.stderr) == (3, True)
+    over = ask("0.21", "--user", "ana")
+    assert (over.returncode, "for user ana" in over.stderr) == (3, True)
+    assert ask("0.2", "--user", "ana").returncode == 0
+    assert ask("0.0001", "--user", "ana").returncode == 3
+    assert ask("0.1", "--user", "ana").returncode == 0  # asked before: nothing is charged
+    shown = run("ledger", "show", data).stdout
+    for words in ("share of user:ana", "share of project:atlas", "ana (atlas)"):
+        assert words in shown
+    facts = spoken("ledger", "show", data)
+    left = {held["scope"]: held["left"] for held in facts["shares"]}
+    assert left == {"project:atlas": "epsilon = 0.15", "user:ana": "epsilon = 0"}
+    assert facts["left"] == "epsilon = 9.7"
+    assert share("user:ana", "--none").returncode == 0
+    assert ask("0.0001", "--user", "ana").returncode == 0
+    for scope, more, words in (
+        ("user:ana", ("--none",), "has no share"),
+        ("user:ana", ("--epsilon", "11"), "more than the whole budget"),
+        ("user:ana", ("--rho", "1"), "kind"),
+        ("ana", ("--epsilon", "1"), "user:NAME or project:NAME"),
+        ("user:ana", (), "how large"),
+        ("user:ana", ("--epsilon", "-1"), "epsilon must be"),
+    ):
+        wrong = share(scope, *more)
+        assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
+    assert run("ledger", "verify", data).returncode == 0

@@ -24,15 +24,19 @@ from .core.charge import Charge
 from .core.control import Control
 from .core.exact import rounded_down
 from .core.guarantee import Guarantee
-from .core.loss import in_words, loss_from_json
+from .core.loss import fits, in_words, loss_from_json
 from .core.table import ProtectedTable
 from .errors import InputError
 from .formats import frame, html, terminal
+from .workspace.dataset import loss_written
 from .workspace.files import replace_text
 from .workspace.yaml_reader import read_file
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .store import Ledger
+    from .store.base import Standing
 
 
 def open(path: str | Path) -> DataSet:
@@ -127,6 +131,7 @@ class DataSet:
                     "number": entry.seq,
                     "time": entry.at,
                     "kind": entry.kind,
+                    "scope": _scope(entry.body),
                     "who": entry.body.get("user") or entry.body.get("who") or "",
                     "loss": loss,
                     "question": entry.body.get("question", ""),
@@ -140,10 +145,46 @@ class DataSet:
             "spent": str(ledger.spent()),
             "left": str(ledger.left()),
             "largest_epsilon": rounded_down(ledger.largest_affordable(), 6),
+            "shares": [
+                {"scope": s.scope, "cap": str(s.cap), "spent": str(s.spent), "left": str(s.left)}
+                for s in shares(ledger)
+            ],
             "by_version": {name: str(loss) for name, loss in ledger.loss_by_version().items()},
             "entry_count": len(entries),
             "entries": entries,
         }
+
+    def share(
+        self,
+        scope: str,
+        *,
+        epsilon: str | None = None,
+        delta: str | None = None,
+        rho: str | None = None,
+        who: str,
+        reason: str,
+    ) -> None:
+        """Give `user:NAME` or `project:NAME` a share of the budget, change it, or take it away.
+
+        A share is a limit of its own beside the data set's; what was charged before counts.
+        Without a number it is taken away.
+        """
+        ledger = self._data.ledger()
+        given = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        budget = loss_written({name: text for name, text in given.items() if text is not None})
+        kind, _, name = scope.partition(":")
+        if kind not in ("user", "project") or not name.isprintable() or name != name.strip():
+            raise InputError(f"A share is of user:NAME or project:NAME, got {scope[:80]!r}.")
+        if not reason.strip():
+            raise InputError("A share needs a reason, which stays in the ledger.")
+        if budget is None and scope not in [held.scope for held in shares(ledger)]:
+            raise InputError(f"{scope} has no share that could be taken away.")
+        cap = ledger.cap()
+        if budget and cap and cap.kind == budget.kind and not fits(budget, cap):
+            raise InputError(
+                f"A share of {budget} is more than the whole budget, {cap}. Give at most that."
+            )
+        ledger.set_subcap(scope, budget, who=who, reason=reason)
 
     def export_ledger(self, path: Path, form: str = "register") -> None:
         """Write the public loss register or dp-accounting events as JSON."""
@@ -169,6 +210,23 @@ class DataSet:
 
     def __repr__(self) -> str:
         return f"<data set {self.name}: {', '.join(self.variables)}>"
+
+
+def _scope(body: Mapping[str, Any]) -> str:
+    """What an entry is about besides the data set: a share, or the project that was charged."""
+    if body.get("scope"):
+        return "" if body["scope"] == "dataset" else str(body["scope"])
+    return f"project:{body['project']}" if body.get("project") else ""
+
+
+def shares(ledger: Ledger) -> list[Standing]:
+    """Where every user and project with a share of the budget stands, by name."""
+    known = {entry.body["scope"] for entry in ledger.entries() if entry.kind == "cap"}
+    found = []
+    for scope in sorted(known - {"dataset"}):
+        kind, _, name = scope.partition(":")
+        found += [held for held in ledger.standing(**{kind: name}) if held.scope == scope]
+    return found
 
 
 class Draft:

@@ -1,9 +1,9 @@
-"""`discreet ledger show|verify|export`: what was spent, by whom, and whether the book holds."""
+"""`discreet ledger show|verify|share|export`: what was spent, by whom, and whether the book holds."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,13 +43,19 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
             ]
         )
     )
+    if facts["shares"]:
+        held = [
+            (s["scope"], _said(s["cap"]), _said(s["spent"]), _said(s["left"], left=True))
+            for s in facts["shares"]
+        ]
+        out.print(show.grid("Shares", ("|of", "allowed", "spent", "left"), held, tight=True))
     rows = [
         (
             e["number"],
             e["time"][:16].replace("T", " "),
-            e["kind"],
-            e["who"] or "–",
-            _short(e["loss"]).replace("epsilon", "ε").replace("delta", "δ").replace("rho", "ρ"),
+            f"share of {e['scope']}" if e["kind"] == "cap" and e["scope"] else e["kind"],
+            _who(e),
+            _said(e["loss"]) or ("taken away" if e["kind"] == "cap" else ""),
             e["question"][:10],
         )
         for e in facts["entries"]
@@ -57,6 +63,19 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
     if rows:
         columns = (">", "|when", "|what", "|who", "loss", "|question")
         out.print(show.grid("Entries", columns, rows, tight=True))
+
+
+def _who(entry: dict[str, Any]) -> str:
+    """Who was charged or changed something, and for which project."""
+    who = entry["who"] or "–"
+    project = entry["scope"].removeprefix("project:") if entry["kind"] == "charge" else ""
+    return f"{who} ({project})" if project else who
+
+
+def _said(loss: str, *, left: bool = False) -> str:
+    """A loss in signs, for a table."""
+    short = _short(loss, left=left)
+    return short.replace("epsilon", "ε").replace("delta", "δ").replace("rho", "ρ")
 
 
 def _short(loss: str, *, left: bool = False) -> str:
@@ -85,6 +104,44 @@ def verify(path: DataSetPath, json: Json = False) -> None:
     out = show.console()
     out.print("The ledger holds: chain, sums and anchor agree.")
     out.print(show.pairs(report.items()))
+
+
+@ledger_app.command("share")
+def share(
+    path: DataSetPath,
+    scope: Annotated[str, typer.Argument(metavar="user:NAME|project:NAME", help="Whose share.")],
+    reason: Annotated[str, typer.Option(help="Why; it stays in the ledger.")],
+    epsilon: Annotated[str | None, typer.Option(help="ε that may be spent.")] = None,
+    delta: Annotated[str | None, typer.Option(help="δ, where the budget has one.")] = None,
+    rho: Annotated[str | None, typer.Option(help="ρ, where the budget is one.")] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take the share away.")] = False,
+    json: Json = False,
+) -> None:
+    """Give a user or a project a share of the budget: a limit of its own beside the whole.
+
+    [bold]discreet ledger share demo/deaths-dp user:ana --epsilon 0.5 --reason "her thesis"[/bold]
+
+    [bold]discreet ledger share demo/deaths-dp user:ana --none --reason "she has left"[/bold]
+    """
+    from .. import api
+    from ..errors import InputError
+    from .tables import _asker
+
+    given = [text for text in (epsilon, delta, rho) if text is not None]
+    if none == bool(given):
+        raise InputError("Say how large the share is (--epsilon 0.5), or --none to take it away.")
+    with api.open(path) as data:
+        data.share(scope, epsilon=epsilon, delta=delta, rho=rho, who=_asker(None), reason=reason)
+        held = [one for one in data.ledger_facts()["shares"] if one["scope"] == scope]
+    if json:
+        show.as_json({"shares": held})
+        return
+    for one in held:
+        show.console().print(
+            f"{scope} may spend {one['cap']}; spent {one['spent']}, left {one['left']}."
+        )
+    if none:
+        show.console().print(f"{scope} has no share any more: the whole budget is its only limit.")
 
 
 @ledger_app.command("export")

@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.exact import exact
-from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..errors import DiscreetError, InputError
 from ..store.keeping import Keeping, Proposal
 from ..workspace import DataSet, agreed
+from ..workspace.dataset import loss_written
 from ..workspace.description_file import FILE
 from . import logs
 
@@ -76,7 +75,7 @@ def who_changed(
             if (
                 proposal.dataset == folder.name
                 and proposal.state in ("applying", "accepted")
-                and loss_of(proposal.change) == loss_of(facts["budget"])
+                and loss_written(proposal.change) == loss_written(facts["budget"])
             ):
                 return f"budget of {who(proposal)}; {proposal.note}"
     words = ", ".join(changed) or "nothing that is listed"
@@ -96,20 +95,3 @@ def _owner(folder: Path) -> str:
         return f"the file is of the system user {pwd.getpwuid(number).pw_name}"
     except KeyError:
         return f"the file is of the system user number {number}"
-
-
-def loss_of(change: Any) -> Loss | None:
-    """A budget as written, exactly; None where nothing is written."""
-    if not change:
-        return None
-    numbers = {name: exact(value, name, above=0, most=10**6) for name, value in change.items()}
-    if "rho" in numbers:
-        if len(numbers) > 1:
-            raise InputError("A budget is ε, (ε, δ) or ρ, got ρ with another. Give one kind.")
-        return ZcdpLoss(numbers["rho"])
-    if "epsilon" not in numbers:
-        raise InputError("A budget with delta needs epsilon.")
-    if "delta" in numbers:
-        exact(change["delta"], "delta", above=0, below=1)
-        return ApproxLoss(numbers["epsilon"], numbers["delta"])
-    return PureLoss(numbers["epsilon"])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..core.description import Budget, Description, Family, Policy
+from ..core.exact import exact
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..core.origin import Origin
 from ..errors import InputError, LedgerDamaged, did_you_mean
@@ -349,3 +351,20 @@ def resolve(path: str | Path) -> Path:
         f"{folder} holds {len(names)} data sets: {', '.join(names)}. "
         f"Name one, for example {folder / names[0]}."
     )
+
+
+def loss_written(change: Mapping[str, Any] | None) -> Loss | None:
+    """A budget as written, exactly; None where nothing is written."""
+    if not change:
+        return None
+    numbers = {name: exact(value, name, above=0, most=10**6) for name, value in change.items()}
+    if "rho" in numbers:
+        if len(numbers) > 1:
+            raise InputError("A budget is ε, (ε, δ) or ρ, got ρ with another. Give one kind.")
+        return ZcdpLoss(numbers["rho"])
+    if "epsilon" not in numbers:
+        raise InputError("A budget with delta needs epsilon.")
+    if "delta" in numbers:
+        exact(change["delta"], "delta", above=0, below=1)
+        return ApproxLoss(numbers["epsilon"], numbers["delta"])
+    return PureLoss(numbers["epsilon"])

@@ -17,6 +17,7 @@ from ...errors import InputError, did_you_mean
 from ...store import Ledger
 from ...store.keeping import Proposal
 from ...workspace import DataSet
+from ...workspace.dataset import loss_written
 from .. import changes, shapes
 from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, Asking, guarded
 from ..bodies import BudgetForm, ProposalForm, project_name
@@ -239,4 +240,4 @@ def _change(body: BudgetForm) -> dict[str, str]:
 
 
 def _loss(body: BudgetForm) -> Loss | None:
-    return changes.loss_of(_change(body))
+    return loss_written(_change(body))
