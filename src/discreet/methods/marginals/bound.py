@@ -95,17 +95,24 @@ def within_bounds(
     return (program.rows, program.weights) if program.value <= 1 else (rows, mass)
 
 
-def bound_in_words(design: Design, tables: Sequence[Whole], table: SyntheticTable) -> str:
-    """Whether the bound holds for the published whole numbers, as a note for readers."""
+def farthest_out(
+    design: Design, tables: Sequence[Whole], table: SyntheticTable
+) -> tuple[int, int, float]:
+    """How many numbers are held to a bound, how many are beyond it, the farthest in its units."""
     held = held_numbers(design, tables)
-    count = sum(h.noisy.size for h in held)
-    if count == 0:
-        return "No measured number is held to a bound of its noise: none is of a table asked for."
     most, outside = 0.0, 0
     for h, reach in zip(held, box(held), strict=True):
         off = np.abs(h.measured.of(table.margin(h.measured.margin)) - h.noisy) / reach
         most = max(most, float(off.max()))
         outside += int((off > 1).sum())
+    return sum(h.noisy.size for h in held), outside, most
+
+
+def bound_in_words(design: Design, tables: Sequence[Whole], table: SyntheticTable) -> str:
+    """Whether the bound holds for the published whole numbers, as a note for readers."""
+    count, outside, most = farthest_out(design, tables, table)
+    if count == 0:
+        return "No measured number is held to a bound of its noise: none is of a table asked for."
     if outside == 0:
         return (
             f"All {count:,} numbers measured are within the bound of their noise (95 % for all at "

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...core.control import Control
-from .bound import within_bounds
+from .bound import farthest_out, within_bounds
 from .classic import Features, solve_program
 from .combine import Residual, Residuals, centre, rebuild
 from .dense import MOST_RANK, DenseFit
 from .fit import Limits, fit_sparse
 from .keeping import kept_exactly, raked, whole_with
-from .margins import Margin, Reals, Rows, Shape, Whole, margin_of_rows
+from .margins import Margin, Reals, Rows, Shape, Whole, margin_of_rows, maximal
 from .measured import Measured
 from .model import FourierModel, ResidualModel, Targets, fit_weights, model_of
 from .published import Published, forbidden_with
+from .spreading import spread_out
 from .synthesis import SyntheticTable, whole_table
 
 if TYPE_CHECKING:
@@ -102,10 +104,37 @@ def fit_modern(
         rows, mass = start[:1], np.ones(1)
     if not design.budget.dropped and model.exact_pricing:
         rows, mass = within_bounds(design, tables, rows, mass, control)
-    if design.published is not None:
-        return _keep(design.published, rows, mass, targets)
     allowed = targets.allowed if targets.forbidden else None
-    return whole_table(shape, rows, mass, total, margins=design.margins, allowed=allowed)
+    if design.published is not None:
+        made = _keep(design.published, rows, mass, targets)
+    else:
+        made = whole_table(shape, rows, mass, total, margins=design.margins, allowed=allowed)
+    return _spread(design, tables, made, rows, mass, allowed, control)
+
+
+def _spread(
+    design: Design,
+    tables: Sequence[Whole],
+    made: SyntheticTable,
+    rows: Rows,
+    mass: Reals,
+    allowed: Callable[[Rows], Reals] | None,
+    control: Control,
+) -> SyntheticTable:
+    """The whole table spread over more cells, unless a bound or a published margin speaks against."""
+    shape, wide = design.shape, maximal(design.margins)
+    published = design.published
+    if published is None:
+        scaled = mass * (made.total / mass.sum())
+        aims = {m: margin_of_rows(rows, shape, m, scaled) for m in wide}
+    else:
+        aims = {m: made.margin(m).astype(np.float64) for m in wide}
+    noise = design.budget.rms**2 if math.isfinite(design.budget.rms) else 0.0
+    out = spread_out(made, aims, noise=noise, allowed=allowed, control=control)
+    if published is not None:
+        out = kept_exactly(out, published.steps, published.tables)
+    worse = farthest_out(design, tables, out)[1] > farthest_out(design, tables, made)[1]
+    return made if worse else out
 
 
 def _keep(published: Published, rows: Rows, mass: Reals, targets: Targets) -> SyntheticTable:
