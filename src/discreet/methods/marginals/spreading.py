@@ -22,7 +22,9 @@ from .margins import Margin, Reals, Rows, Shape, Whole
 from .synthesis import SyntheticTable
 
 _SEED = 20070611
-_FEWEST, _MOST = 4_000, 120_000
+_FEWEST = 4_000
+MOST_ROWS = 120_000
+"""Rows drawn at most, whatever the number of records."""
 _ALL_CELLS = 300_000
 """Up to so many cells times margins every cell is taken instead of drawn ones."""
 _OWN = 0.05
@@ -186,7 +188,7 @@ def _candidates(
         for axis, share in enumerate(one_way):
             weights = weights * share[rows[:, axis]]
     else:
-        many = int(min(max(2 * table.total, _FEWEST), _MOST))
+        many = int(min(max(2 * table.total, _FEWEST), MOST_ROWS))
         rows = _drawn(shape, one_way, pairs, many)
         weights = np.full(many, total / many)
     if allowed is not None:

@@ -25,6 +25,7 @@ from .dense import MOST_RANK
 from .deriving import measured_together
 from .margins import size
 from .spending import Budget
+from .spreading import MOST_ROWS
 from .workload import Wanted
 
 if TYPE_CHECKING:
@@ -281,4 +282,5 @@ def seconds(design: Design) -> float:
     exact = size(shape, range(len(shape))) <= 1 << 22
     solve = support**3 / 3 / 5e9 * 6
     price = cells * len(design.margins) * 2e-9 if exact else 0.15
-    return max(0.01, (25 if exact else 40) * (solve + price))
+    spread = min(cells, MOST_ROWS) * len(design.margins) * 1.2e-6
+    return max(0.01, (25 if exact else 40) * (solve + price) + spread)
