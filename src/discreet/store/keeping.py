@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError
-from .accounts import WorkspaceDatabase
+from .workspace_database import WorkspaceDatabase
 
 
 @dataclass(frozen=True)

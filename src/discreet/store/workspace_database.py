@@ -1,0 +1,128 @@
+"""The file of a workspace's server: accounts, kept questions, releases, proposals, policies.
+
+One file for all tables, and beside it the key with which tokens and sessions are digested.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from .database import connect, in_words
+
+FILE = "accounts.sqlite3"
+KEY_FILE = "accounts.key"
+NAME = "The list of accounts"
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS users (name TEXT PRIMARY KEY, role TEXT NOT NULL, password TEXT,
+    created REAL NOT NULL, revoked REAL) STRICT;
+CREATE TABLE IF NOT EXISTS tokens (id TEXT PRIMARY KEY, user TEXT NOT NULL, digest BLOB NOT NULL,
+    label TEXT NOT NULL, scopes TEXT NOT NULL, created REAL NOT NULL, expires REAL NOT NULL,
+    revoked REAL, made_with TEXT) STRICT;
+CREATE TABLE IF NOT EXISTS sessions (digest BLOB PRIMARY KEY, user TEXT NOT NULL,
+    created REAL NOT NULL, seen REAL NOT NULL, expires REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS requests (user TEXT NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL,
+    at REAL NOT NULL, PRIMARY KEY (user, key)) STRICT;
+CREATE TABLE IF NOT EXISTS saved (id TEXT PRIMARY KEY, owner TEXT NOT NULL, dataset TEXT NOT NULL,
+    title TEXT NOT NULL, recipe TEXT NOT NULL, shared INTEGER NOT NULL, created REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS releases (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
+    title TEXT NOT NULL, recipe TEXT NOT NULL, question TEXT NOT NULL, guarantee TEXT NOT NULL,
+    files TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL, publish_at REAL NOT NULL,
+    supersedes TEXT UNIQUE, withdrawn_at REAL, withdrawn_by TEXT, withdrawn_reason TEXT) STRICT;
+CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
+    change TEXT NOT NULL, reason TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL,
+    state TEXT NOT NULL, decided_by TEXT, decided_at REAL, note TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS policy_log (seq INTEGER PRIMARY KEY, dataset TEXT NOT NULL,
+    version TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL, note TEXT NOT NULL) STRICT;
+"""
+
+
+class WorkspaceDatabase:
+    """The file, with one connection to read and one to write; may be shared by threads."""
+
+    def __init__(self, folder: str | Path, clock: Callable[[], float] = time.time) -> None:
+        self.folder = Path(folder)
+        self.clock = clock
+        self._reading_lock, self._writing_lock = threading.Lock(), threading.Lock()
+        with in_words(NAME):
+            path = self.folder / FILE
+            if not path.exists():
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+            self._writing = connect(path, create=True)
+            self._writing.executescript(_TABLES)
+            _add_column(self._writing, "ALTER TABLE tokens ADD COLUMN made_with TEXT")
+            self._reading = connect(path)
+            self._key = _key(self.folder / KEY_FILE)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._reading_lock, self._writing_lock:
+            self._reading.close()
+            self._writing.close()
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """All rows of one SELECT."""
+        with self._reading_lock, in_words(NAME):
+            return self._reading.execute(sql, values).fetchall()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction, durable when the block ends well."""
+        with self._writing_lock, in_words(NAME):
+            self._writing.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writing
+                self._writing.execute("COMMIT")
+            except BaseException:
+                if self._writing.in_transaction:
+                    self._writing.execute("ROLLBACK")
+                raise
+
+    def keyed(self, purpose: str, *parts: str | bytes) -> bytes:
+        """A keyed digest: the same in every process of this workspace, unguessable outside."""
+        digest = hashlib.blake2b(key=self._key, digest_size=32, person=purpose.encode()[:16])
+        for part in parts:
+            data = part.encode() if isinstance(part, str) else part
+            digest.update(len(data).to_bytes(8, "little") + data)
+        return digest.digest()
+
+
+def _add_column(connection: sqlite3.Connection, statement: str) -> None:
+    """Bring a file of an earlier layout up to date; one that has the column stays as it is."""
+    try:
+        connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if "duplicate column" not in str(error):
+            raise
+
+
+def _key(path: Path) -> bytes:
+    """The workspace's key for digests of tokens; made once, readable by its owner only."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        for _ in range(100):
+            key = path.read_bytes()
+            if len(key) == 32:
+                return key
+            time.sleep(0.02)  # another process is writing it at this moment
+        raise StoreError(
+            f"{path.name} is damaged: it must hold 32 bytes. Restore it from a copy, or remove it "
+            "and give everybody new tokens."
+        ) from None
+    key = secrets.token_bytes(32)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(key)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return key
