@@ -364,9 +364,9 @@ def _compared(plan: Plan) -> object:
     def sds(values: Any) -> str:
         if not isinstance(values, dict):
             return str(values or "")
-        return ", ".join(f"{name} {sd:.1f}" for name, sd in list(values.items())[:4]) + (
-            " …" if len(values) > 4 else ""
-        )
+        if len(values) > 3:
+            return f"{min(values.values()):.1f} to {max(values.values()):.1f}"
+        return ", ".join(f"{name} {sd:.1f}" for name, sd in values.items())
 
     rows = [
         (
@@ -377,7 +377,7 @@ def _compared(plan: Plan) -> object:
             sds(other["sd"]),
             sds(other["totals_sd"]),
         )
-        for other in plan.alternatives
+        for other in sorted(plan.alternatives, key=lambda other: other.get("rms") or 0.0)
     ]
     columns = ("plan", ">cells a unit touches", "loss", "sd of cells", "sd of totals")
     return show.grid("Plans compared", columns, rows)
