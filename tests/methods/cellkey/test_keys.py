@@ -22,7 +22,8 @@ from discreet.methods.cellkey.keys import (
     top_bits,
 )
 from discreet.methods.cellkey.lookup import Lookup
-from discreet.methods.cellkey.ptable import PTable, Row
+from discreet.methods.cellkey.ptable import PTable
+from discreet.methods.cellkey.rows import Row
 
 SECRET = bytes(range(32))
 

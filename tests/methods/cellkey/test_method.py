@@ -23,8 +23,9 @@ from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.dialects import ten_five, write
 from discreet.methods.cellkey.method import CellKeyMethod
 from discreet.methods.cellkey.perturb import weighted_values
-from discreet.methods.cellkey.ptable import PTable, Row
+from discreet.methods.cellkey.ptable import PTable
 from discreet.methods.cellkey.reading import Readings
+from discreet.methods.cellkey.rows import Row
 
 from .world import FixedSecrets, World, spec
 

@@ -18,7 +18,7 @@ from discreet.core.law_builders import max_entropy
 from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.dialects import ten_five
 from discreet.methods.cellkey.method import CellKeyMethod
-from discreet.methods.cellkey.ptable import PTable, Row
+from discreet.methods.cellkey.ptable import PTable
 from discreet.methods.cellkey.risk import (
     SAMENESS,
     Prior,
@@ -32,6 +32,7 @@ from discreet.methods.cellkey.risk import (
     true_share,
     two_laws,
 )
+from discreet.methods.cellkey.rows import Row
 
 from .world import World, spec
 

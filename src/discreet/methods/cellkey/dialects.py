@@ -24,7 +24,8 @@ from fractions import Fraction
 
 from ...errors import LawError, did_you_mean
 from .keyed_files import read_keyed
-from .ptable import FRACTIONAL, PTable, Row, check_keys
+from .ptable import FRACTIONAL, PTable, check_keys
+from .rows import Row
 
 DIALECTS = ("ons", "cantabular", "sdctools")
 ONS_ROWS, ONS_CYCLE = 750, 250

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import LawError
-from .ptable import MOST_KEYS, Row
+from .ptable import MOST_KEYS
+from .rows import Row
 
 Ints = npt.NDArray[np.int64]
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .keys import Keys
-from .ptable import PTable, Row
+from .ptable import PTable
+from .rows import Row
 
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int16]

@@ -12,7 +12,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from .ptable import PTable, Row
+from .ptable import PTable
+from .rows import Row
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

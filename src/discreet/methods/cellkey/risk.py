@@ -21,7 +21,8 @@ import numpy.typing as npt
 
 from ...core.exact import rounded_up
 from ...errors import LawError
-from .ptable import PTable, Row, check_choice
+from .ptable import PTable, check_choice
+from .rows import Row
 
 SAMENESS = ("participants", "participants and description")
 RECOVERY = Fraction(95, 100)
