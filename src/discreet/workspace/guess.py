@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from ..core.domain import TOTAL
 from .category_file import MOST_CODE, is_code
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft
+from .label_columns import label_columns
 from .vocabulary import (
-    LABEL_ENDS,
     MISSING_WORDS,
     in_order,
     is_geography,
@@ -46,60 +46,10 @@ FEW = 30
 
 _SINGLE = ("text", "integer", "decimal", "boolean", "date")
 
-Words = dict[str, str]
-
 
 def guess(profile: Profile, *, dataset: str, title: str, source: Mapping[str, str]) -> Draft:
     """A draft of the description of what was profiled."""
     return _Guess(profile).draft(dataset, title, source)
-
-
-def label_columns(profile: Profile) -> dict[tuple[str, str], Words]:
-    """(code column, label column) → the label of each code.
-
-    By name (ccg and ccg_name), where each code has one label; and any two columns that say the
-    same in other words, the shorter one being the code.
-    """
-    names = {column.name.casefold(): column.name for column in profile.columns}
-    made: dict[tuple[str, str], Words] = {}
-    taken: set[str] = set()
-    for folded, label in names.items():
-        code = _code_of(folded, names)
-        if code is not None and code not in taken and label not in taken:
-            words = _words(profile, code, label)
-            if words is not None:
-                made[code, label] = words
-                taken.update((code, label))
-    for pair in profile.twins:
-        code, label = sorted(pair, key=lambda name: _length(profile.column(name)))
-        if code not in taken and label not in taken and profile.column(label).type == "text":
-            words = _words(profile, code, label)
-            if words is not None:
-                made[code, label] = words
-                taken.update((code, label))
-    return made
-
-
-def _code_of(label: str, names: Mapping[str, str]) -> str | None:
-    for end in LABEL_ENDS:
-        if label.endswith(end) and label != end:
-            stem = label.removesuffix(end)
-            for name in (stem, f"{stem}_code", f"{stem}code", f"{stem}_id"):
-                if name in names:
-                    return names[name]
-    return None
-
-
-def _words(profile: Profile, code: str, label: str) -> Words | None:
-    if (code, label) in profile.parent_maps:
-        return dict(profile.parent_maps[code, label])
-    if (label, code) in profile.twins:
-        return {c: words for words, c in profile.parent_maps[label, code].items()}
-    return None
-
-
-def _length(column: ColumnProfile) -> int:
-    return sum(len(value) for value, _ in column.values)
 
 
 class _Guess:

@@ -1,0 +1,61 @@
+"""Which columns of a file are the labels of another's codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from .vocabulary import LABEL_ENDS
+
+if TYPE_CHECKING:
+    from ..engines.coding import ColumnProfile, Profile
+
+Words = dict[str, str]
+
+
+def label_columns(profile: Profile) -> dict[tuple[str, str], Words]:
+    """(code column, label column) → the label of each code.
+
+    By name (ccg and ccg_name), where each code has one label; and any two columns that say the
+    same in other words, the shorter one being the code.
+    """
+    names = {column.name.casefold(): column.name for column in profile.columns}
+    made: dict[tuple[str, str], Words] = {}
+    taken: set[str] = set()
+    for folded, label in names.items():
+        code = _code_of(folded, names)
+        if code is not None and code not in taken and label not in taken:
+            words = _words(profile, code, label)
+            if words is not None:
+                made[code, label] = words
+                taken.update((code, label))
+    for pair in profile.twins:
+        code, label = sorted(pair, key=lambda name: _length(profile.column(name)))
+        if code not in taken and label not in taken and profile.column(label).type == "text":
+            words = _words(profile, code, label)
+            if words is not None:
+                made[code, label] = words
+                taken.update((code, label))
+    return made
+
+
+def _code_of(label: str, names: Mapping[str, str]) -> str | None:
+    for end in LABEL_ENDS:
+        if label.endswith(end) and label != end:
+            stem = label.removesuffix(end)
+            for name in (stem, f"{stem}_code", f"{stem}code", f"{stem}_id"):
+                if name in names:
+                    return names[name]
+    return None
+
+
+def _words(profile: Profile, code: str, label: str) -> Words | None:
+    if (code, label) in profile.parent_maps:
+        return dict(profile.parent_maps[code, label])
+    if (label, code) in profile.twins:
+        return {c: words for words, c in profile.parent_maps[label, code].items()}
+    return None
+
+
+def _length(column: ColumnProfile) -> int:
+    return sum(len(value) for value, _ in column.values)
