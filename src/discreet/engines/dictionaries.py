@@ -1,0 +1,173 @@
+"""Dictionaries: the table raw value → index of a variable, at every level, made before coding.
+
+Each value of a column is looked at once: a code outside the declared ones, a missing value without
+a place or a child with two parents stops the load with one sentence.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ..errors import DataError
+from .canonical import canonical
+from .coding import VariableCoding
+from .running import Runner
+from .sources import RELATION, Opened
+from .sql import Part, Sql, joined, plain, sql
+
+
+def dictionary(
+    runner: Runner, relation: Opened, i: int, variable: VariableCoding, share: float
+) -> tuple[int, int]:
+    """Make the table raw value → indices of a variable; checks codes, missing values, parents."""
+    source, doing = relation.source.name, f"looking at {variable.name}"
+    runner.run(
+        sql(
+            "CREATE OR REPLACE TEMP TABLE discreet_found AS "
+            "SELECT {raw} AS raw, {text} AS code, count(*) AS n FROM {source} s GROUP BY ALL",
+            raw=relation.raw(variable.column),
+            text=relation.text(variable.column),
+            source=RELATION,
+        ),
+        doing=doing,
+        share=(share, share),
+    )
+    _register_codes(runner, variable)
+    # A declared code wins over the list of missing texts: "-1" may be both.
+    runner.run(
+        "CREATE OR REPLACE TEMP TABLE discreet_placed AS SELECT f.raw, f.code, f.n, c.i AS known, "
+        "c.i IS NULL AND (f.code IS NULL OR f.code IN (SELECT code FROM discreet_missing)) "
+        "AS missing FROM discreet_found f LEFT JOIN discreet_codes c ON f.code = c.code",
+        doing=doing,
+    )
+    ((missings, others, kinds, example),) = runner.run(
+        "SELECT coalesce(sum(n) FILTER (missing), 0)::BIGINT, "
+        "coalesce(sum(n) FILTER (known IS NULL AND NOT missing), 0)::BIGINT, "
+        "count(*) FILTER (known IS NULL AND NOT missing), "
+        "min(code) FILTER (known IS NULL AND NOT missing) FROM discreet_placed",
+        doing=doing,
+    )
+    if missings and variable.missing_index is None:
+        raise DataError(
+            f"{missings:,} records of {source} have no value in column {variable.column!r}, and "
+            f"{variable.name} has no category for missing. Declare one in discreet.yaml."
+        )
+    if others and variable.other_index is None:
+        raise DataError(
+            f"Column {variable.column!r} of {source} holds {kinds:,} "
+            f"{'codes' if kinds > 1 else 'code'} that {variable.name} does not declare, for example "
+            f"{_shown(example)}. Add them to the categories, or name a category for `other`."
+        )
+    columns = [sql("CAST(i AS {kind}) AS i0", kind=_integer(len(variable.codes)))]
+    for j, level in enumerate(variable.levels, 1):
+        maps = pa.table(
+            {
+                "i": pa.array(range(len(level.of_finest)), pa.int64()),
+                "up": pa.array(level.of_finest, pa.int64()),
+            }
+        )
+        runner.connection.register(f"discreet_level{j}", maps)
+        kind = _integer(len(level.codes))
+        columns.append(sql("CAST(l{j}.up AS {kind}) AS i{j}", j=j, kind=kind))
+    levels = range(1, len(variable.levels) + 1)
+    joins = joined(" ", (sql("JOIN discreet_level{j} l{j} USING (i)", j=j) for j in levels))
+    runner.run(
+        sql(
+            "CREATE OR REPLACE TEMP TABLE discreet_map{i} AS SELECT raw, {columns} FROM (SELECT "
+            "raw, coalesce(known, CASE WHEN missing THEN {missing} ELSE {other} END) AS i "
+            "FROM discreet_placed) {joins}",
+            i=i,
+            columns=joined(", ", columns),
+            missing=_or_null(variable.missing_index),
+            other=_or_null(variable.other_index),
+            joins=joins,
+        ),
+        doing=doing,
+    )
+    for j, level in enumerate(variable.levels, 1):
+        runner.connection.unregister(f"discreet_level{j}")
+        if level.column is not None:
+            _one_parent(runner, relation, i, j, variable)
+    return int(others), int(missings)
+
+
+def _register_codes(runner: Runner, variable: VariableCoding) -> None:
+    """The declared codes and the texts read as missing, as temporary tables."""
+    codes: dict[str, int] = {}
+    for index, code in enumerate(variable.codes):
+        if codes.setdefault(canonical(code), index) != index:
+            raise DataError(
+                f"{variable.name} has two codes that read as {canonical(code)!r}. Codes are "
+                "compared without blanks at their ends and without `.0`; keep one of them."
+            )
+    codes.pop("", None)
+    pairs = pa.table(
+        {"code": pa.array(codes, pa.string()), "i": pa.array(codes.values(), pa.int64())}
+    )
+    gone = pa.table(
+        {"code": pa.array({canonical(v) for v in variable.missing_values}, pa.string())}
+    )
+    for name, table in (("discreet_codes", pairs), ("discreet_missing", gone)):
+        runner.connection.register("discreet_given", table)
+        runner.connection.execute(
+            sql(
+                "CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM discreet_given",
+                name=plain(name),
+            )
+        )
+        runner.connection.unregister("discreet_given")
+
+
+def _one_parent(runner: Runner, relation: Opened, i: int, j: int, variable: VariableCoding) -> None:
+    """Every record's parent, where a level has a column of its own, is the declared one."""
+    level = variable.levels[j - 1]
+    assert level.column is not None
+    child, parent = relation.raw(variable.column), relation.text(level.column)
+    codes = {canonical(code): k for k, code in enumerate(level.codes)}
+    given = pa.table(
+        {"code": pa.array(codes, pa.string()), "k": pa.array(codes.values(), pa.int64())}
+    )
+    runner.connection.register("discreet_given", given)
+    # A missing child has no parent to check; a value sent to other brings its own parent along.
+    outside = [k for k in (variable.missing_index, variable.other_index) if k is not None]
+    found = runner.run(
+        sql(
+            "SELECT i0 FROM (SELECT DISTINCT m.i0, "
+            "g.k IS DISTINCT FROM m.i{j} AS wrong FROM (SELECT DISTINCT {child} AS raw, "
+            "{parent} AS parent FROM {source} s) p "
+            "JOIN discreet_map{i} m ON p.raw IS NOT DISTINCT FROM m.raw "
+            "LEFT JOIN discreet_given g ON p.parent = g.code WHERE m.i0 NOT IN ({outside})) "
+            "WHERE wrong ORDER BY i0",
+            i=i,
+            j=j,
+            child=child,
+            parent=parent,
+            source=RELATION,
+            outside=joined(", ", outside or [-1]),
+        ),
+        doing=f"checking {level.name}",
+    )
+    runner.connection.unregister("discreet_given")
+    if found:
+        code = variable.codes[found[0][0]]
+        declared = level.codes[level.of_finest[found[0][0]]]
+        raise DataError(
+            f"{len(found):,} {'categories' if len(found) > 1 else 'category'} of {variable.name} "
+            f"stand in column {level.column!r} under another {level.name} than declared, for "
+            f"example {_shown(code)}, declared under {_shown(declared)}. Each has one parent: mend "
+            "the data or the hierarchy."
+        )
+
+
+def _integer(size: int) -> Sql:
+    return plain("UTINYINT" if size <= 1 << 8 else "USMALLINT" if size <= 1 << 16 else "UINTEGER")
+
+
+def _or_null(index: int | None) -> Part:
+    return plain("NULL") if index is None else index
+
+
+def _shown(code: object) -> str:
+    """A code as an example: quoted, and cut where it is too long to be one."""
+    text = str(code)
+    return repr(text if len(text) <= 40 else text[:40] + "…")
