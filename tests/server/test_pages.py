@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
+from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 import pytest
 
-from .serving import PASSWORD, Served
+from discreet import workspace
+from discreet.server import Settings
+
+from ..workspace.people import YAML, make_people
+from .serving import PASSWORD, Served, serving
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +81,30 @@ def test_an_address_that_is_not_there_is_a_page_to_a_browser(served: Served, acc
     for path in ("/api/v1/nowhere", "/pxweb/v2/nowhere"):
         answer = httpx.get(served.url + path, headers={"Accept": accept}, timeout=60)
         assert answer.headers["content-type"].startswith("application/problem+json")
+
+
+def test_codes_with_any_sign_can_be_picked(tmp_path: Path):
+    """A code that holds the marks of addresses gives its own table; no address says another one."""
+    codes = ["10:30", "a,b", "it's", "a", "=1"]
+    yaml = YAML.replace("{f: Female, m: Male}", "{f: Female, m: Male}\n  time:\n    column: time\n")
+    yaml += f"    categories: {json.dumps({code: code for code in codes})}\n"
+    folder = make_people(tmp_path / "work" / "people", yaml=yaml)
+    lines = (folder / "people.csv").read_text().splitlines()
+    rows = [f'{line},"{codes[n % 4]}"' for n, line in enumerate(lines[1:])]
+    (folder / "people.csv").write_text("\n".join([lines[0] + ",time", *rows]) + "\n")
+    workspace.load(folder)
+    with serving(tmp_path / "work", Settings(public=("*",), calls_per_minute=10**6)) as url:
+        for code in codes:
+            query = urlencode({"rows": "sex", "category": f"time:time:{code}"})
+            page = httpx.get(f"{url}/build/people?{query}", timeout=60)
+            assert page.status_code == 200, page.text
+            shown = [int(x) for x in re.findall(r"<td>(\d+)ᵘ?</td>", page.text)]
+            asked = {"rows": ["sex"], "where": {"time": [code]}}
+            said = httpx.post(f"{url}/api/v1/datasets/people/tables", json=asked, timeout=60)
+            assert shown == said.json()["value"]
+            for link in re.findall(r'href="(/api/[^"]*format=json-stat)"', page.text):
+                same = httpx.get(url + html.unescape(link), timeout=60)
+                assert same.json()["value"] == shown
 
 
 def test_refusals_and_typos_are_said_on_the_page(served: Served):

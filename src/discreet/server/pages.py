@@ -7,6 +7,7 @@ where it costs nothing (asked before, or following from an earlier release).
 
 from __future__ import annotations
 
+import shlex
 import time
 from functools import cache
 from importlib.resources import files
@@ -23,7 +24,7 @@ from ..core.control import Control
 from ..errors import DiscreetError, Refusal
 from ..formats import html
 from ..methods import registry
-from ..recipe import Recipe, to_query
+from ..recipe import Recipe, from_query, to_query
 from ..workspace import DataSet
 from . import answering
 from .auth import EVERYONE, Asker, Asking, equal, guarded
@@ -262,7 +263,7 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
     if asked["percent"]:
         mapping["percent"] = asked["percent"]
     if asked["category"]:
-        level, _, code = asked["category"].rpartition(":")
+        level, code = _picked(asked["category"])
         mapping["where"] = {level: [code]}
     drawn = (
         registry.get(data.policy.method).drawn if data.policy.method in registry.names() else False
@@ -302,16 +303,23 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
     with service.slots.one():
         if drawn and not known:
             made = release.derive(data, recipe, newest=release.NEWEST, control=control)
-            facts["api"] += "&free=true"
+            facts["api"] += "&free=true" if facts["api"] else ""
         else:
             made = release.release(data, recipe, user=asker.user, control=control)
         facts["table"] = html.fragment(made.tables[0], recipe.layouts[0])
-    if not drawn or not known:
+    if facts["api"] and not (drawn and known):
         facts["downloads"] = [
             (made_.title, f"{facts['api']}&format={made_.name}")
             for made_ in formats.FORMATS.values()
         ]
     return facts
+
+
+def _picked(category: str) -> tuple[str, str]:
+    """The level and the code that a choice of the form stands for; a code may hold any sign."""
+    variable, _, rest = category.partition(":")
+    level, _, code = rest.partition(":")
+    return f"{variable}:{level}", code
 
 
 def _terminal(data: DataSet, asked: dict[str, Any]) -> str:
@@ -321,12 +329,17 @@ def _terminal(data: DataSet, asked: dict[str, Any]) -> str:
         f"--{side} {','.join(asked[side])}" for side in ("rows", "columns", "layers") if asked[side]
     ]
     if asked["category"]:
-        level, _, code = asked["category"].rpartition(":")
-        words.append(f"--where '{level}={code}'")
+        words.append("--where " + shlex.quote("=".join(_picked(asked["category"]))))
     if asked["percent"]:
         words.append(f"--percent {asked['percent']}")
     return " ".join([*words, f"--epsilon {asked['epsilon'] or '0.1'}"])
 
 
 def _command(data: DataSet, recipe: Recipe) -> str:
-    return f"/api/v1/datasets/{data.name}/tables?{to_query(recipe)}"
+    """The address of the same table; empty where codes are such that no address can say them."""
+    query = to_query(recipe)
+    try:
+        said = from_query(query, data.description, data.policy).question == recipe.question
+    except DiscreetError:
+        said = False
+    return f"/api/v1/datasets/{data.name}/tables?{query}" if said else ""
