@@ -88,7 +88,7 @@ def test_codes_with_any_sign_can_be_picked(tmp_path: Path):
     codes = ["10:30", "a,b", "it's", "a", "=1"]
     yaml = YAML.replace("{f: Female, m: Male}", "{f: Female, m: Male}\n  time:\n    column: time\n")
     yaml += f"    categories: {json.dumps({code: code for code in codes})}\n"
-    folder = make_people(tmp_path / "work" / "people", yaml=yaml)
+    folder = make_people(tmp_path / "work" / "folk 1", yaml=yaml)  # its description says people
     lines = (folder / "people.csv").read_text().splitlines()
     rows = [f'{line},"{codes[n % 4]}"' for n, line in enumerate(lines[1:])]
     (folder / "people.csv").write_text("\n".join([lines[0] + ",time", *rows]) + "\n")
@@ -96,12 +96,13 @@ def test_codes_with_any_sign_can_be_picked(tmp_path: Path):
     with serving(tmp_path / "work", Settings(public=("*",), calls_per_minute=10**6)) as url:
         for code in codes:
             query = urlencode({"rows": "sex", "category": f"time:time:{code}"})
-            page = httpx.get(f"{url}/build/people?{query}", timeout=60)
+            page = httpx.get(f"{url}/build/folk%201?{query}", timeout=60)
             assert page.status_code == 200, page.text
             shown = [int(x) for x in re.findall(r"<td>(\d+)ᵘ?</td>", page.text)]
             asked = {"rows": ["sex"], "where": {"time": [code]}}
-            said = httpx.post(f"{url}/api/v1/datasets/people/tables", json=asked, timeout=60)
+            said = httpx.post(f"{url}/api/v1/datasets/folk%201/tables", json=asked, timeout=60)
             assert shown == said.json()["value"]
+            assert 'action="/build/folk%201"' in page.text
             for link in re.findall(r'href="(/api/[^"]*format=json-stat)"', page.text):
                 same = httpx.get(url + html.unescape(link), timeout=60)
                 assert same.json()["value"] == shown

@@ -12,7 +12,7 @@ import time
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -238,7 +238,7 @@ def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
     ]
     method = data.policy.method
     return {
-        "name": data.name,
+        "name": data.folder.name,
         "title": str(data.description.title),
         "synthetic": data.description.synthetic,
         "rules": rules.in_words(data.policy),
@@ -342,4 +342,4 @@ def _command(data: DataSet, recipe: Recipe) -> str:
         said = from_query(query, data.description, data.policy).question == recipe.question
     except DiscreetError:
         said = False
-    return f"/api/v1/datasets/{data.name}/tables?{query}" if said else ""
+    return f"/api/v1/datasets/{quote(data.folder.name)}/tables?{query}" if said else ""
