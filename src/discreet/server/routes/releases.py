@@ -19,7 +19,7 @@ from fastapi import Path, Query, Request, Response
 from ... import formats, release, rules
 from ...errors import InputError, Refusal
 from ...store.keeping import Published
-from ...workspace.files import make_folder, replace_bytes, replace_text
+from ...workspace.files import make_folder, replace_bytes
 from .. import answering, shapes
 from ..answering import Wish
 from ..auth import ASKERS, CUSTODIANS, Asker, Asking, guarded
@@ -87,7 +87,8 @@ def publish(
         folder = service.folder / FOLDER / identity
         make_folder(folder, mode=0o700)
         language = data.description.language_named(body.recipe.language or "")
-        replace_text(folder / LANGUAGE, spoken(data.description, language))
+        said = spoken(data.description, language)
+        replace_bytes(folder / LANGUAGE, said.encode(), mode=0o600)
         for known in formats.FORMATS.values():
             if known.many or len(made.tables) == 1:
                 wish = Wish(known, language, "")
