@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -66,6 +68,27 @@ def test_microdata_of_margins_give_the_published_tables(people: Path, tmp_path: 
             cell = tuple(row[name] for name in axes)
             if "_T" not in cell:
                 assert int(row["count"]) == counted[cell]
+
+
+def test_the_report_of_margins_draws_the_noise_that_was_drawn(people: Path, tmp_path: Path):
+    """The shares of ε that tables were measured with, never the whole ε as if each had it."""
+    with dc.open(people) as data:
+        made = data.recipe(
+            {"method": "marginals", "epsilon": "2", "workload": "all 2-way of area, sex, job"}
+        ).release()
+        out = made.write(tmp_path / "out", formats=["csv"])
+    laws = made.tables[0].law["laws"]
+    assert sum(int(law["tables"]) for law in laws) > 1
+    assert all(Fraction(law["epsilon"]) < 2 for law in laws)
+    page = (out / "report.html").read_text()
+    assert "Law laplace, ε = 2<" not in page
+    assert page.count("tables measured by it:") >= 2
+    measured = pq.read_table(out / "measurements.parquet").to_pydict()["noise_sd"]
+    for law in laws:
+        ratio = math.exp(-Fraction(law["epsilon"]))
+        assert any(
+            math.isclose(sd, math.sqrt(2 * ratio) / (1 - ratio), rel_tol=1e-6) for sd in measured
+        )
 
 
 def test_bad_targets_get_one_sentence(people: Path, tmp_path: Path):

@@ -15,16 +15,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import formats, rules
 from ..core.control import Control
+from ..core.exact import plain
+from ..core.gaussian import DiscreteGaussian
 from ..core.law import Law
 from ..core.loss import in_words
-from ..core.pure_laplace import PureLaplace
 from ..errors import InputError
 from ..methods.noise import laws
 from ..release import Release
@@ -44,6 +47,7 @@ MICRODATA = ("parquet", "csv")
 _MOST_LAWS = 6
 _SIGNS = {
     "epsilon": "ε =",
+    "sigma2": "σ² =",
     "max_perturbation": "at most ±",
     "sensitivity": "where a unit moves a cell by up to",
 }
@@ -237,24 +241,53 @@ def _charges(register: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
 def _laws(made: Release) -> dict[str, Any]:
     """The laws behind the tables, as pictures want them; at most six."""
     found: dict[str, Any] = {}
-    for table in made.tables:
-        asked = {key: str(table.law[key]) for key in ("name", *_SIGNS) if key in table.law}
-        if asked.get("name") not in ("laplace", "normal") or "epsilon" not in asked:
+    for law in [law for table in made.tables for law in _used(table.law)]:
+        asked = {key: str(law[key]) for key in ("name", *_SIGNS) if key in law}
+        if asked.get("name") not in ("laplace", "normal", "gaussian") or len(asked) == 1:
             continue
-        settings = ", ".join(f"{_SIGNS[k]} {v}" for k, v in asked.items() if k != "name")
-        name = f"{asked['name']}, {settings}"
+        settings = ", ".join(f"{_SIGNS[k]} {_short(v)}" for k, v in asked.items() if k != "name")
+        name = f"{asked['name']}, {settings.replace('= ≈', '≈')}"
+        if "tables" in law:
+            name += f" (tables measured by it: {law['tables']})"
         if name not in found and len(found) < _MOST_LAWS:
             found[name] = _probabilities(laws.made_again(asked))
     return found
 
 
+def _used(law: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The law of a table; of the laws of all tables measured for it, narrowest, middle and widest."""
+    if "laws" not in law:
+        return [law]
+    width = {"epsilon": -1, "sigma2": 1}
+    every = sorted(
+        law["laws"],
+        key=lambda one: next(sign * Fraction(one[k]) for k, sign in width.items() if k in one),
+    )
+    return [every[place] for place in sorted({0, len(every) // 2, len(every) - 1}) if every]
+
+
+def _short(number: str) -> str:
+    """A setting as people read it; long fractions by four digits.
+
+    >>> _short("9/10"), _short("12345/987654"), _short("7")
+    ('0.9', '≈ 0.0125', '7')
+    """
+    value = Fraction(number)
+    text = plain(value)
+    return text if len(text) <= 8 and "/" not in text else f"≈ {float(value):.4g}"
+
+
 def _probabilities(law: laws.NoiseLaw) -> dict[int, Fraction]:
     """The law itself; one without ends as far as 99.9 % of it."""
-    if isinstance(law, PureLaplace):
-        width = law.half_width("0.999")
-        return {z: law.probability(z) for z in range(-width, width + 1)}
-    assert isinstance(law, Law)
-    return {z: Fraction(law.weight(z), law.total) for z in range(-law.end, law.end + 1)}
+    if isinstance(law, Law):
+        return {z: Fraction(law.weight(z), law.total) for z in range(-law.end, law.end + 1)}
+    width = law.half_width("0.999")
+    if isinstance(law, DiscreteGaussian):
+        side = law.masses[: width + 1]
+    else:  # exact powers of a ratio of 64 bits would take minutes for a wide law
+        ratio = float(law.ratio)
+        side = (1 - ratio) / (1 + ratio) * ratio ** np.arange(width + 1, dtype=np.float64)
+    return {z: Fraction(float(side[abs(z)])) for z in range(-width, width + 1)}
 
 
 def _json(value: Any) -> str:

@@ -123,11 +123,20 @@ def _table(
             "name": design.settings.noise,
             "mode": design.settings.mode,
             "plan": design.budget.name,
-            "tables measured": len(design.budget.measured),
-            ("epsilon" if design.settings.rho is None else "rho"): str(design.settings.amount),
+            "loss": str(design.settings.loss),
+            "laws": _laws(design),
         },
         notes=(*notes, *said),
     )
+
+
+def _laws(design: Design) -> list[dict[str, str]]:
+    """The laws of the noise that was drawn, each with how many tables were measured by it."""
+    found: dict[tuple[tuple[str, str], ...], int] = {}
+    for measured in (design.source or design).budget.measured:
+        law = tuple({"name": measured.noise, **measured.law.parameters}.items())
+        found[law] = found.get(law, 0) + 1
+    return [{**dict(law), "tables": str(many)} for law, many in found.items()]
 
 
 def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
