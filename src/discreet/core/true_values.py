@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,15 +85,27 @@ def cube(shape: tuple[int, ...], addresses: Counts, values: Counts, totals: bool
            [0, 2, 2],
            [1, 2, 3]])
     """
+    return cubes(shape, addresses, [values], totals)[0]
+
+
+def cubes(
+    shape: tuple[int, ...], addresses: Counts, columns: Sequence[Counts], totals: bool
+) -> list[Counts]:
+    """A cube of each column; the places of cells are worked out once."""
     if not totals:
-        return _filled(prod(shape), addresses, values).reshape(shape)
+        return [_filled(prod(shape), addresses, values).reshape(shape) for values in columns]
     made = tuple(length + 1 for length in shape)
     size, interior = prod(made), prod(shape)
     if size <= _IN_PLACE or size - interior > _LITTLE_MORE * interior:
-        return _with_totals(_filled(interior, addresses, values), shape, range(len(shape)))
-    full = _filled(size, _among_totals(shape, addresses), values)
-    _fill_totals(full, shape)
-    return full.reshape(made)
+        every = range(len(shape))
+        fulls = (_filled(interior, addresses, values) for values in columns)
+        return [_with_totals(full, shape, every) for full in fulls]
+    places, found = _among_totals(shape, addresses), []
+    for values in columns:
+        full = _filled(size, places, values)
+        _fill_totals(full, shape)
+        found.append(full.reshape(made))
+    return found
 
 
 def add_totals(values: Counts, axes: Sequence[int] | None = None) -> Counts:
@@ -125,12 +138,14 @@ def _among_totals(shape: tuple[int, ...], addresses: Counts) -> Counts:
     >>> _among_totals((2, 2), np.array([0, 1, 2, 3]))
     array([0, 1, 3, 4])
     """
-    places, blocks, after = addresses.copy(), addresses, 1
+    narrow = prod(length + 1 for length in shape) <= 1 << 32  # and faster
+    blocks: npt.NDArray[Any] = addresses.astype(np.uint32) if narrow else addresses
+    places, after = blocks.copy(), 1
     for length in reversed(shape[1:]):
         blocks = blocks // length
         places += blocks * after
         after *= length + 1
-    return places
+    return places.astype(np.int64)
 
 
 def _fill_totals(full: Counts, shape: tuple[int, ...]) -> None:
@@ -170,9 +185,9 @@ def _total_last(part: Counts, full: Counts) -> None:
 def _sum_middle(part: Counts, total: Counts) -> None:
     """Sums over the middle axis, by the fastest of three ways."""
     length, after = part.shape[1:]
-    if after == 1 and 0 < length <= _FEW:
-        total[:] = part[:, 0]
-        for k in range(1, length):
+    if after == 1 and 1 < length <= _FEW:
+        np.add(part[:, 0], part[:, 1], out=total)
+        for k in range(2, length):
             total += part[:, k]
     elif after == 1:
         np.sum(part, axis=1, out=total)

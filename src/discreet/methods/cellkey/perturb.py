@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.table import TrueTable
-from ...core.true_values import Cells, cube, reveal
+from ...core.true_values import Cells, cube, cubes, reveal
 from ...errors import DataError
 from ...recipe import TableSpec
 from .describe import CellTexts
@@ -62,10 +62,10 @@ class Protector:
                 "Load the data again with an id column, or let keys be drawn."
             )
         shape = table.domain.shape
-        counts = cube(shape, cells.addresses, cells.counts, spec.totals)
-        summed = self._sums(cells)
-        sums = cube(shape, cells.addresses, summed.view(np.int64), spec.totals).view(np.uint64)
-        noise = self.perturbations(counts.ravel(), sums.ravel(), texts).reshape(counts.shape)
+        columns = [cells.counts, self._sums(cells).view(np.int64)]
+        counts, sums = cubes(shape, cells.addresses, columns, spec.totals)
+        keys = sums.view(np.uint64).ravel()
+        noise = self.perturbations(counts.ravel(), keys, texts).reshape(counts.shape)
         if spec.weighted:
             values = self._weighted(cells, counts, noise, spec, shape, scale, everybody)
         else:
