@@ -1,9 +1,9 @@
 """The 4-way table ccg × cause × age × sex with all its margins, beside bare DuckDB and ONS's package.
 
-    python -m bench.bench_counting [--records N] [--rounds N] [--no-peer] [--json]
+    python -m bench.bench_counting [--records N] [--axes A,B,…] [--rounds N] [--no-peer] [--json]
 
 Ours: count the interior with key sums, and add every margin: 133,056 cells of counts and two key
-halves. Bare: a GROUP BY on the same integer codes in a copy of the same file, default settings,
+halves (with `--axes` another table, without the peer). Bare: a GROUP BY on the same integer codes in a copy of the same file, default settings,
 the interior only, fetched as numpy. Peer: cell-key-perturbation 3.1.0 making the interior. Rounds
 of all three alternate; the median of ours over bare within a round is the ratio, so that a machine
 busy for a while is busy for both. Peak memory is that of a process which counts and does nothing else.
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,9 @@ import duckdb
 
 from bench.bars import measured
 from bench.peers import CELL_KEY_PERTURBATION, PeerFailed
-from bench.records import DEATHS, coding, description, write
+from bench.records import DEATHS, SIZES, coding, description, write
 from discreet.core.domain import AxisRef, Count
-from discreet.core.true_values import cube, reveal
+from discreet.core.true_values import cubes, reveal
 from discreet.engines.coding import Source
 from discreet.engines.duckdb import DuckDBEngine, open_engine
 from discreet.engines.loading import FILE, load
@@ -42,11 +42,6 @@ WAYS = {
     "peer": "cell-key-perturbation",
 }
 PEER_EVERY = 5
-COUNT = Count(tuple(AxisRef(name, name) for name in AXES))
-BARE = (
-    "SELECT v0, v1, v2, v3, count(*) AS n, CAST(sum(k_lo) AS BIGINT) AS lo, "
-    "CAST(sum(k_hi) AS BIGINT) AS hi FROM records GROUP BY v0, v1, v2, v3"
-)
 PEER = """
 import time
 import pandas as pd
@@ -65,17 +60,21 @@ def once():
 """
 
 
-def table(engine: DuckDBEngine) -> int:
+def bare_sql(axes: Sequence[str]) -> str:
+    """The GROUP BY on the columns of these variables."""
+    columns = ", ".join(f"v{list(SIZES).index(name)}" for name in axes)
+    sums = "CAST(sum(k_lo) AS BIGINT) AS lo, CAST(sum(k_hi) AS BIGINT) AS hi"
+    return f"SELECT {columns}, count(*) AS n, {sums} FROM records GROUP BY {columns}"
+
+
+def table(engine: DuckDBEngine, axes: Sequence[str] = AXES) -> int:
     """Counts and key sums of the whole cube; returns its number of cells."""
-    (made,) = engine.count([COUNT], keys=True)
+    (made,) = engine.count([Count(tuple(AxisRef(name, name) for name in axes))], keys=True)
     cells = reveal(made)
     assert cells.key_low is not None
     assert cells.key_high is not None
-    cubes = [
-        cube(made.domain.shape, cells.addresses, column, totals=True)
-        for column in (cells.counts, cells.key_low, cells.key_high)
-    ]
-    return cubes[0].size
+    columns = (cells.counts, cells.key_low, cells.key_high)
+    return cubes(made.domain.shape, cells.addresses, columns, totals=True)[0].size
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
@@ -113,7 +112,8 @@ def for_peer(version: Path, path: Path) -> None:
         )
 
 
-def run(records: int, rounds: int, peer: bool) -> dict[str, Any]:
+def run(records: int, rounds: int, peer: bool, axes: Sequence[str] = AXES) -> dict[str, Any]:
+    group_by = bare_sql(axes)
     times: dict[str, list[tuple[float, float]]] = {"ours": [], "bare": [], "peer": []}
     why = "not asked"
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
@@ -133,23 +133,24 @@ def run(records: int, rounds: int, peer: bool) -> dict[str, Any]:
                 other = stack.enter_context(start)
             except PeerFailed as problem:
                 why = str(problem)
-        cells = table(engine)
+        cells = table(engine, axes)
         for number in range(rounds):
             if other is not None and number % PEER_EVERY == 0:
                 answer = other.once()
                 assert answer["total"] == records, f"the peer counted {answer['total']} records"
                 times["peer"].append((answer["seconds"], answer["cpu"]))
             if number % PEER_EVERY == 0:  # warm again, untimed
-                bare.execute(BARE).fetchnumpy()
-                table(engine)
-            times["bare"].append(timed(lambda: bare.execute(BARE).fetchnumpy()))
-            times["ours"].append(timed(lambda: table(engine)))
+                bare.execute(group_by).fetchnumpy()
+                table(engine, axes)
+            times["bare"].append(timed(lambda: bare.execute(group_by).fetchnumpy()))
+            times["ours"].append(timed(lambda: table(engine, axes)))
     wall = {way: [t[0] for t in found] for way, found in times.items() if found}
     cpu = {way: statistics.median(t[1] for t in found) for way, found in times.items() if found}
     middle = {way: statistics.median(found) for way, found in wall.items()}
     best = {way: min(found) for way, found in wall.items()}
     return {
         "records": records,
+        "axes": list(axes),
         "cells": cells,
         "milliseconds": {way: 1000 * seconds for way, seconds in middle.items()},
         "best_milliseconds": {way: 1000 * seconds for way, seconds in best.items()},
@@ -174,7 +175,10 @@ def show(r: dict[str, Any]) -> None:
             middle, best = r["milliseconds"][way], r["best_milliseconds"][way]
             print(f"  {told:<28} {middle:8.1f} ms (best {best:.1f})")
     beside = f"of best {r['ratio_best']:.2f}, of processor time {r['ratio_cpu']:.2f}"
-    measured(f"4-way with margins ÷ bare, {size}", r["ratio"], "×", at_most=1.5, note=beside)
+    what = f"{len(r['axes'])}-way with margins ÷ bare, {size}"
+    measured(what, r["ratio"], "×", at_most=1.5, note=beside)
+    if tuple(r["axes"]) != AXES:
+        return
     faster = r["faster_than_peer"]
     told = f"in processor time {r['faster_than_peer_cpu']:.1f}" if faster else r["no_peer"]
     measured(f"faster than ONS package, {size}", faster, "×", at_least=5, note=told)
@@ -184,6 +188,7 @@ def show(r: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, action="append")
+    parser.add_argument("--axes", default=",".join(AXES), help=f"some of {', '.join(SIZES)}")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--no-peer", action="store_true")
     parser.add_argument("--json", action="store_true")
@@ -194,9 +199,12 @@ def main() -> None:
             table(engine)
         print(peak_of_this_process())
         return
-    results = []
+    results, axes = [], tuple(options.axes.split(","))
+    if unknown := [name for name in axes if name not in SIZES]:
+        parser.error(f"no variable {unknown[0]}; there are {', '.join(SIZES)}")
+    peer = not options.no_peer and axes == AXES
     for records in options.records or (DEATHS, 10_000_000):
-        results.append(run(records, options.rounds, peer=not options.no_peer))
+        results.append(run(records, options.rounds, peer, axes))
         if not options.json:
             show(results[-1])
     if options.json:
