@@ -74,7 +74,7 @@ def test_the_report_of_margins_draws_the_noise_that_was_drawn(people: Path, tmp_
     """The shares of ε that tables were measured with, never the whole ε as if each had it."""
     with dc.open(people) as data:
         made = data.recipe(
-            {"method": "marginals", "epsilon": "2", "workload": "all 2-way of area, sex, job"}
+            {"method": "marginals", "epsilon": "2", "workload": "all 1-way of area, sex, job"}
         ).release()
         out = made.write(tmp_path / "out", formats=["csv"])
     laws = made.tables[0].law["laws"]
@@ -82,7 +82,7 @@ def test_the_report_of_margins_draws_the_noise_that_was_drawn(people: Path, tmp_
     assert all(Fraction(law["epsilon"]) < 2 for law in laws)
     page = (out / "report.html").read_text()
     assert "Law laplace, ε = 2<" not in page
-    assert page.count("tables measured by it:") >= 2
+    assert "(tables measured by it: " in page
     measured = pq.read_table(out / "measurements.parquet").to_pydict()["noise_sd"]
     for law in laws:
         ratio = math.exp(-Fraction(law["epsilon"]))
