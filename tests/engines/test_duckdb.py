@@ -186,6 +186,7 @@ def test_array_or_hash_table_the_integers_are_the_same(
             return "array" if "PERFECT HASH GROUP BY" in words else "hash table"
 
         assert (way(small), way(large)) == ("array", "hash table")
+        assert way(Count(small.axes, (Condition("age", "age", ("0",)),))) == "hash table"
         for few, expected in ((0, "array"), (10**9, "hash table")):
             monkeypatch.setattr(engine_module, "_RECORDS_A_PLACE", few)
             for count in (small, large):
