@@ -362,7 +362,8 @@ def test_shares_of_a_budget_limit_users_and_projects(fresh_demo: Path):
         ("user:ana", ("--none",), "has no share"),
         ("user:ana", ("--epsilon", "11"), "more than the whole budget"),
         ("user:ana", ("--rho", "1"), "kind"),
-        ("ana", ("--epsilon", "1"), "user:NAME or project:NAME"),
+        ("ana", ("--epsilon", "1"), "A share is of user:NAME or project:NAME"),
+        ("user:", ("--epsilon", "1"), "A share is of user:NAME or project:NAME"),
         ("user:ana", (), "how large"),
         ("user:ana", ("--epsilon", "-1"), "epsilon must be"),
     ):

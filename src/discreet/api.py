@@ -173,7 +173,8 @@ class DataSet:
         given = {"epsilon": epsilon, "delta": delta, "rho": rho}
         budget = loss_written({name: text for name, text in given.items() if text is not None})
         kind, _, name = scope.partition(":")
-        if kind not in ("user", "project") or not name.isprintable() or name != name.strip():
+        known = kind in ("user", "project") and name and name == name.strip()
+        if not known or not name.isprintable():
             raise InputError(f"A share is of user:NAME or project:NAME, got {scope[:80]!r}.")
         if not reason.strip():
             raise InputError("A share needs a reason, which stays in the ledger.")

@@ -108,7 +108,7 @@ def run(
         log_level=log_level,
         hosts=LOOPBACK if host in LOOPBACK and not proxy else (),
     )
-    _free(host, port)
+    port = _free(host, port)
     os.environ.update(settings.to_environment(path))
     _tell(path, host, port, names, public_spends)
     uvicorn.run(
@@ -130,8 +130,8 @@ def run(
     )
 
 
-def _free(host: str, port: int) -> None:
-    """Refuse, in a sentence, an address that cannot be listened on."""
+def _free(host: str, port: int) -> int:
+    """The port to listen on, any free one for 0; refused in a sentence where it cannot be."""
     import socket
 
     try:
@@ -139,6 +139,7 @@ def _free(host: str, port: int) -> None:
         with socket.socket(kind[0], kind[1]) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(kind[4])
+            return int(probe.getsockname()[1])
     except OSError as problem:
         raise InputError(
             f"{host}:{port} cannot be listened on ({problem.strerror or 'unknown address'}). "
