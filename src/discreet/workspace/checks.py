@@ -110,7 +110,10 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
         )
     if loading.coding_digest(described.coding()) != manifest.coding:
         yield Finding(
-            "error", "columns, levels or categories were changed after loading.", FILE, again
+            "error",
+            "columns, levels, categories, id, unit's records or weight were changed after loading.",
+            FILE,
+            again,
         )
     declared = described.description.records
     if declared is not None and declared != manifest.records:

@@ -276,8 +276,8 @@ def _agree(folder: Path, described: DescribedData, manifest: versions.Manifest) 
     """discreet.yaml must still describe the version that is served."""
     if coding_digest(described.coding()) != manifest.coding:
         raise InputError(
-            f"{folder / FILE} was changed after the data were loaded: columns, levels or "
-            f"categories differ. Run `discreet load {folder}`."
+            f"{folder / FILE} was changed after the data were loaded: columns, levels, "
+            f"categories, id, unit's records or weight differ. Run `discreet load {folder}`."
         )
     declared = described.description.records
     if declared is not None and declared != manifest.records:
