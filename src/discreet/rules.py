@@ -79,7 +79,8 @@ class Verdict:
             first = self.breaches[0]
             tail = ""
             if self.alternatives:
-                tail = f" These work: {'; '.join(self.alternatives[:3])}."
+                works = "These work" if len(self.alternatives) > 1 else "This works"
+                tail = f" {works}: {'; '.join(self.alternatives[:3])}."
             raise Refusal(first.sentence + tail, rule=first.rule, alternatives=self.alternatives)
 
 

@@ -119,6 +119,8 @@ def test_options_said_are_taken(tmp_path: Path) -> None:
         ("blank.csv", "\n\nsex,a\nf,1\nm,2\n"),
         ("old-mac.csv", "sex,a\rf,1\rm,2\r"),
         ("no-end.csv", "sex,a\nf,1\nm,2"),
+        ("appended.csv", "sex,a\r\nf,1\r\nm,2\n"),
+        ("pasted.csv", "sex,a\nf,1\r\nm,2"),
         ("it's [odd]?*.csv", "sex,a\nf,1\nm,2\n"),
         ("blanks.csv", "sex , a\n f , 1\nm,2\n"),
     ],

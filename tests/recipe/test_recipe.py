@@ -170,3 +170,10 @@ def test_percent_that_makes_no_sense_is_said(parts, words):
     """One sentence, with what would work."""
     with pytest.raises(RecipeError, match=words):
         recipes.make(*FACTS, **parts)
+
+
+def test_an_empty_name_in_a_list_is_a_slip_not_a_grand_total():
+    """It would cost a grand total; an empty field of a form names nothing."""
+    with pytest.raises(RecipeError, match="rows has an empty name"):
+        recipes.make(*FACTS, rows=[""])
+    assert recipes.make(*FACTS, rows="sex", columns="").layouts[0].columns == ()

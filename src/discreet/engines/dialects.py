@@ -78,6 +78,26 @@ def as_utf8(path: Path, encoding: str, into: Path, control: Control) -> None:
             raise _wrong_encoding(path, encoding) from None
 
 
+def one_line_end(path: Path, into: Path, control: Control) -> bool:
+    """Write a UTF-8 text with every line ending in LF, where it has CRLF as well; else False.
+
+    Files that were appended to on another system have both, and a strict reader stops there.
+    """
+    total, plain, wide = max(path.stat().st_size, 1), 0, 0
+    with path.open("rb") as source, into.open("wb") as target:
+        kept = b""
+        while block := source.read(_BLOCK_BYTES):
+            block = kept + block
+            kept = b"\r" if block.endswith(b"\r") else b""
+            block = block[: len(block) - len(kept)]
+            found = block.count(b"\r\n")
+            wide, plain = wide + found, plain + block.count(b"\n") - found
+            target.write(block.replace(b"\r\n", b"\n"))
+            control.step(0.02 * source.tell() / total, f"mending the line ends of {path.name}")
+        target.write(kept)
+    return bool(plain and wide)
+
+
 def is_utf8(encoding: str) -> bool:
     """Whether DuckDB reads this encoding itself (a mark at the beginning is skipped)."""
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")

@@ -153,7 +153,7 @@ def _one_parent(runner: Runner, relation: Opened, i: int, j: int, variable: Vari
         declared = level.codes[level.of_finest[found[0][0]]]
         raise DataError(
             f"{len(found):,} {'categories' if len(found) > 1 else 'category'} of {variable.name} "
-            f"stand in column {level.column!r} under another {level.name} than declared, for "
+            f"{'stand' if len(found) > 1 else 'stands'} in column {level.column!r} under another {level.name} than declared, for "
             f"example {_shown(code)}, declared under {_shown(declared)}. Each has one parent: mend "
             "the data or the hierarchy."
         )

@@ -159,8 +159,23 @@ def _open_csv(
             dialects.as_utf8(source.path, dialect.encoding, path, runner.control)
         except OSError as error:
             raise runner.sentence(error) from None
-    columns = joined(", ", (sql("'c{i}': 'VARCHAR'", i=i) for i in range(len(names))))
     _stage(runner, scratch)
+    try:
+        _read_csv(runner, source, path, dialect, len(names), kept)
+    except DataError:
+        mended = scratch / "lines.csv"
+        if not dialects.one_line_end(path, mended, runner.control):
+            raise
+        _read_csv(runner, source, mended, dialect, len(names), kept)
+    _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))
+    return relation
+
+
+def _read_csv(
+    runner: Runner, source: Source, path: Path, dialect: Dialect, many: int, kept: Sequence[int]
+) -> None:
+    """Copy the columns kept, out of so many, into the scratch database."""
+    columns = joined(", ", (sql("'c{i}': 'VARCHAR'", i=i) for i in range(many)))
     runner.run(
         sql(
             "CREATE TABLE {staged} AS SELECT {chosen} FROM read_csv({path}, auto_detect=false, "
@@ -179,8 +194,6 @@ def _open_csv(
         doing=f"reading {source.name}",
         share=(0.02, 0.1),
     )
-    _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))
-    return relation
 
 
 def _stage(runner: Runner, scratch: Path) -> None:

@@ -264,11 +264,13 @@ def _percent(value: Any, of: str, sides: Mapping[str, Sequence[AxisRef]], totals
 def _names(value: Any, what: str) -> list[str]:
     if value is None:
         return []
-    if isinstance(value, str):
-        value = value.split(",")
+    if isinstance(value, str):  # an empty field of a form names nothing
+        return [item.strip() for item in value.split(",") if item.strip()]
     if not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
         raise RecipeError(f"{what} must be a list of variable names, got {type(value).__name__}.")
-    return [item.strip() for item in value if item.strip()]
+    if not all(item.strip() for item in value):
+        raise RecipeError(f"{what} has an empty name. Name a variable or a level, or leave it out.")
+    return [item.strip() for item in value]
 
 
 def _where(value: Any, of: str, description: Description) -> list[tuple[AxisRef, tuple[str, ...]]]:
