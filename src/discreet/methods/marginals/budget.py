@@ -7,29 +7,32 @@ per cent under ρ), so none are used; but fewer, wider tables can beat many narr
 cost grows with their number: tables are merged while the predicted error falls. Axes of two
 categories may be measured as one difference, which is twice as precise.
 
-A table whose mean cell is small beside its own noise is not measured: `density` compares them,
-where the number of records is public at least roughly. What is public already is not measured
+Where the number of records is public at least roughly, tables whose mean cell is small beside their
+own noise may be left out (`_dense`): then one-way margins, from which they are filled in, are measured
+on their own. Else they are not: the tables asked for tell of them nearly as much, and a share of their
+own takes more accuracy from those tables than it brings. What is public already is not measured
 either. Predicted errors are those of the unbiased combination; the fit, which adds that no count is
 negative, is usually closer.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from ...core.charge import Neighbours
 from ...errors import RecipeError
 from .coefficients import coefficients
+from .combine import mean_variance
 from .margins import Margin, Shape, maximal, size
 from .measured import Noise
 from .shares import merge, tuned, with_differences
 from .spending import Budget, Key, Spending, finished
 
 TOTAL_SHARE = 0.02
-ONE_WAY_SHARE = 0.25
-LONG_AXIS = 8
-"""With a longer axis than this, rare categories are likely and one-way margins are measured."""
+ONE_WAY_SHARE = Fraction(1, 4)
+"""For one-way margins of their own, where thin tables are left out."""
 DENSITY = 3.0
 _MOST_TUNED = 6
 _MOST_SEARCHED = 60
@@ -51,8 +54,8 @@ def plan_budget(
 
     `amount` is ε (Laplace noise) or ρ (Gaussian) for one record; `published` are margins that are
     public already; `records` is the public number of records, exact or rough; `one_way` the share of
-    the amount for one-way margins of their own (None: a quarter where an axis has more than 8
-    categories, else nothing).
+    the amount for one-way margins of their own (None: a quarter where leaving out thin tables promises
+    less error, else nothing).
     """
     spending = Spending.of(amount, neighbours, noise, published)
     if all(margin in spending.public for margin in workload):
@@ -66,11 +69,27 @@ def plan_budget(
         choices.append(coefficients(shape, workload, spending))
     # under ρ no table tells more of binary variables than the coefficients do at the same cost
     if not binary or (len(workload) <= _MOST_SEARCHED and noise == "laplace"):
-        choices += table_budgets(shape, workload, spending, records, one_way)
-    best = min(choices, key=lambda choice: (len(choice.dropped) > 0, choice.rms))
-    if any(choice.dropped for choice in choices) and not binary:
-        best = min(choices, key=lambda choice: (not choice.dropped, choice.rms))
+        choices += table_budgets(shape, workload, spending, records, one_way or Fraction(0))
+    if one_way is None and records is not None and not binary:
+        thinned = table_budgets(shape, workload, spending, records, ONE_WAY_SHARE)
+        choices += [choice for choice in thinned if choice.dropped]
+    best = min(choices, key=lambda choice: _promised(shape, workload, choice, records))
     return best, [choice for choice in choices if choice is not best]
+
+
+def _promised(
+    shape: Shape, workload: Sequence[Margin], budget: Budget, records: int | None
+) -> float:
+    """The mean squared error of a cell to compare plans by, over all tables.
+
+    A table left out, or noisier than it is full, counts as off by its mean cell: with no count
+    negative and the total known it is seldom farther off.
+    """
+    errors = []
+    for margin in workload:
+        full = math.inf if records is None else (records / size(shape, margin)) ** 2
+        errors.append(min(mean_variance(shape, budget.known, margin), full))
+    return sum(errors) / len(errors)
 
 
 def table_budgets(
@@ -78,14 +97,13 @@ def table_budgets(
     workload: Sequence[Margin],
     spending: Spending,
     records: int | None,
-    one_way: Fraction | None,
+    one_way: Fraction,
 ) -> list[Budget]:
     """Whole tables: as asked for, merged, and merged with differences on binary axes."""
     public = spending.public
     top = maximal([margin for margin in workload if margin not in public])
     top = [margin for margin in top if margin]
-    share = ONE_WAY_SHARE if max(shape) > LONG_AXIS else 0.0
-    share = share if one_way is None else float(one_way)
+    share = float(one_way)
     used = sorted({axis for margin in top for axis in margin})
     apart = share > 0 and any(len(m) > 1 for m in top)
     singles = [(axis,) for axis in used if (axis,) not in public] if apart else []

@@ -15,9 +15,20 @@ from .combine import Residual, Residuals, centre, rebuild
 from .dense import MOST_RANK, DenseFit
 from .fit import Limits, fit_sparse
 from .keeping import kept_exactly, raked, whole_with
-from .margins import Margin, Reals, Rows, Shape, Whole, margin_of_rows, maximal
+from .margins import (
+    Margin,
+    Reals,
+    Rows,
+    Shape,
+    Whole,
+    closure,
+    margin_of_rows,
+    maximal,
+    rank_of,
+    size,
+)
 from .measured import Measured
-from .model import FourierModel, ResidualModel, Targets, fit_weights, model_of
+from .model import MOST_CELLS_PRICED, FourierModel, ResidualModel, Targets, fit_weights, model_of
 from .published import Published, forbidden_with
 from .spreading import spread_out
 from .synthesis import SyntheticTable, whole_table
@@ -26,6 +37,8 @@ if TYPE_CHECKING:
     from .method import Design
 
 _STARTS = 400
+MOST_KNOWN = 1000
+"""Up to so many independent numbers wide tables are fitted whole, not in the margins asked for only."""
 
 
 def simplex(values: Reals, total: float) -> Reals:
@@ -74,6 +87,22 @@ def filled(
     return out
 
 
+def fitted_margins(design: Design) -> list[Margin]:
+    """The margins the table is fitted to: those asked for, and wider ones that were measured.
+
+    What a wide table says beyond the margins asked for bears on them too: its cells are not negative
+    either. Wide tables are taken, narrow ones first, while `MOST_KNOWN` numbers are not exceeded.
+    """
+    shape, out = design.shape, list(design.margins)
+    if size(shape, range(len(shape))) > MOST_CELLS_PRICED:
+        return out
+    wide = {m.margin for m in design.budget.measured}
+    for margin in sorted(wide, key=lambda m: (size(shape, m), m)):
+        if rank_of(shape, [*out, margin]) <= MOST_KNOWN:
+            out.append(margin)
+    return out
+
+
 def fit_modern(
     design: Design, tables: Sequence[Whole], residuals: Residuals, control: Control
 ) -> SyntheticTable:
@@ -86,9 +115,11 @@ def fit_modern(
         return SyntheticTable(
             shape, np.zeros((0, len(shape)), dtype=np.int64), np.zeros(0, dtype=np.int64)
         )
-    one_way = one_way_margins(shape, residuals, float(total))
-    complete = filled(shape, residuals, one_way, float(total))
-    weights = fit_weights(complete, one_way=4.0 if design.budget.one_way else 1.0)
+    asked = set(closure(design.margins))
+    known = {m: r for m, r in residuals.items() if r.precision > 0 or m in asked}
+    one_way = one_way_margins(shape, known, float(total))
+    complete = filled(shape, known, one_way, float(total))
+    weights = fit_weights(complete)
     forbidden = forbidden_with(shape, design.workload.forbidden, design.published)
     targets = Targets(shape, weights, forbidden)
     model = model_of(targets)

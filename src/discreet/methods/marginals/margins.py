@@ -57,6 +57,15 @@ def size(shape: Shape, margin: Iterable[int]) -> int:
     return math.prod(shape[axis] for axis in margin)
 
 
+def rank_of(shape: Shape, margins: Iterable[Margin]) -> int:
+    """How many independent numbers these margins hold together.
+
+    >>> rank_of((3, 4), [(0,), (1,)]), rank_of((3, 4), [(0, 1)])
+    (6, 12)
+    """
+    return sum(math.prod(shape[axis] - 1 for axis in kept) for kept in closure(margins))
+
+
 def all_ways(axes: int, order: int) -> list[Margin]:
     """All margins of so many axes: "all 2-way"."""
     return list(itertools.combinations(range(axes), order))

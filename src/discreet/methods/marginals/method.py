@@ -34,7 +34,7 @@ from .budget import plan_budget
 from .classic import Features
 from .combine import Residuals, combine, mean_variance, precisions
 from .deriving import derived, measured_margins
-from .fitting import fit_classic, fit_modern
+from .fitting import fit_classic, fit_modern, fitted_margins
 from .margins import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_rows
 from .measured import Measured, cost, cost_is_exact, draw_all, read_all
 from .published import Published, held_exactly, known_exactly, read_published
@@ -128,14 +128,16 @@ class MarginalsMethod:
     ) -> Measurements:
         """Whole numbers plus one exact draw each. Needs no secrets."""
         design = design_of(plan)
-        sources = [_revealed(table) for table in tables]
+        sources = [
+            _in_space(design, cover, *_revealed(table))
+            for cover, table in zip(design.covers, tables, strict=True)
+        ]
         measured = design.budget.measured
 
         def margin(wanted: Margin) -> Whole:
-            for cover, (rows, counts) in zip(design.covers, sources, strict=True):
-                whole, shape = _in_space(design, cover, rows)
-                if set(wanted) <= set(whole):
-                    return whole_margin_of_rows(shape[1], shape[0], wanted, counts)
+            for axes, rows, counts in sources:
+                if set(wanted) <= set(axes):
+                    return whole_margin_of_rows(rows, design.shape, wanted, counts)
             raise Bug("A measured margin was not counted.")
 
         control.step(0.0, "adding noise")
@@ -231,7 +233,8 @@ class MarginalsMethod:
         key = plan.question_hash + hashlib.sha256(measurements.to_bytes()).hexdigest()
         if key in self._made:
             return self._made[key]
-        residuals = _estimated(design, tables, design.margins)
+        margins = design.margins if design.coding is not None else fitted_margins(design)
+        residuals = _estimated(design, tables, margins)
         if _COUNTS in measurements.arrays:
             rows, counts = measurements.arrays[_ROWS], measurements.arrays[_COUNTS]
             made = SyntheticTable(design.workload.shape, rows, counts), residuals
@@ -357,13 +360,18 @@ def _revealed(table: TrueTable) -> tuple[Rows, Whole]:
     return table.domain.coordinates(cells.addresses), cells.counts
 
 
-def _in_space(design: Design, cover: Margin, rows: Rows) -> tuple[Margin, tuple[Shape, Rows]]:
-    """A count's rows with the columns of the measured space (zeros where it has no such axis)."""
-    full = np.zeros((len(rows), len(design.workload.shape)), dtype=np.int64)
+def _in_space(
+    design: Design, cover: Margin, rows: Rows, counts: Whole
+) -> tuple[Margin, Rows, Whole]:
+    """A count's axes and rows in the measured space (zeros where it has no such axis).
+
+    Column after column in memory: margins read a few columns of all rows.
+    """
+    full = np.zeros((len(rows), len(design.workload.shape)), dtype=np.int64, order="F")
     full[:, list(cover)] = rows
     if design.coding is None:
-        return cover, (design.shape, full)
-    return design.coding.margin(cover), (design.shape, design.coding.encode(full))
+        return cover, full, counts
+    return design.coding.margin(cover), np.asfortranarray(design.coding.encode(full)), counts
 
 
 def words_of(description: Description) -> Neighbours:

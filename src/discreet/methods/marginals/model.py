@@ -71,13 +71,13 @@ class Targets:
 
 
 def fit_weights(
-    residuals: Mapping[Margin, Residual], *, one_way: float, total: float = 200.0
+    residuals: Mapping[Margin, Residual], *, one_way: float = 4.0, total: float = 200.0
 ) -> dict[Margin, Residual]:
     """The residuals at the precision they are fitted with: total near-hard, one-way margins up.
 
     Non-negativity pushes a table's total up unless something holds it (marginals that add 860 to
-    48,842 people were seen), so the total weighs `total` times its precision, and one-way margins
-    measured on their own `one_way` times. A declared total weighs 50 times the most precise rest.
+    48,842 people were seen), and rare categories with it; so the total weighs `total` times its
+    precision, and one-way margins `one_way` times. A declared total weighs 50 times the most precise rest.
     """
     soft = [r.precision for kept, r in residuals.items() if kept and r.precision < HARD]
     rest = max(soft, default=0.0) or 1.0

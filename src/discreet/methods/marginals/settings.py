@@ -6,7 +6,7 @@
 | `rho` | the same in zero-concentrated differential privacy, Gaussian noise | none |
 | `mode` | modern, or classic: barak as written | modern |
 | `objective` | classic only: largest, total or hybrid; "in margins" after it: over cells of margins; "non-fourier" after it: noise on the margins themselves | largest; with a single margin, largest non-fourier |
-| `one_way_share` | share of ε or ρ for one-way margins of their own | a quarter if an axis has > 8 categories |
+| `one_way_share` | share of ε or ρ for one-way margins of their own | a quarter where thin tables are left out |
 | `records_about` | roughly how many records, if public: thin tables are then left out | not known |
 | `published` | policy only: margins that are public already, kept exactly | none |
 | `epsilon_most`, `rho_most` | policy only: the most a question may ask; one alone holds for the other too | none |

@@ -23,8 +23,8 @@ from .synthesis import SyntheticTable
 
 _SEED = 20070611
 _FEWEST = 4_000
-MOST_ROWS = 120_000
-"""Rows drawn at most, whatever the number of records."""
+MOST_ROWS, MOST_PLACES = 120_000, 10_000_000
+"""Rows drawn at most, whatever the number of records; and rows times margins."""
 _ALL_CELLS = 300_000
 """Up to so many cells times margins every cell is taken instead of drawn ones."""
 _OWN = 0.05
@@ -188,7 +188,8 @@ def _candidates(
         for axis, share in enumerate(one_way):
             weights = weights * share[rows[:, axis]]
     else:
-        many = int(min(max(2 * table.total, _FEWEST), MOST_ROWS))
+        most = min(MOST_ROWS, MOST_PLACES // len(targets))
+        many = int(min(max(2 * table.total, _FEWEST), max(most, _FEWEST)))
         rows = _drawn(shape, one_way, pairs, many)
         weights = np.full(many, total / many)
     if allowed is not None:

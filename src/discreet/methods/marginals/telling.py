@@ -25,7 +25,7 @@ from .dense import MOST_RANK
 from .deriving import measured_together
 from .margins import size
 from .spending import Budget
-from .spreading import MOST_ROWS
+from .spreading import MOST_PLACES, MOST_ROWS
 from .workload import Wanted
 
 if TYPE_CHECKING:
@@ -191,11 +191,12 @@ def _note(design: Design, wanted: Wanted) -> str:
 
 def alternatives(design: Design, others: Sequence[Budget]) -> tuple[Mapping[str, Any], ...]:
     """The plans compared: name, cost, predicted error; the same keys as the other DP methods."""
-    best = min((design.budget, *others), key=lambda budget: (len(budget.dropped) > 0, budget.rms))
-    return tuple(_told(design, budget, budget is best) for budget in (design.budget, *others))
+    return tuple(
+        _told(design, budget, budget is design.budget) for budget in (design.budget, *others)
+    )
 
 
-def _told(design: Design, budget: Budget, recommended: bool) -> Mapping[str, Any]:
+def _told(design: Design, budget: Budget, chosen: bool) -> Mapping[str, Any]:
     margins = {
         " × ".join(design.workload.refs[axis].level for axis in margin) or "total": math.sqrt(value)
         for margin in design.workload.margins
@@ -212,8 +213,8 @@ def _told(design: Design, budget: Budget, recommended: bool) -> Mapping[str, Any
         "sd": margins,
         "totals_sd": {"total": math.sqrt(total)} if total < 1e12 else {},
         "rms": budget.rms if math.isfinite(budget.rms) else None,
-        "recommended": recommended,
-        "chosen": budget is design.budget,
+        "recommended": chosen,
+        "chosen": chosen,
     }
 
 
@@ -282,5 +283,5 @@ def seconds(design: Design) -> float:
     exact = size(shape, range(len(shape))) <= 1 << 22
     solve = support**3 / 3 / 5e9 * 6
     price = cells * len(design.margins) * 2e-9 if exact else 0.15
-    spread = min(cells, MOST_ROWS) * len(design.margins) * 1.2e-6
+    spread = min(min(cells, MOST_ROWS) * len(design.margins), MOST_PLACES) * 1.2e-6
     return max(0.01, (25 if exact else 40) * (solve + price) + spread)
