@@ -26,6 +26,7 @@ from .margins import (
     maximal,
     rank_of,
     size,
+    subsets,
 )
 from .measured import Measured
 from .model import MOST_CELLS_PRICED, FourierModel, ResidualModel, Targets, fit_weights, model_of
@@ -96,10 +97,15 @@ def fitted_margins(design: Design) -> list[Margin]:
     shape, out = design.shape, list(design.margins)
     if size(shape, range(len(shape))) > MOST_CELLS_PRICED:
         return out
-    wide = {m.margin for m in design.budget.measured}
+    known = set(closure(out))
+    rank = rank_of(shape, known)
+    wide = {m.margin for m in design.budget.measured} - known
     for margin in sorted(wide, key=lambda m: (size(shape, m), m)):
-        if rank_of(shape, [*out, margin]) <= MOST_KNOWN:
+        new = set(subsets(margin)) - known
+        if rank + rank_of(shape, new) <= MOST_KNOWN:
             out.append(margin)
+            rank += rank_of(shape, new)
+            known |= new
     return out
 
 

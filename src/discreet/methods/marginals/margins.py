@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -49,7 +50,13 @@ def maximal(margins: Iterable[Margin]) -> list[Margin]:
     [(2,), (0, 1)]
     """
     every = sorted(set(margins), key=lambda kept: (len(kept), kept))
-    return [m for m in every if not any(set(m) < set(other) for other in every)]
+    sets = [frozenset(kept) for kept in every]
+    lengths = [len(kept) for kept in every]
+    return [
+        m
+        for m, held in zip(every, sets, strict=True)
+        if not any(held < other for other in sets[bisect_right(lengths, len(m)) :])
+    ]
 
 
 def size(shape: Shape, margin: Iterable[int]) -> int:
@@ -57,13 +64,13 @@ def size(shape: Shape, margin: Iterable[int]) -> int:
     return math.prod(shape[axis] for axis in margin)
 
 
-def rank_of(shape: Shape, margins: Iterable[Margin]) -> int:
-    """How many independent numbers these margins hold together.
+def rank_of(shape: Shape, residuals: Iterable[Margin]) -> int:
+    """How many independent numbers these residuals hold together; those of margins: of their closure.
 
-    >>> rank_of((3, 4), [(0,), (1,)]), rank_of((3, 4), [(0, 1)])
+    >>> rank_of((3, 4), [(), (0,), (1,)]), rank_of((3, 4), closure([(0, 1)]))
     (6, 12)
     """
-    return sum(math.prod(shape[axis] - 1 for axis in kept) for kept in closure(margins))
+    return sum(math.prod(shape[axis] - 1 for axis in kept) for kept in residuals)
 
 
 def all_ways(axes: int, order: int) -> list[Margin]:
