@@ -116,6 +116,36 @@ def test_a_fit_outside_the_box_gives_way_to_the_program(
     assert (far > reach).any(), "the twin: the table given was outside"
 
 
+def test_a_fit_hardly_outside_the_box_hardly_moves() -> None:
+    """One number a tenth beyond its bound: all are within it after, and no number moved by more than a
+    third of its own bound (the program's table is anywhere within them)."""
+    shape = (2,) * 12
+    made = described(shape, records=4000)
+    names = [[f"v{a}", f"v{b}"] for a in range(12) for b in range(a)]
+    design = design_of(MarginalsMethod().plan(question(made, names, epsilon="1"), facts_of(made)))
+    rows = latent(shape, 4000, 3)
+    tables = [m.of(true_margin(rows, shape, m.margin)) for m in design.budget.measured]
+    held = held_numbers(design, tables)
+    features = Features(shape, [h.measured for h in held])
+    reach = np.repeat(box(held), np.diff(features.starts))
+    target = np.concatenate([h.noisy.ravel() for h in held]).astype(np.float64)
+    at = int(np.argmax(reach == reach.max()))
+    shifted = target.copy()
+    shifted[at] += 1.1 * reach[at]  # what was measured, not the fit, is off in one number
+    given, mass = np.unique(rows, axis=0, return_counts=True)
+    starts = features.starts
+    noisy = [
+        shifted[starts[i] : starts[i + 1]].reshape(h.noisy.shape).round().astype(np.int64)
+        for i, h in enumerate(held)
+    ]
+    cells, weights = within_bounds(design, noisy, given, mass.astype(np.float64), Control())
+    before, after = features.columns(given) @ mass, features.columns(cells) @ weights
+    goal = np.concatenate([table.ravel() for table in noisy])
+    assert (np.abs(before - goal) > reach).sum() == 1
+    assert (np.abs(after - goal) <= reach * (1 + 1e-9)).all()
+    assert (np.abs(after - before) < reach / 3).all()
+
+
 @pytest.mark.parametrize(
     ("shape", "spent"),
     [((3, 4, 5), {"epsilon": "1"}), ((2,) * 7, {"epsilon": "1"}), ((2,) * 7, {"rho": "0.5"})],
