@@ -299,3 +299,14 @@ def test_a_fit_is_kept_for_the_next_process(people: Path):
         after = data.recipe(PAIRS).release()
     for old, new in zip(before.tables, after.tables, strict=True):
         assert np.array_equal(old.values, new.values)
+
+
+def test_what_no_release_measured_is_read_off_the_one_with_less_noise(people: Path):
+    """All three variables follow from models only; a newer release of mere noise does not answer."""
+    pairs = {**PAIRS, "mode": "classic"}
+    with dc.open(people) as data:
+        data.recipe(pairs).release()
+        data.recipe({**pairs, "epsilon": "1/1000"}).release()
+        found = data.table(rows="area", columns="sex", layers="job").release(free=True)
+        assert found.tables[0].noise is None
+        assert found.guarantee.epsilon == 2

@@ -345,17 +345,38 @@ def _show_preview(seen: Preview, json: bool) -> None:
     columns = ("table", ">cells", ">noise sd", ">95 % within", "sd of margins")
     if rows:
         out.print(show.grid("What to expect", columns, rows))
+        for words in _notes(plan):
+            out.print(f"[dim]· {words}[/dim]")
     if len(plan.alternatives) > 1:
         out.print(_compared(plan))
     if seen.follows_from is not None:
         out.print(
-            f"This table follows from release {seen.follows_from[:12]}: with [bold]--free[/bold] "
-            "it costs nothing, with the noise of that release."
+            f"{'This table follows' if len(rows) == 1 else 'These tables follow'} "
+            f"from release {seen.follows_from[:12]}: with [bold]--free[/bold] "
+            f"{'it costs' if len(rows) == 1 else 'they cost'} nothing, with the noise of that release."
         )
     out.print(plan.guarantee.sentence())
     for words in (*plan.guarantee.odds, *plan.warnings):
         out.print(f"[dim]· {words}[/dim]")
     out.print("[dim]Nothing was read or spent.[/dim]")
+
+
+def _notes(plan: Plan) -> list[str]:
+    """What is to be said of the errors expected, each sentence once with the tables it is about."""
+    about: dict[str, list[str]] = {}
+    for error in plan.errors:
+        if error.note:
+            name = " × ".join(ref.level for ref in error.table.axes) or "total"
+            about.setdefault(error.note, []).append(name)
+    return [
+        note if len(names) == len(plan.errors) else f"{_first(names)}: {note}"
+        for note, names in about.items()
+    ]
+
+
+def _first(names: list[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _compared(plan: Plan) -> object:

@@ -139,6 +139,7 @@ class ErrorShape(BaseModel):
     noise_sd: float
     within_95: int
     totals_sd: dict[str, float]
+    note: str
 
 
 class CheckShape(BaseModel):
