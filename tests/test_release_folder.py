@@ -82,7 +82,9 @@ def test_the_report_of_margins_draws_the_noise_that_was_drawn(people: Path, tmp_
     assert all(Fraction(law["epsilon"]) < 2 for law in laws)
     page = (out / "report.html").read_text()
     assert "Law laplace, ε = 2<" not in page
-    assert "(tables measured by it: " in page
+    assert f" of {sum(int(law['tables']) for law in laws)} measurements" in page or (
+        f"all {sum(int(law['tables']) for law in laws)} measurements" in page
+    )
     measured = pq.read_table(out / "measurements.parquet").to_pydict()["noise_sd"]
     for law in laws:
         ratio = math.exp(-Fraction(law["epsilon"]))

@@ -126,6 +126,13 @@ def test_two_public_editions_differ_only_through_what_is_published() -> None:
     assert render_report(facts(), "internal") != render_report(other, "internal")
 
 
+def test_no_error_is_announced_where_nothing_was_measured() -> None:
+    planned = PlannedError("region × sex", "cells", 1000.0, 2000, instead="Not measured (1,000).")
+    page = render_report(facts(planned_errors=(planned,)), "public")
+    assert "Not measured (1,000)." in page
+    assert "±2,000" not in page
+
+
 def test_missing_declarations_are_printed_not_left_out() -> None:
     """With nothing declared every known declaration is named, in one line of its section."""
     bare = ReleaseFacts("Bare", (deaths(),), GUARANTEE)

@@ -76,6 +76,15 @@ def typical_error(table: ProtectedTable) -> str:
     return f"{text} ({share} noise interval; not sampling error)."
 
 
+def three_digits(value: float) -> str:
+    """A figure people read: three digits, whole from 1,000 on.
+
+    >>> three_digits(22.94), three_digits(0.0312), three_digits(1930.5), three_digits(999.7)
+    ('22.9', '0.0312', '1,930', '1,000')
+    """
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
+
+
 def _noise(table: ProtectedTable, flat: Flat) -> list[str]:
     if table.noise is None or flat.noise_sd is None:
         return []
@@ -85,9 +94,8 @@ def _noise(table: ProtectedTable, flat: Flat) -> list[str]:
     least, most = float(sd.min()), float(sd.max())
     if most == 0:
         return ["The law of this table adds no noise to the numbers shown."]
-    spread = (
-        f"{most:.3g}" if f"{least:.3g}" == f"{most:.3g}" else f"between {least:.3g} and {most:.3g}"
-    )
+    low, high = three_digits(least), three_digits(most)
+    spread = high if low == high else f"between {low} and {high}"
     return [
         f"Random noise was added to the numbers; its standard deviation is {spread}. "
         f"The interval from lower to upper holds the number without noise in at least "

@@ -55,6 +55,8 @@ class PlannedError:
     noise_sd: float
     within: int
     coverage: Fraction = Fraction(95, 100)
+    instead: str = ""
+    """What was announced where nothing was measured, so that no error was."""
 
 
 @dataclass(frozen=True)

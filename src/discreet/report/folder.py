@@ -29,6 +29,7 @@ from ..core.gaussian import DiscreteGaussian
 from ..core.law import Law
 from ..core.loss import in_words
 from ..errors import InputError
+from ..formats.footnote import three_digits
 from ..methods.noise import laws
 from ..release import Release
 from ..synthesis import synthesis_of
@@ -169,11 +170,16 @@ def _manifest(made: Release, checksums: dict[str, str]) -> dict[str, Any]:
 def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFacts:
     description, policy, plan = data.description, data.policy, made.plan
     planned = []
-    for error in plan.errors:
+    for error, table in zip(plan.errors, made.tables, strict=True):
         if math.isinf(error.noise_sd):
             continue  # follows from a model: nothing was announced
         name = " × ".join(ref.level for ref in error.table.axes) or "total"
-        planned.append(PlannedError(name, "cells", error.noise_sd, error.half_width))
+        unknown = error.note and table.noise is None
+        mean = three_digits(error.noise_sd)
+        instead = f"{error.note.rstrip('.')} ({mean})." if unknown else ""
+        planned.append(
+            PlannedError(name, "cells", error.noise_sd, error.half_width, instead=instead)
+        )
     ledger = None
     when = ""
     if plan.charge is not None:
@@ -248,14 +254,17 @@ def _laws(made: Release) -> dict[str, Any]:
         settings = ", ".join(f"{_SIGNS[k]} {_short(v)}" for k, v in asked.items() if k != "name")
         name = f"{asked['name']}, {settings.replace('= ≈', '≈')}"
         if "tables" in law:
-            name += f" (tables measured by it: {law['tables']})"
+            name += f" ({law['tables']})"
         if name not in found and len(found) < _MOST_LAWS:
             found[name] = _probabilities(laws.made_again(asked))
     return found
 
 
 def _used(law: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The law of a table; of the laws of all tables measured for it, narrowest, middle and widest."""
+    """The law of a table; of the laws of all measurements behind it, narrowest, middle and widest.
+
+    Each says how many of the measurements it is of: tables, or coefficients.
+    """
     if "laws" not in law:
         return [law]
     width = {"epsilon": -1, "sigma2": 1}
@@ -263,7 +272,19 @@ def _used(law: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         law["laws"],
         key=lambda one: next(sign * Fraction(one[k]) for k, sign in width.items() if k in one),
     )
-    return [every[place] for place in sorted({0, len(every) // 2, len(every) - 1}) if every]
+    whole = sum(int(one["tables"]) for one in every)
+    places = {len(every) // 2: "", len(every) - 1: "the widest law", 0: "the narrowest law"}
+    if len(every) == 1:
+        return [
+            {**every[0], "tables": f"all {whole} measurements" if whole > 1 else "one measurement"}
+        ]
+    return [
+        {
+            **every[at],
+            "tables": f"{every[at]['tables']} of {whole} measurements" + (words and f"; {words}"),
+        }
+        for at, words in sorted(places.items())
+    ]
 
 
 def _short(number: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.exact import plain, rounded_up
 from ..core.guarantee import Kind
 from ..core.table import ProtectedTable, Status
-from ..formats.footnote import citation, footnote, typical_error
+from ..formats.footnote import citation, footnote, three_digits, typical_error
 from ..workspace.declarations import DECLARATIONS
 from . import charts
 from .facts import Edition, ReleaseFacts
@@ -270,8 +270,9 @@ def _quality(facts: ReleaseFacts) -> Section:
             (
                 error.table,
                 error.margin,
-                f"{error.noise_sd:.3g}",
-                f"±{error.within:,} in {plain(error.coverage * 100)} % of releases",
+                "–" if error.instead else three_digits(error.noise_sd),
+                error.instead
+                or f"±{error.within:,} in {plain(error.coverage * 100)} % of releases",
             )
             for error in facts.planned_errors
         )
@@ -287,7 +288,7 @@ def _quality_row(table: ProtectedTable) -> tuple[str, ...]:
     spread = "not known"
     if table.noise is not None and shown.any():
         sd = np.broadcast_to(table.noise.sd, table.shape)[shown]
-        low, high = f"{sd.min():.3g}", f"{sd.max():.3g}"
+        low, high = three_digits(sd.min()), three_digits(sd.max())
         spread = low if low == high else f"{low} to {high}"
     return (
         table.title,
