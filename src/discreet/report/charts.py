@@ -29,7 +29,8 @@ def law_chart(
 
     Of a very wide law only every so many perturbations are drawn, and the picture says so.
     """
-    shown = trimmed(pmf)
+    cut = sum(pmf.values(), Fraction(0)) < 1  # a law without ends was cut by whoever made it
+    shown = dict(pmf) if cut else trimmed(pmf)
     reach = max(abs(min(shown)), abs(max(shown)))
     every = -(-len(shown) // _MOST_BARS)
     centre = sorted(shown).index(0) if 0 in shown else 0
