@@ -35,8 +35,9 @@ def publish(
     said: tuple[str, ...] = (),
 ) -> tuple[ProtectedTable, ...]:
     """One protected table for each asked one, in order; `said` is noted on each."""
+    laws = _laws(design)  # the same for all, and there may be a thousand of each
     return tuple(
-        _table(design, plan, wanted, table, residuals, provenance, facts, said)
+        _table(design, plan, wanted, table, residuals, provenance, facts, said, laws)
         for wanted in design.workload.tables
     )
 
@@ -49,7 +50,8 @@ def _table(
     residuals: Residuals,
     provenance: Provenance,
     facts: Facts,
-    said: tuple[str, ...] = (),
+    said: tuple[str, ...],
+    laws: list[dict[str, str]],
 ) -> ProtectedTable:
     spec = wanted.spec
     inside = read_off(table, wanted)
@@ -124,7 +126,7 @@ def _table(
             "mode": design.settings.mode,
             "plan": design.budget.name,
             "loss": str(design.settings.loss),
-            "laws": _laws(design),
+            "laws": laws,
         },
         notes=(*notes, *said),
     )
