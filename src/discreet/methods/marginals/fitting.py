@@ -170,8 +170,8 @@ def _spread(
     out = spread_out(made, aims, noise=noise, allowed=allowed, control=control)
     if published is not None:
         out = kept_exactly(out, published.steps, published.tables)
-    worse = farthest_out(design, tables, out)[1] > farthest_out(design, tables, made)[1]
-    return made if worse else out
+    beyond = 0 if out is made else farthest_out(design, tables, out)[1]
+    return made if beyond and beyond > farthest_out(design, tables, made)[1] else out
 
 
 def _keep(published: Published, rows: Rows, mass: Reals, targets: Targets) -> SyntheticTable:
