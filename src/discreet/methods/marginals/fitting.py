@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .method import Design
 
 _STARTS = 400
+_LOUD = 10.0
+"""With more noise than this in a cell, what rounding adds is not worth repairing."""
 MOST_KNOWN = 1000
 """Up to so many independent numbers wide tables are fitted whole, not in the margins asked for only."""
 
@@ -145,7 +147,8 @@ def fit_modern(
     if design.published is not None:
         made = _keep(design.published, rows, mass, targets)
     else:
-        made = whole_table(shape, rows, mass, total, margins=design.margins, allowed=allowed)
+        repaired = design.margins if design.budget.rms < _LOUD else ()
+        made = whole_table(shape, rows, mass, total, margins=repaired, allowed=allowed)
     return _spread(design, tables, made, rows, mass, allowed, control)
 
 
