@@ -261,8 +261,13 @@ class Draft:
 
     @property
     def query(self) -> str:
-        """The question in its short form."""
-        return recipes.to_query(self._recipe)
+        """The question in its short form; empty where several tables are asked: they have none."""
+        return "" if self._several else recipes.to_query(self._recipe)
+
+    @property
+    def _several(self) -> str:
+        tables = len(self._recipe.question.tables)
+        return f"{tables} tables" if tables > 1 else ""
 
     def release(self, *, free: bool = False, control: Control | None = None) -> Table:
         """Charge what it costs, then give the protected table.
@@ -277,7 +282,7 @@ class Draft:
         return Table(self._data, made)
 
     def __repr__(self) -> str:
-        return f"<draft of {self._data.name}: {self.query}>"
+        return f"<draft of {self._data.name}: {self._several or self.query}>"
 
 
 class Table:

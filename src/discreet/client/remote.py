@@ -329,14 +329,17 @@ class RemoteDraft:
             seen = self.preview()
         except InputError:  # an ε is missing, say, which a free table does not need
             return f"<draft {self.query}>"
-        return f"<draft {seen.query}; costs {seen.cost}>"
+        return f"<draft {seen.query or f'of {len(seen.errors)} tables'}; costs {seen.cost}>"
 
     def _repr_html_(self) -> str:
         try:
             seen = self.preview()
         except InputError:  # an ε is missing, say, which a free table does not need
             seen = self._understood()
-        facts = [("Question", seen.query), ("Cells", f"{seen.cells:,}")]
+        facts = [
+            ("Question", seen.query or f"{len(seen.errors)} tables"),
+            ("Cells", f"{seen.cells:,}"),
+        ]
         if seen.cost:
             facts.append(("Costs", seen.cost))
         if seen.left:
