@@ -336,7 +336,7 @@ def _method(data: DataSet, recipe: Recipe) -> Method:
         allowed = [n for n in registry.names() if registry.get(n).family == data.policy.family]
         raise Refusal(
             f"{data.name} serves the {data.policy.family} family only, and {method.name} is of the "
-            f"{method.family} family: kinds of guarantee do not mix. Use {' or '.join(allowed)}.",
+            f"{method.family} family: kinds of guarantee do not mix.",
             rule="one-family",
             alternatives=[f"use method {name}" for name in allowed],
         )
