@@ -29,7 +29,7 @@ def tables_of_workload(text: str, description: Description) -> list[tuple[AxisRe
     if match is None:
         raise RecipeError(
             f"A workload reads like 'all 2-way' or 'all 3-way of age, sex, work with region', got "
-            f"{text.strip()[:60]!r}."
+            f"{text.strip()[:60]!r}. For tables of your own write tables: in its place."
         )
     order = int(match["order"])
     always = _refs(match["with"], description)
