@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from discreet.core.charge import Neighbours
 from discreet.core.control import Control
+from discreet.methods.marginals.bound import tables_beyond
 from discreet.methods.marginals.budget import plan_budget
-from discreet.methods.marginals.combine import combine
+from discreet.methods.marginals.combine import Residual, combine
 from discreet.methods.marginals.fit import Limits, fit_sparse
-from discreet.methods.marginals.fitting import fit_modern, fitted_margins
-from discreet.methods.marginals.margins import Margin, all_ways, closure, rank_of
+from discreet.methods.marginals.fitting import _heavier, fit_modern, fitted_margins, limits_for
+from discreet.methods.marginals.margins import Margin, all_ways, closure, margin_of_rows, rank_of
 from discreet.methods.marginals.measured import variance_of
 from discreet.methods.marginals.method import Design, MarginalsMethod, design_of
 from discreet.methods.marginals.model import Targets, fit_weights, model_of
@@ -148,3 +149,36 @@ def test_wide_tables_are_fitted_while_that_is_quick() -> None:
         assert rank_of(shape, closure(fitted)) <= max(1000, asked)
         assert set(fitted) <= {*design.margins, *(m.margin for m in design.budget.measured)}
     assert len(fitted_margins(design_for((3, 4, 5, 6), "1"))) > 6
+
+
+def test_a_table_beyond_its_bound_weighs_more_until_it_is_within() -> None:
+    """A fit that pays no heed to one table is far from it; weighing it more brings it back, and the
+    others stay near. (The linear program made the error of all half as large again.)"""
+    shape = (2,) * 10
+    made = described(shape, records=9000)
+    names = [[f"v{axis}" for axis in margin] for margin in all_ways(10, 2)]
+    design = design_of(MarginalsMethod().plan(question(made, names, epsilon="4"), facts_of(made)))
+    rows = latent(shape, 9000, 3)
+    rows[:, 1] = rows[:, 0]
+    tables = noisy(design, rows, 1)
+    residuals = combine(
+        shape, design.budget.measured, tables, fitted_margins(design), total=design.total
+    )
+    weights = fit_weights(residuals)
+    light = {
+        m: Residual(r.table, r.precision * (0.02 if {0, 1} <= set(m) else 1.0))
+        for m, r in weights.items()
+    }
+    light = {m: Residual(0 * r.table, r.precision) if m == (0, 1) else r for m, r in light.items()}
+    targets = Targets(shape, light)
+    model = model_of(targets)
+    fit = fit_sparse(model, rows[:50], limits_for(model.rank, True), Control())
+    assert tables_beyond(design, tables, fit.rows, fit.weights)
+    true_weights = Targets(
+        shape, {m: Residual(weights[m].table, r.precision) for m, r in light.items()}
+    )
+    cells, mass = _heavier(design, tables, true_weights, fit.rows, fit.weights, Control())
+    assert not tables_beyond(design, tables, cells, mass)
+    for margin in [(2, 3), (4, 7)]:
+        wanted = true_margin(rows, shape, margin)
+        assert np.abs(margin_of_rows(cells, shape, margin, mass) - wanted).mean() < 60

@@ -15,13 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ...core.control import Control
 from .classic import Features, solve_program
-from .margins import Reals, Rows, Whole, closure, maximal
+from .margins import Margin, Reals, Rows, Whole, closure, margin_of_rows, maximal
 from .measured import Measured, farthest
 from .published import forbidden_with
 from .synthesis import SyntheticTable
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 BOX_DELTA = 0.05
 """With probability 1 − this, no noise is larger than its bound (barak, proof of Theorem 7)."""
 _WITHIN = 0.95
+_NEARLY = 0.99
 MOST_IN_PROGRAM = 1000
 """With more numbers than this the program takes too long, and the fit stands as it is."""
 
@@ -69,6 +70,20 @@ def box(held: Sequence[Held]) -> list[float]:
     """
     count = sum(h.noisy.size for h in held)
     return [max(0.5, farthest(h.measured, BOX_DELTA / count, h.draws)) for h in held]
+
+
+def tables_beyond(design: Design, tables: Sequence[Whole], rows: Rows, mass: Reals) -> set[Margin]:
+    """The margins with a number beyond its bound; none where they are too many for the program."""
+    held = held_numbers(design, tables)
+    if sum(h.noisy.size for h in held) > MOST_IN_PROGRAM:
+        return set()
+    found = set()
+    for h, reach in zip(held, box(held), strict=True):
+        margin = margin_of_rows(rows, design.shape, h.measured.margin, mass)
+        off = h.measured.of(cast(Whole, margin)) - h.noisy
+        if np.abs(off).max(initial=0.0) > _NEARLY * reach:
+            found.add(h.measured.margin)
+    return found
 
 
 def within_bounds(
@@ -147,12 +162,12 @@ def bound_in_words(design: Design, tables: Sequence[Whole], table: SyntheticTabl
         return "No measured number is held to a bound of its noise: none is of a table asked for."
     if outside == 0:
         return (
-            f"All {count:,} numbers measured are within the bound of their noise (95 % for all at "
+            f"All {count:,} numbers measured of margins asked for are within the bound of their noise (95 % for all at "
             f"once), the farthest at {math.ceil(100 * most)} % of it: with probability 0.95 none is "
             "farther from the truth than twice its bound."
         )
     text = (
-        f"{outside:,} of the {count:,} numbers measured are beyond the bound of their noise (95 % "
+        f"{outside:,} of the {count:,} numbers measured of margins asked for are beyond the bound of their noise (95 % "
         f"for all at once), the farthest at {math.ceil(100 * most)} % of it: no bound on the "
         "largest error is claimed."
     )

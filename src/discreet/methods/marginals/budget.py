@@ -140,7 +140,7 @@ def table_budgets(
             continue
         keys: list[Key] = [(m, ()) for m in tables]
         flipped = with_differences(shape, wanted, keys, fixed, rest, spending)
-        name = f"{len(tables)} tables, shares tuned"
+        name = f"{len(tables)} table{'s' if len(tables) > 1 else ''}, shares tuned"
         found = tuned(shape, wanted, flipped, fixed, rest, spending)
         out.append(whole(name + ("" if flipped == keys else ", some differences"), fixed | found))
         if flipped != keys and spending.power == 1:

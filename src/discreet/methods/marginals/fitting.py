@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.control import Control
-from .bound import farthest_out, within_bounds
+from .bound import farthest_out, tables_beyond, within_bounds
 from .classic import Features, solve_program
 from .combine import Residual, Residuals, centre, rebuild
 from .dense import MOST_RANK, DenseFit
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _STARTS = 400
 _LOUD = 10.0
+_TIMES_HEAVIER, _HEAVIER = 5, 4.0
 """With more noise than this in a cell, what rounding adds is not worth repairing."""
 MOST_KNOWN = 1000
 """Up to so many independent numbers wide tables are fitted whole, not in the margins asked for only."""
@@ -142,6 +143,7 @@ def fit_modern(
     if len(rows) == 0:
         rows, mass = start[:1], np.ones(1)
     if not design.budget.dropped and model.exact_pricing:
+        rows, mass = _heavier(design, tables, targets, rows, mass, control)
         rows, mass = within_bounds(design, tables, rows, mass, control)
     allowed = targets.allowed if targets.forbidden else None
     if design.published is not None:
@@ -150,6 +152,35 @@ def fit_modern(
         repaired = design.margins if design.budget.rms < _LOUD else ()
         made = whole_table(shape, rows, mass, total, margins=repaired, allowed=allowed)
     return _spread(design, tables, made, rows, mass, allowed, control)
+
+
+def _heavier(
+    design: Design,
+    tables: Sequence[Whole],
+    targets: Targets,
+    rows: Rows,
+    mass: Reals,
+    control: Control,
+) -> tuple[Rows, Reals]:
+    """The fit again with more weight on tables that have a number beyond its bound.
+
+    That brings such a number back at little cost to the others; a table within all bounds need not
+    be near anything.
+    """
+    residuals = dict(targets.residuals)
+    for _ in range(_TIMES_HEAVIER):
+        beyond = set(closure(tables_beyond(design, tables, rows, mass))) - {()}
+        if not beyond:
+            break
+        for margin in beyond & residuals.keys():
+            r = residuals[margin]
+            residuals[margin] = Residual(r.table, _HEAVIER * r.precision)
+        model = model_of(Targets(targets.shape, residuals, targets.forbidden))
+        fitted = fit_sparse(model, rows, limits_for(model.rank, model.exact_pricing), control)
+        if len(fitted.rows) == 0:
+            break
+        rows, mass = fitted.rows, fitted.weights
+    return rows, mass
 
 
 def _spread(

@@ -81,7 +81,7 @@ def _table(
         estimate = _unbiased(design, wanted, residuals)
         near, sure = np.rint(estimate), sd == 0
         estimate = np.where(sure, near, estimate)
-        extra["unbiased"] = _whole(near)
+        extra["unbiased"] = _whole(np.where(status == Status.STRUCTURAL_ZERO, 0, near))
         reach = WIDTH[design.settings.noise] * sd
         if design.source is not None:
             off = (np.abs(values - estimate) > reach) & (status == Status.OK)

@@ -238,10 +238,42 @@ def warnings(design: Design, description: Description) -> tuple[str, ...]:
             f"{len(names)} of {len(workload.margins)} margins are too thin for their noise and are "
             f"not measured but filled as if independent: {shown}."
         )
+        if records:
+            found[-1] += _enough_for_thin(design, records, description.records_per_unit)
     if records is not None:
         found += _thin(design, records)
-    found.append(f"Fitting takes about {seconds(design):.1g} s on one core.")
+    elif settings.mode == "modern":
+        found.append(
+            "Whether noise exceeds the counts cannot be told: no number of records is public. "
+            "Say roughly how many there are in records_about."
+        )
+    found.append(_measured_in_words(design))
+    took = seconds(design)
+    found.append(f"Fitting takes about {took:{'.0f' if took >= 10 else '.1g'}} s on one core.")
     return tuple(found)
+
+
+def _measured_in_words(design: Design) -> str:
+    """Which tables will be measured, by name."""
+    if design.coding is not None:
+        return f"Measured: {len(design.budget.measured):,} coefficients or margins of bits."
+    refs = design.workload.refs
+    names = [
+        " × ".join(refs[axis].level for axis in m.margin) or "total" for m in design.budget.measured
+    ]
+    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
+    return f"Measured: {'; '.join(names[:12])}{more}."
+
+
+def _enough_for_thin(design: Design, records: int, per_unit: int) -> str:
+    """What would do for the thinnest margin left out, if every margin were measured alike."""
+    shape, tables = design.workload.shape, len(design.workload.margins)
+    half = min(records / size(shape, margin) for margin in design.budget.dropped) / 2
+    if design.settings.rho is None:
+        name, enough = "Epsilon", math.sqrt(2) * tables * per_unit / half
+    else:
+        name, enough = "Rho", tables * per_unit**2 / (2 * half**2)
+    return f" {name} {_two_digits(enough)} would bring the noise of all of them below half a mean cell."
 
 
 def _thin(design: Design, records: int) -> list[str]:
@@ -259,11 +291,15 @@ def _thin(design: Design, records: int) -> list[str]:
             words = " × ".join(str(ref) for ref in wanted.spec.axes) or "total"
             enough = float(settings.amount) * (sd / (mean / 2)) ** power
             said.append(
-                f"{words}: the noise (standard deviation {sd:.3g}) exceeds the mean cell "
-                f"({mean:.3g}). {name} {_two_digits(enough)} would bring it to half of that."
+                f"{words}: the noise (standard deviation {_figure(sd)}) exceeds the mean cell "
+                f"({_figure(mean)}). {name} {_two_digits(enough)} would bring it to half of that."
             )
     more = [f"{len(said) - 3} more margins have noise above their mean cell."] if said[3:] else []
     return said[:3] + more
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _two_digits(value: float) -> str:
