@@ -141,13 +141,14 @@ def sum_variance(
     [0.8125, 1.0]
     """
     out: Reals = np.zeros([len(s) for s in sizes])
+    sides = []
+    for axis, held in zip(margin, sizes, strict=True):
+        many, n = np.asarray(held, dtype=np.float64), shape[axis]
+        sides.append(((many / n) ** 2, np.maximum(many - many**2 / n, 0.0)))
     for kept in subsets(margin):
         part: Reals = np.ones(())
-        for position, axis in enumerate(margin):
-            held = np.asarray(sizes[position], dtype=np.float64)
-            n = shape[axis]
-            side = held - held**2 / n if axis in kept else (held / n) ** 2
-            part = np.multiply.outer(part, np.maximum(side, 0.0))
+        for axis, side in zip(margin, sides, strict=True):
+            part = np.multiply.outer(part, side[axis in kept])
         precision = known.get(kept, 0.0)
         if precision <= 0:
             out = out + np.where(part > 1e-12, np.inf, 0.0)
@@ -157,10 +158,22 @@ def sum_variance(
 
 
 def mean_variance(shape: Shape, known: Mapping[Margin, float], margin: Margin) -> float:
-    """The variance of a margin's cells, which is the same for all of them."""
-    ones = [np.ones(1) for _ in margin]
-    return (
-        float(sum_variance(shape, known, margin, ones).ravel()[0])
-        if margin
-        else (0.0 if known.get((), 0.0) >= HARD else 1 / max(known.get((), 0.0), 1e-300))
-    )
+    """The variance of a margin's cells, which is the same for all of them.
+
+    >>> mean_variance((4, 3), {(): 1.0, (0,): 1.0}, (0,)), mean_variance((4, 3), {(): 1.0}, (1,))
+    (0.8125, inf)
+    """
+    if not margin:
+        return 0.0 if known.get((), 0.0) >= HARD else 1 / max(known.get((), 0.0), 1e-300)
+    total = 0.0
+    for kept in subsets(margin):
+        part = 1.0
+        for axis in margin:
+            part *= 1 - 1 / shape[axis] if axis in kept else (1 / shape[axis]) ** 2
+        precision = known.get(kept, 0.0)
+        if precision <= 0:
+            if part > 1e-12:
+                return math.inf
+        elif precision < HARD:
+            total += part / precision
+    return total
