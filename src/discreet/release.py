@@ -23,12 +23,12 @@ from .core.charge import Charge
 from .core.control import Control
 from .core.domain import AxisRef
 from .core.loss import in_words
+from .core.question import TableSpec
 from .core.table import ProtectedTable
 from .errors import Bug, InputError, Refusal
 from .methods import registry
 from .methods.base import Facts, Measurements, Method, Plan, as_measured
 from .recipe import Question, Recipe
-from .recipe.question import TableSpec
 
 if TYPE_CHECKING:
     from .store import Ledger, StoredAnswer

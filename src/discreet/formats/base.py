@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, TypeAlias, cast
 
+from ..core.question import Layout
 from ..core.table import ProtectedTable
 from ..errors import InputError, StoreError, did_you_mean
-from ..recipe import Layout
 from .flat import require_protected
 
 Save: TypeAlias = Callable[[Sequence[ProtectedTable], BinaryIO, Sequence[Layout | None], str], None]

@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import numpy as np
 
+from ..core.question import Layout
 from ..core.table import ProtectedTable
-from ..recipe import Layout
 from .escape import escaped
 from .flat import STATUS_LETTERS, Flat, Mask, Real, Whole, flatten
 from .numerals import listed

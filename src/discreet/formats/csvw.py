@@ -9,8 +9,8 @@ import json
 from typing import Any
 from urllib.parse import quote
 
+from ..core.question import Layout
 from ..core.table import ProtectedTable
-from ..recipe import Layout
 from .escape import escaped
 from .flat import Flat, FlatAxis, flatten
 from .footnote import about

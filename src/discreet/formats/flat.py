@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.domain import Axis
+from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
 from ..errors import InputError, did_you_mean
-from ..recipe import Layout
 from . import percent
 
 Whole = npt.NDArray[np.int64]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.exact import exact
+from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
 from ..errors import InputError
-from ..recipe import Layout
 from .flat import flatten
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from html import escape
 
 import numpy as np
 
+from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
-from ..recipe import Layout
 from .flat import Flat, flatten, sides
 from .footnote import footnote
 from .terminal import shown_as

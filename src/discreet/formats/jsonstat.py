@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import plain
+from ..core.question import Layout
 from ..core.table import ProtectedTable
-from ..recipe import Layout
 from .flat import STATUS_LETTERS, Flat, Real, Whole, flatten
 from .footnote import about
 from .numerals import joined

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from ..core.question import Layout
 from ..core.table import ProtectedTable
-from ..recipe import Layout
 from .flat import STATUS_LETTERS, Flat, flatten
 from .footnote import about
 

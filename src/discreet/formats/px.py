@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 import numpy as np
 
+from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
-from ..recipe import Layout
 from .flat import Flat, FlatAxis, flatten, sides
 from .footnote import SYNTHETIC, citation, footnote
 

@@ -23,8 +23,8 @@ from typing import BinaryIO
 import numpy as np
 
 from ..core.domain import TOTAL
+from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
-from ..recipe import Layout
 from .csv import quoted
 from .flat import STATUS_LETTERS, Flat, FlatAxis, Mask, flatten
 from .footnote import citation, footnote

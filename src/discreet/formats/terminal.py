@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.guarantee import Kind
+from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
-from ..recipe import Layout
 from .flat import Flat, FlatAxis, flatten, sides
 from .footnote import SYNTHETIC, footnote, typical_error
 from .terminal_text import above, cut, padded, safe, wrapped

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, BinaryIO
 
+from ..core.question import Layout
 from ..core.table import ProtectedTable
 from ..errors import InputError
-from ..recipe import Layout
 from .flat import Flat, flatten
 from .footnote import about, typical_error
 from .xlsx_rows import Rows, cell_text, fill

@@ -28,8 +28,8 @@ from ..core.description import Description, Family, Policy
 from ..core.domain import Count
 from ..core.guarantee import Guarantee
 from ..core.origin import Origin
+from ..core.question import Question, TableSpec
 from ..core.table import ProtectedTable, Provenance, TrueTable
-from ..recipe import Question, TableSpec
 from ..version import __version__
 
 

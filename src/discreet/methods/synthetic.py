@@ -18,9 +18,9 @@ from ..core import true_values
 from ..core.control import Control
 from ..core.description import Description, Family
 from ..core.origin import Origin
+from ..core.question import Question, TableSpec
 from ..core.table import ProtectedTable, Status, TrueTable
 from ..errors import Bug, InputError, RecipeError, Refusal
-from ..recipe import Question, TableSpec
 from . import base
 from .base import Facts, Measurements, Plan, Secrets
 

@@ -14,9 +14,9 @@ what the ledger knows an answer by (rule 4).
     epsilon: "0.5"
 """
 
-from .names import find_axis, find_code
+from ..core.names import find_axis, find_code
+from ..core.question import Layout, Question, Recipe, TableSpec
 from .parse import from_mapping, from_query, make, to_query
-from .question import Layout, Question, Recipe, TableSpec
 
 __all__ = [
     "Layout",

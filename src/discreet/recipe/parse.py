@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, urlencode
 from ..core.description import Description, Policy
 from ..core.domain import AxisRef
 from ..core.exact import exact, plain
+from ..core.names import canonical_conditions, find_axis, find_codes
+from ..core.question import Layout, Question, Recipe, TableSpec
 from ..errors import RecipeError, did_you_mean
-from .names import canonical_conditions, find_axis, find_codes
-from .question import Layout, Question, Recipe, TableSpec
 from .workloads import tables_of_workload
 
 PARAMETERS = (

@@ -13,8 +13,8 @@ import re
 
 from ..core.description import Description
 from ..core.domain import AxisRef
+from ..core.names import find_axis
 from ..errors import RecipeError
-from .names import find_axis
 
 MOST_TABLES = 20_000
 _FORM = re.compile(

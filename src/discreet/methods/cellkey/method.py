@@ -23,10 +23,10 @@ from ...core.description import Description, Family
 from ...core.domain import Count, margins
 from ...core.exact import plain, rounded_up
 from ...core.guarantee import Guarantee
+from ...core.question import Question, TableSpec
 from ...core.table import Noise, ProtectedTable, Status, TrueTable
 from ...core.true_values import add_totals
 from ...errors import Bug, RecipeError
-from ...recipe import Question, TableSpec
 from ..base import (
     ExpectedError,
     Facts,

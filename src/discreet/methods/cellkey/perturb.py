@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ...core.question import TableSpec
 from ...core.table import TrueTable
 from ...core.true_values import Cells, cube, cubes, reveal
 from ...errors import DataError
-from ...recipe import TableSpec
 from .describe import CellTexts
 from .keys import Classical, Keys, StrongKeys, sum_of_halves, top_bits
 from .lookup import Lookup

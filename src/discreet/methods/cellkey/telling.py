@@ -7,7 +7,7 @@ from fractions import Fraction
 from ...core.description import Description
 from ...core.exact import rounded_up
 from ...core.guarantee import Guarantee, Kind
-from ...recipe import Question
+from ...core.question import Question
 from .ptable import PTable
 from .risk import Risk, real_three
 from .settings import Settings

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.description import Description
-from ...recipe import Question
+from ...core.question import Question
 from .combine import mean_variance, precisions
 from .margins import Whole, closure
 from .published import known_exactly

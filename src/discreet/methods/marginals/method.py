@@ -22,9 +22,9 @@ from ...core.control import Control
 from ...core.description import Description, Family
 from ...core.description import Neighbours as Alike
 from ...core.domain import MOST_CELLS, Count
+from ...core.question import Question
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug, InputError, RecipeError
-from ...recipe import Question
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from . import publishing, telling

@@ -26,8 +26,8 @@ import numpy as np
 from ...core.description import Description
 from ...core.domain import AxisRef
 from ...core.exact import exact
+from ...core.names import find_axis
 from ...errors import InputError
-from ...recipe import find_axis
 from .combine import HARD, Residual, Residuals, centre
 from .joint import Step
 from .keeping import steps_for

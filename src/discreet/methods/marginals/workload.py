@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ...core.description import Description
 from ...core.domain import AxisRef, Domain, Variable
+from ...core.question import TableSpec
 from ...errors import RecipeError, Refusal
-from ...recipe import TableSpec
 from .margins import Margin, Reals, Shape, Whole, size
 
 MOST_MARGIN_CELLS = 5_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...core.description import Description
-from ...recipe import Question
+from ...core.question import Question
 from .margins import Sources
 from .plans import Planner, Scheme
 

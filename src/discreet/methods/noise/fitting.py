@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.domain import margins as subsets_of
+from ...core.question import TableSpec
 from ...core.table import Noise, Status
 from ...core.true_values import add_totals
-from ...recipe import TableSpec
 from . import laws
 from .consistency import sparse_estimate, whole_numbers
 from .laws import NoiseLaw

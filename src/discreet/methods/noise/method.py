@@ -19,9 +19,9 @@ from ...core.control import Control
 from ...core.description import Description, Family
 from ...core.domain import Count
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...core.question import Question
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug, RecipeError, Refusal
-from ...recipe import Question
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from . import laws, stored, telling

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ...core.exact import plain
+from ...core.question import TableSpec
 from ...errors import RecipeError
-from ...recipe import TableSpec
 
 _UNITS = 10_000
 

@@ -16,7 +16,7 @@ from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from ...core.odds import promise_in_words
 from ...core.pure_laplace import PureLaplace
-from ...recipe import TableSpec
+from ...core.question import TableSpec
 from ..base import ExpectedError
 from . import laws
 from .margins import Margin, domain_of

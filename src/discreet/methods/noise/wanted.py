@@ -19,8 +19,8 @@ from typing import Self
 
 from ...core.description import Description, Neighbours
 from ...core.domain import margins as subsets_of
+from ...core.question import TableSpec
 from ...errors import RecipeError, Refusal
-from ...recipe import TableSpec
 from .margins import Margin, Sources, domain_of, joint
 from .settings import Settings
 from .shares import best_shares, given_shares

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ..core.domain import AxisRef, Condition, Count
-from ..core.exact import plain
+from .domain import AxisRef, Condition, Count
+from .exact import plain
 
 
 @dataclass(frozen=True)

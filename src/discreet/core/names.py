@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..core.description import Description
-from ..core.domain import AxisRef, Condition, Level, Variable
 from ..errors import RecipeError, did_you_mean
+from .description import Description
+from .domain import AxisRef, Condition, Level, Variable
 
 T = TypeVar("T")
 
