@@ -30,8 +30,9 @@ from bench.bars import measured
 from bench.peers import CELL_KEY_PERTURBATION
 from bench.records import DEATHS, coding, description, write
 from discreet.core.control import Control
-from discreet.core.description import Description, Family, Policy
+from discreet.core.description import Description, Policy
 from discreet.core.domain import AxisRef, Text, variable
+from discreet.core.family import Family
 from discreet.core.table import Status
 from discreet.core.true_values import Cells, cube, reveal, seal
 from discreet.engines.coding import Source

@@ -16,8 +16,9 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.core.control import Control
-from discreet.core.description import Budget, Description, Family, Policy
+from discreet.core.description import Budget, Description, Policy
 from discreet.core.domain import AxisRef, Text, variable
+from discreet.core.family import Family
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts
 from discreet.methods.noise import NoiseMethod

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from discreet.core.description import Budget, Description, Family, Policy, StructuralZero
+from discreet.core.description import Budget, Description, Policy, StructuralZero
 from discreet.core.domain import Condition, Text, variable
+from discreet.core.family import Family
 
 
 def people(**changes: Any) -> Description:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -240,24 +241,31 @@ class Draft:
         language = data.description.language_named(recipe.layouts[0].language)
         layouts = tuple(replace(layout, language=language) for layout in recipe.layouts)
         self._recipe = replace(recipe, layouts=layouts)
-        self._user, self._project = user, project
+        self._payer = release.Payer(user, project)
 
-    def preview(self) -> release.Preview:
-        """Verdict, plan, cost and expected error, from public facts only."""
-        return release.preview(self._data, self._recipe, user=self._user, project=self._project)
+    @cached_property
+    def _asked(self) -> release.Asked:
+        return release.ask(self._data, self._recipe, self._payer)
+
+    def preview(self) -> release.Asked:
+        """Verdict, plan, cost, standing and expected error, from public facts; planned once."""
+        return self._asked
 
     @property
     def cost(self) -> str:
         """What releasing would charge, in words."""
-        seen = self.preview()
-        if seen.plan.charge is None or seen.answered:
-            return "nothing"
-        return in_words(seen.plan.charge.loss)
+        charge = self._asked.plan.charge
+        return in_words(charge.loss) if charge is not None and self._asked.spends else "nothing"
+
+    @property
+    def standing(self) -> str:
+        """answered, free, affordable or refused, as things are now."""
+        return str(self._asked.standing)
 
     @property
     def guarantee(self) -> Guarantee:
         """What the released table would promise."""
-        return self.preview().plan.guarantee
+        return self._asked.plan.guarantee
 
     @property
     def query(self) -> str:
@@ -275,11 +283,8 @@ class Draft:
         With `free`, answer from earlier releases only: nothing is charged.
         """
         if free:
-            return Table(self._data, release.derive(self._data, self._recipe, control=control))
-        made = release.release(
-            self._data, self._recipe, user=self._user, project=self._project, control=control
-        )
-        return Table(self._data, made)
+            return Table(self._data, self._asked.derive(control=control))
+        return Table(self._data, self._asked.release(control=control))
 
     def __repr__(self) -> str:
         return f"<draft of {self._data.name}: {self._several or self.query}>"
@@ -312,9 +317,8 @@ class Table:
     @property
     def cost(self) -> str:
         """What was charged, in words."""
-        if self.detail.plan.charge is None or self.detail.reused:
-            return "nothing"
-        return in_words(self.detail.plan.charge.loss)
+        charge = self.detail.plan.charge
+        return in_words(charge.loss) if charge is not None and self.detail.charged else "nothing"
 
     def to_pandas(self, table: int = 0) -> pd.DataFrame:
         """The table as a data frame: codes, labels, count, status and noise columns."""

@@ -11,7 +11,8 @@
     │   └── BudgetExceeded        the ledger has less left than was asked
     ├── EngineError          (4)  counting failed
     ├── StoreError           (5)  the workspace's own files cannot be read or written
-    │   └── LedgerDamaged         chain, sums or anchor of a ledger disagree
+    │   ├── LedgerDamaged         chain, sums or anchor of a ledger disagree
+    │   └── HistoryMoved          something was released since the history a decision was made on
     ├── Cancelled          (130)  stopped on request; nothing was lost
     └── Bug                 (70)  our mistake
 
@@ -100,6 +101,10 @@ class StoreError(DiscreetError):
 
 class LedgerDamaged(StoreError):
     """Chain, sums or anchor of a ledger disagree; nothing is served until that is settled."""
+
+
+class HistoryMoved(StoreError):
+    """Something was released since the history a decision was made on; nothing was stored."""
 
 
 class Cancelled(DiscreetError):

@@ -1,71 +1,228 @@
 """The one flow: recipe → plan → check → count → measure → commit → fit → judge → publish.
 
-Command line, server and Python API all come through here; a custodian's batch and an analyst's
-single table differ only in the length of the recipe. Nothing but this flow is in this module.
+    asked = ask(data, recipe, payer)     plan and check, from public facts; reads no data
+    asked.standing                       answered, free, affordable or refused
+    asked.release()                      count → measure → commit → fit → judge
+    asked.derive()                       from an earlier release's measurements: costs nothing
 
-    preview   recipe → plan → check                                 public facts only, reads no data
-    release   … → count → measure → commit → fit → judge            what may be published
-    derive    recipe → an earlier release's measurements → fit      costs nothing, reads no data
+Command line, server and Python API all ask here, so that whether something may be asked and what it
+costs is decided in one place, once. What follows from earlier releases is in `earlier`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from . import rules
-from .arranging import arranged
+from . import earlier, rules
+from .arrangement import arranged
 from .core.charge import Charge
 from .core.control import Control
-from .core.domain import AxisRef
+from .core.exact import plain
 from .core.loss import in_words
-from .core.question import TableSpec
+from .core.question import Recipe
 from .core.table import ProtectedTable
-from .errors import Bug, InputError, Refusal
+from .errors import Bug, HistoryMoved, Refusal, StoreError
 from .methods import registry
-from .methods.base import Facts, Measurements, Method, Plan, as_measured
-from .recipe import Question, Recipe
+from .methods.base import Facts, KeepsFit, Measurements, Method, Plan, Remembers, as_measured
+from .methods.declaration import Declaration, Spends
 
 if TYPE_CHECKING:
-    from .store import Ledger, StoredAnswer
+    from .store import StoredAnswer
+    from .store.base import Hold
     from .workspace import DataSet
 
-__all__ = ["Preview", "Release", "derive", "fitted", "preview", "release", "released"]
+__all__ = ["Asked", "Payer", "Release", "Rung", "Standing", "ask"]
 
-
-_BUDGETS = {"epsilon", "delta", "rho"}
-NEWEST = 50
-"""How many of the last releases a preview looks at for one the question follows from."""
+LADDER = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
+"""Multiples of what a question spends that are shown beside it."""
+_TRIES = 20
+"""How often a method that remembers decides again because others released meanwhile."""
 
 
 @dataclass(frozen=True)
-class Preview:
-    """What would happen, from public facts: verdict, plan, cost, and what is left."""
+class Payer:
+    """Who asks, and for which project: whose shares of the budget a charge counts against."""
 
+    user: str = ""
+    project: str = ""
+
+
+class Standing(StrEnum):
+    """Where a question stands before it is released."""
+
+    ANSWERED = "answered"
+    """It was charged before: asking again costs nothing."""
+    FREE = "free"
+    """Its method spends nothing."""
+    AFFORDABLE = "affordable"
+    """It would be charged, and the budget has enough left."""
+    REFUSED = "refused"
+    """A rule or the budget says no."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """The same question at another accuracy."""
+
+    setting: str
+    value: str
+    cost: str
+    standing: Standing
+    noise_sd: tuple[float, ...]
+    half_width: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Release:
+    """What was released: tables with their guarantee, the plan behind them, what it cost."""
+
+    recipe: Recipe
     plan: Plan
-    verdict: rules.Verdict
-    answered: bool
-    """The same question has been answered before: asking again costs nothing."""
+    tables: tuple[ProtectedTable, ...]
+    reused: bool
+    """The answer was there already and nothing was charged."""
     left: str | None
-    """What is left of the budget, in words; None where nothing is charged."""
-    affordable: bool
-    follows_from: str | None = None
-    """The question hash of an earlier release this follows from at no cost, if there is one."""
+    receipt: Mapping[str, Any]
+    """Ledger entry and head hash of a charged release; empty for a computed one."""
+
+    @property
+    def charged(self) -> bool:
+        """Whether this very release was charged."""
+        return self.plan.charge is not None and not self.reused
+
+
+def ask(data: DataSet, recipe: Recipe, payer: Payer | None = None) -> Asked:
+    """Ask a data set: judged and planned from public facts, nothing read or spent."""
+    return Asked(data, recipe, payer or Payer())
+
+
+class Asked:
+    """A recipe that was asked: verdict, plan and standing, and the ways to an answer.
+
+    Planned once, when that is first needed. The standing is looked up each time: others spend too.
+    """
+
+    def __init__(self, data: DataSet, recipe: Recipe, payer: Payer) -> None:
+        self.data, self.recipe, self.payer = data, recipe, payer
+        self.declaration = _declaration(data, recipe.question.method)
+        self.verdict = rules.judge(recipe.question, data.description, data.policy)
+
+    # -- before anything is spent -----------------------------------------------------------
+
+    @cached_property
+    def method(self) -> Method:
+        """The method asked for."""
+        return registry.get(self.declaration.name)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What would be measured, at which cost and error; refused where planning is in vain."""
+        if self.verdict.cells > rules.DEFAULT_MOST_CELLS:
+            self.verdict.enforce()  # planning a table nobody may have could take long
+        return self._planned(self._facts())
+
+    @property
+    def spends(self) -> bool:
+        """Whether answering would use something up now."""
+        return self.declaration.spends is not Spends.NOTHING and not self.answered
+
+    @property
+    def answered(self) -> bool:
+        """Whether the question was charged before."""
+        if self.declaration.spends is Spends.NOTHING:
+            return False
+        return self.data.ledger().find(self.plan.question_hash) is not None
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the budget would bear it; True where nothing is charged."""
+        return not self.spends or self.data.ledger().affords(_charge(self.plan), **self._paid_by)
+
+    @property
+    def standing(self) -> Standing:
+        """Answered, free, affordable or refused, as things are now."""
+        if not self.verdict.allowed:
+            return Standing.REFUSED
+        if self.declaration.spends is Spends.NOTHING:
+            return Standing.FREE
+        if self.answered:
+            return Standing.ANSWERED
+        return Standing.AFFORDABLE if self.affordable else Standing.REFUSED
+
+    @property
+    def left(self) -> str | None:
+        """What is left of the budget, in words; None where none is spent."""
+        if self.declaration.spends is not Spends.LOSS:
+            return None
+        return in_words(self.data.ledger().left(**self._paid_by), left=True)
+
+    @cached_property
+    def follows_from(self) -> str | None:
+        """The question hash of an earlier release this follows from at no cost, if there is one."""
+        if not self.spends:
+            return None
+        return earlier.measured_by(self.data, self.recipe)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """The plan's warnings, and a word to who asks again what was answered on other data."""
+        more = earlier.on_other_data(self.data, self.plan) if self.spends else ()
+        return (*self.plan.warnings, *more)
+
+    def require(self) -> None:
+        """Raise the refusal, if the question would be refused now."""
+        self.verdict.enforce()
+        if self.spends:
+            self.data.ledger().require(_charge(self.plan), **self._paid_by)
+
+    def ladder(self) -> tuple[Rung, ...]:
+        """The same question at other accuracies; empty where accuracy cannot be bought."""
+        name = next((n for n in ("rho", "epsilon") if n in self.plan.question.settings), "")
+        if self.declaration.spends is not Spends.LOSS or not name:
+            return ()
+        rungs = []
+        for factor in LADDER:
+            value = plain(Fraction(self.plan.question.settings[name]) * factor)
+            question = replace(
+                self.recipe.question, settings={**self.plan.question.settings, name: value}
+            )
+            other = ask(self.data, replace(self.recipe, question=question), self.payer)
+            try:
+                plan, standing = other.plan, other.standing
+            except Refusal:
+                continue  # more than the policy allows for one question
+            rungs.append(
+                Rung(
+                    name,
+                    value,
+                    in_words(_loss(plan)),
+                    standing,
+                    tuple(error.noise_sd for error in plan.errors),
+                    tuple(error.half_width for error in plan.errors),
+                )
+            )
+        return tuple(rungs)
 
     def to_json(self) -> dict[str, Any]:
-        """The preview as plain values, the same on the command line and over HTTP."""
+        """What would happen, as plain values: the same on the command line and over HTTP."""
         plan = self.plan
         return {
+            "standing": str(self.standing),
             "allowed": self.verdict.allowed,
             "affordable": self.affordable,
             "breaches": [{"rule": b.rule, "sentence": b.sentence} for b in self.verdict.breaches],
             "alternatives": list(self.verdict.alternatives),
             "cells": self.verdict.cells,
             "method": plan.method,
+            "settings": dict(plan.question.settings),
+            "treatment": dict(plan.treatment),
             "cost": None if plan.charge is None else str(plan.charge.loss),
             "answered_before": self.answered,
             "left": self.left,
@@ -82,321 +239,175 @@ class Preview:
                 for error in plan.errors
             ],
             "plans": [dict(other) for other in plan.alternatives],
-            "warnings": list(plan.warnings),
+            "warnings": list(self.warnings),
         }
 
+    # -- the answer -------------------------------------------------------------------------
 
-@dataclass(frozen=True)
-class Release:
-    """What was released: tables with their guarantee, the plan behind them, what it cost."""
+    def release(
+        self,
+        *,
+        control: Control | None = None,
+        idempotency_key: str | None = None,
+        hold: Hold | str | None = None,
+    ) -> Release:
+        """Answer: charged before anything leaves, the same numbers for ever."""
+        control = control or Control()
+        control.step(0.0, "planning")
+        self.verdict.enforce()
+        plan, left, receipt = self.plan, None, {}
+        if self.declaration.spends is Spends.NOTHING:
+            measurements, reused = self._computed(control)
+        else:
+            stored, plan = self._charged(control, idempotency_key, hold)
+            measurements = Measurements.from_bytes(stored.measurements)
+            reused, receipt = not stored.fresh, dict(stored.receipt)
+            plan = as_measured(self.method, plan, measurements, self.data.facts)
+            left = self.left
+        tables = fit(self.data, plan, measurements, control)
+        return Release(self.recipe, plan, self._shown(tables), reused, left, receipt)
 
-    recipe: Recipe
-    plan: Plan
-    tables: tuple[ProtectedTable, ...]
-    reused: bool
-    """The answer was there already and nothing was charged."""
-    left: str | None
-    receipt: Mapping[str, Any]
-    """Ledger entry and head hash of a charged release; empty for a keyed one."""
+    def derive(self, *, newest: int | None = None, control: Control | None = None) -> Release:
+        """Answer from earlier releases: nothing is read, drawn or charged.
 
+        Any method of the data set's family may have made them; with `newest` only so many of the
+        last ones are looked at.
+        """
+        control = control or Control()
+        self.verdict.enforce()
+        source = earlier.best(self.data, self.recipe, newest=newest)
+        measurements = Measurements.from_bytes(source.stored.measurements)
+        tables = fit(self.data, source.plan, measurements, control)
+        receipt = source.stored.receipt
+        return Release(self.recipe, source.plan, self._shown(tables), True, self.left, receipt)
 
-def preview(
-    data: DataSet, recipe: Recipe, *, user: str = "", project: str = "", earlier: bool = True
-) -> Preview:
-    """Plan and check a recipe; reads no data and spends nothing.
+    # -- steps ------------------------------------------------------------------------------
 
-    With `earlier`, look whether the question follows from one of the last releases.
-    """
-    method = _method(data, recipe)
-    verdict = rules.judge(recipe.question, data.description, data.policy)
-    if verdict.cells > rules.DEFAULT_MOST_CELLS:
-        verdict.enforce()  # planning a table nobody may have could take long
-    plan = method.plan(recipe.question, data.facts)
-    if not method.drawn:
-        return Preview(plan, verdict, answered=False, left=None, affordable=True)
-    ledger = data.ledger()
-    answered = ledger.find(plan.question_hash) is not None
-    affordable = answered or ledger.affords(_charge(plan), user=user, project=project)
-    left = in_words(ledger.left(user=user, project=project), left=True)
-    follows = None
-    if earlier and not answered:
-        plan = replace(plan, warnings=(*plan.warnings, *_charged_again(data, ledger, recipe)))
-        found = _earlier(data, ledger, recipe.question)
-        follows = next((f.plan.question_hash for f in found if _noise_of(f.plan) < math.inf), None)
-    return Preview(plan, verdict, answered, left, affordable, follows)
+    @property
+    def _paid_by(self) -> dict[str, str]:
+        return {"user": self.payer.user, "project": self.payer.project}
 
+    def _facts(self) -> Facts:
+        """Public facts, with what was released for a method that remembers it."""
+        if not isinstance(self.method, Remembers):
+            return self.data.facts
+        return replace(self.data.facts, history=earlier.history(self.data))
 
-def _charged_again(data: DataSet, ledger: Ledger, recipe: Recipe) -> tuple[str, ...]:
-    """A word to who asks again what was answered on other data or under another policy."""
-    current = (data.data_version, data.policy.version)
-    asked: dict[tuple[str, str], str] = {}
-    for entry in ledger.entries():
-        if entry.kind == "charge":
-            version = (entry.body["data_version"], entry.body["policy_version"])
-            if version not in asked:
-                hashed = recipe.question.hash(data_version=version[0], policy_version=version[1])
-                asked[version] = hashed
-            if version != current and asked[version] == entry.body["question"]:
-                what = "other data" if version[0] != current[0] else "another policy version"
-                return (
-                    f"The same question was answered on {entry.at[:10]} with {what}; asked now it "
-                    "is a new one: it gets new noise and is charged again.",
+    def _planned(self, facts: Facts) -> Plan:
+        return self.method.plan(self.recipe.question, self.recipe.treatment, facts)
+
+    def _measured(self, plan: Plan, control: Control) -> Measurements:
+        control.step(0.1, "counting")
+        tables = self.data.engine().count(
+            plan.counts, keys=plan.needs_keys, weights=plan.needs_weights, control=control
+        )
+        control.step(0.6, "protecting")
+        return self.method.measure(plan, tables, self.data.secrets, control)
+
+    def _computed(self, control: Control) -> tuple[Measurements, bool]:
+        """What can be computed again at will, from the cache where it is there."""
+        cache, digest = self.data.results(), self.plan.question_hash
+        stored = cache.get(digest)
+        if stored is not None:
+            return Measurements.from_bytes(stored), True
+        measurements = self._measured(self.plan, control)
+        cache.put(digest, measurements.to_bytes())
+        return measurements, False
+
+    def _charged(
+        self, control: Control, idempotency_key: str | None, hold: Hold | str | None
+    ) -> tuple[StoredAnswer, Plan]:
+        """The stored answer, charged now where it was not there; and the plan that made it.
+
+        A method that remembers decides on a history. Where that has moved by the time of the
+        commit nothing was stored, and it decides again.
+        """
+        ledger, plan = self.data.ledger(), self.plan
+        for _ in range(_TRIES):
+            stored = ledger.find(plan.question_hash)
+            if stored is not None:
+                if hold is not None:
+                    ledger.lapse(hold)
+                return stored, plan
+            facts = self._facts()
+            if facts.history is not None:
+                plan = self._planned(facts)
+            if hold is None:
+                ledger.require(_charge(plan), **self._paid_by)
+            measurements = self._measured(plan, control)
+            said = {**measurements.facts, "question": plan.question.canonical()}
+            try:
+                stored = ledger.commit(
+                    _charge(plan),
+                    replace(measurements, facts=said).to_bytes(),
+                    idempotency_key=idempotency_key or plan.question_hash,
+                    **self._paid_by,
+                    data_version=self.data.data_version,
+                    policy_version=self.data.policy.version,
+                    hold=hold,
+                    **({} if facts.history is None else {"after": facts.history.head}),
                 )
-    return ()
-
-
-def release(
-    data: DataSet,
-    recipe: Recipe,
-    *,
-    user: str = "",
-    project: str = "",
-    idempotency_key: str | None = None,
-    control: Control | None = None,
-) -> Release:
-    """Answer a recipe: charged before anything leaves, the same numbers for ever."""
-    control = control or Control()
-    method = _method(data, recipe)
-    control.step(0.0, "planning")
-    rules.judge(recipe.question, data.description, data.policy).enforce()
-    plan = method.plan(recipe.question, data.facts)
-    if method.drawn:
-        ledger = data.ledger()
-        measurements, reused, receipt = _drawn(
-            data, ledger, method, plan, user, project, idempotency_key, control
+            except HistoryMoved:
+                continue
+            return stored, plan
+        raise StoreError(
+            f"Others released tables of {self.data.name} faster than this one could be decided. "
+            "Ask again; nothing was stored."
         )
-        plan = as_measured(method, plan, measurements, data.facts)
-        left: str | None = in_words(ledger.left(user=user, project=project), left=True)
-    else:
-        measurements, reused = _keyed(data, method, plan, control)
-        receipt, left = {}, None
+
+    def _shown(self, tables: Sequence[ProtectedTable]) -> tuple[ProtectedTable, ...]:
+        """Judged by the one rule on protected values, then arranged as the recipe wants them."""
+        judged = [rules.mark(table, self.data.policy) for table in tables]
+        shown = arranged(judged, self.recipe, self.data.description)
+        if not self.data.notes:
+            return shown
+        return tuple(replace(table, notes=(*table.notes, *self.data.notes)) for table in shown)
+
+
+def fit(
+    data: DataSet, plan: Plan, measurements: Measurements, control: Control
+) -> tuple[ProtectedTable, ...]:
+    """The protected tables of a plan: from measurements and public facts alone."""
     control.step(0.9, "fitting")
-    measurements = fitted(data, method, plan, measurements, control)
-    tables = method.fit(plan, measurements, data.facts, control)
+    measurements = fitted(data, plan, measurements, control)
+    tables = registry.get(plan.method).fit(plan, measurements, data.facts, control)
     control.step(1.0, "done")
-    made = _finished(data, recipe, plan, tables, left, receipt)
-    return replace(made, reused=reused)
+    return tables
 
 
-def _finished(
-    data: DataSet,
-    recipe: Recipe,
-    plan: Plan,
-    tables: Sequence[ProtectedTable],
-    left: str | None,
-    receipt: Mapping[str, Any],
-) -> Release:
-    """The fitted tables as the recipe wants them: filtered categories cut, axes in order."""
-    shown = arranged(tables, recipe, data.description)
-    if data.notes:
-        shown = tuple(replace(table, notes=(*table.notes, *data.notes)) for table in shown)
-    return Release(recipe, plan, shown, True, left, receipt)
-
-
-def derive(
-    data: DataSet, recipe: Recipe, *, newest: int | None = None, control: Control | None = None
-) -> Release:
-    """Answer a recipe from earlier releases: nothing is read, drawn or charged.
-
-    Any method of the data set's family may have made them. Of several releases it follows from,
-    the one with the least noise answers, or where it follows from models only the one that knows its
-    pairs of variables best; with `newest` only so many of the last ones are looked at.
-    """
-    control = control or Control()
-    method = _method(data, recipe)
-    rules.judge(recipe.question, data.description, data.policy).enforce()
-    ledger = data.ledger() if method.drawn else None
-    found = [] if ledger is None else list(_earlier(data, ledger, recipe.question, newest))
-    if ledger is None or not found:
-        raise Refusal(
-            "This table does not follow from anything released so far on this version of the data "
-            "and its policy. What was released before a load of other data or a change of policy is "
-            "in its files, and is not read from.",
-            rule="nothing-released",
-            alternatives=("ask for it with an epsilon, at a cost",),
-        )
-    plan, stored, *_ = min(found, key=lambda each: _rank(each, recipe.question, data.facts))
-    made_by, measurements = registry.get(plan.method), Measurements.from_bytes(stored.measurements)
-    measurements = fitted(data, made_by, plan, measurements, control)
-    tables = made_by.fit(plan, measurements, data.facts, control)
-    return _finished(data, recipe, plan, tables, in_words(ledger.left(), left=True), stored.receipt)
-
-
-def fitted(
-    data: DataSet, method: Method, plan: Plan, measurements: Measurements, control: Control
-) -> Measurements:
+def fitted(data: DataSet, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
     """The measurements with a method's long work done on them, kept for the next time."""
-    work = getattr(method, "fitted", None)
-    if work is None:
+    method = registry.get(plan.method)
+    if not isinstance(method, KeepsFit):
         return measurements
-    key = f"fit {hashlib.sha256(measurements.to_bytes()).hexdigest()}"
+    treatment = json.dumps(dict(plan.treatment), sort_keys=True).encode()
+    key = f"fit {hashlib.sha256(treatment + measurements.to_bytes()).hexdigest()}"
     stored = data.results().get(key)
     if stored is not None:
         return Measurements.from_bytes(stored)
-    made: Measurements = work(plan, measurements, control)
-    data.results().put(key, made.to_bytes())
-    return made
+    done = method.fitted(plan, measurements, control)
+    data.results().put(key, done.to_bytes())
+    return done
 
 
-class _Found(NamedTuple):
-    """A plan that reads a question off a release, and the release's own plan."""
-
-    plan: Plan
-    stored: StoredAnswer
-    source: Plan
-
-
-def released(
-    data: DataSet, ledger: Ledger, newest: int | None = None
-) -> Iterator[tuple[Question, StoredAnswer]]:
-    """What was released on this data and policy version, the newest first."""
-    current = (data.data_version, data.policy.version)
-    charges = [
-        entry.body
-        for entry in ledger.entries()
-        if entry.kind == "charge"
-        and (entry.body["data_version"], entry.body["policy_version"]) == current
-    ]
-    for body in charges[::-1][:newest]:
-        stored = ledger.find(body["question"])
-        form = stored and Measurements.from_bytes(stored.measurements).facts.get("question")
-        if stored is not None and form and form["method"] in registry.names():
-            yield Question.from_canonical(form), stored
-
-
-def _earlier(
-    data: DataSet, ledger: Ledger, question: Question, newest: int | None = NEWEST
-) -> Iterator[_Found]:
-    """Plans that fit a question from what was released on this data and policy version."""
-    wanted = _variables(question)
-    for asked, stored in released(data, ledger, newest):
-        method = registry.get(asked.method)
-        planned = getattr(method, "derive", None)
-        if planned is None or not wanted <= _variables(asked):
-            continue
-        if method.name != question.method and not set(question.parameters) <= _BUDGETS:
-            continue  # what else is set is a wish to another method
-        try:
-            made = method.plan(asked, data.facts)
-            measured = Measurements.from_bytes(stored.measurements)
-            made = as_measured(method, made, measured, data.facts)
-        except (InputError, Refusal):  # a variable is not declared any more, say
-            continue
-        follows = planned(made, question, data.facts)
-        if follows is not None:
-            yield _Found(follows, stored, made)
-
-
-def _variables(question: Question) -> set[str]:
-    axes = {ref.variable for table in question.tables for ref in table.axes}
-    return axes | {part.variable for table in question.tables for part in table.where}
-
-
-def _noise_of(plan: Plan) -> float:
-    """The noise of all tables together; infinite where one follows from a model only."""
-    return sum(error.noise_sd for error in plan.errors)
-
-
-def _rank(found: _Found, question: Question, facts: Facts) -> tuple[float, float]:
-    """The noise of all tables together; of models, that of all their variables and pairs of them.
-
-    A pair that was not measured counts as ten times its noisier variable: worse than any pair of
-    a release of the same size, better than one whose noise drowns everything.
-    """
-    noise = _noise_of(found.plan)
-    if noise < math.inf:
-        return noise, 0.0
-    method: Any = registry.get(found.source.method)
-    sds: dict[tuple[AxisRef, ...], float] = {}
-    for table in question.tables:
-        refs = {c.variable: AxisRef(c.variable, c.level) for c in table.where}
-        refs |= {ref.variable: ref for ref in table.axes}
-        sides = sorted(refs.values())
-        for kept in [*combinations(sides, 1), *combinations(sides, 2)]:
-            part = replace(question, tables=(TableSpec(kept),))
-            plan = method.derive(found.source, part, facts)
-            sds[kept] = math.inf if plan is None else _noise_of(plan)
-            if len(kept) == 2 and sds[kept] == math.inf:
-                sds[kept] = 10 * max(sds[kept[:1]], sds[kept[1:]])
-    return noise, sum(sds.values())
-
-
-def _method(data: DataSet, recipe: Recipe) -> Method:
+def _declaration(data: DataSet, name: str) -> Declaration:
     """The method a question names, if it is of the data set's family (rule 7)."""
-    wanted = recipe.question.method
-    if wanted == data.policy.method and wanted not in registry.names():
+    declared = registry.declaration(name)
+    if declared.family is not data.policy.family:
         raise Refusal(
-            f"{data.name} is protected by {wanted}, which this version of discreet does not have "
-            f"(it has {', '.join(registry.names())}). Install a newer discreet, or make a data set of "
-            "another family.",
-            rule="method-not-here",
-        )
-    method = registry.get(wanted)
-    if method.family != data.policy.family:
-        allowed = [n for n in registry.names() if registry.get(n).family == data.policy.family]
-        raise Refusal(
-            f"{data.name} serves the {data.policy.family} family only, and {method.name} is of the "
-            f"{method.family} family: kinds of guarantee do not mix.",
+            f"{data.name} serves the {data.policy.family} family only, and {declared.name} is of the "
+            f"{declared.family} family: kinds of guarantee do not mix.",
             rule="one-family",
-            alternatives=[f"use method {name}" for name in allowed],
+            alternatives=[f"use method {one}" for one in registry.of_family(data.policy.family)],
         )
-    return method
-
-
-def _measure(data: DataSet, method: Method, plan: Plan, control: Control) -> Measurements:
-    control.step(0.1, "counting")
-    tables = data.engine().count(
-        plan.counts, keys=plan.needs_keys, weights=plan.needs_weights, control=control
-    )
-    control.step(0.6, "protecting")
-    return method.measure(plan, tables, data.secrets, control)
-
-
-def _keyed(
-    data: DataSet, method: Method, plan: Plan, control: Control
-) -> tuple[Measurements, bool]:
-    cache = data.results()
-    stored = cache.get(plan.question_hash)
-    if stored is not None:
-        return Measurements.from_bytes(stored), True
-    measurements = _measure(data, method, plan, control)
-    cache.put(plan.question_hash, measurements.to_bytes())
-    return measurements, False
-
-
-def _drawn(
-    data: DataSet,
-    ledger: Ledger,
-    method: Method,
-    plan: Plan,
-    user: str,
-    project: str,
-    idempotency_key: str | None,
-    control: Control,
-) -> tuple[Measurements, bool, Mapping[str, Any]]:
-    charge = _charge(plan)
-    stored = ledger.find(plan.question_hash)
-    reused = stored is not None
-    if stored is None:
-        ledger.require(charge, user=user, project=project)
-        measurements = _measure(data, method, plan, control)
-        facts = {**measurements.facts, "question": plan.question.canonical()}
-        ours = replace(measurements, facts=facts).to_bytes()
-        stored = ledger.commit(
-            charge,
-            ours,
-            idempotency_key=idempotency_key or plan.question_hash,
-            user=user,
-            project=project,
-            data_version=data.data_version,
-            policy_version=data.policy.version,
-        )
-        # somebody who asked the same at the same moment was charged, not this asker
-        reused = stored.measurements != ours
-    return Measurements.from_bytes(stored.measurements), reused, stored.receipt
+    return declared
 
 
 def _charge(plan: Plan) -> Charge:
     if plan.charge is None:
-        raise Bug(f"The drawn method {plan.method} planned no charge.")
+        raise Bug(f"The method {plan.method} spends, and planned no charge.")
     return plan.charge
+
+
+def _loss(plan: Plan) -> Any:
+    return _charge(plan).loss

@@ -1,4 +1,5 @@
-"""Rules: sentences a policy sets about which tables may be asked for, judged from public facts.
+"""Rules: sentences a policy sets about which tables may be asked for, judged from public facts;
+and the one rule on protected values, which marks cells after the fit (`mark`).
 
 Every rule is a pure function of question and public facts; the verdict is the same on two data
 sets that differ in one record (rule 2). A filter cannot dodge a rule: a table is judged as if it
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -30,10 +32,14 @@ import numpy as np
 from .core.description import Description, Policy
 from .core.domain import AxisRef, Condition, Variable
 from .core.exact import exact, plain
+from .core.names import find_axis
+from .core.question import Question, TableSpec
+from .core.table import ProtectedTable, Status
 from .errors import DescriptionError, Refusal, did_you_mean
-from .recipe import Question, TableSpec, find_axis
 
 DEFAULT_MOST_CELLS = 2_000_000
+RELIABLE_KEYS = ("noise_sd_over_count",)
+DEFAULT_RELIABLE = Fraction(1, 4)
 _YES, _NO = ("yes", "true"), ("no", "false")
 
 
@@ -345,6 +351,29 @@ def _steps(spec: TableSpec, description: Description) -> Iterator[tuple[str, Tab
             coarsest = variable.levels[-1].name
             axes = tuple(sorted((*spec.axes, AxisRef(variable.name, coarsest))))
             yield f"add {coarsest}", replace(spec, axes=axes)
+
+
+def reliable_limit(policy: Policy) -> Fraction:
+    """Above which noise sd ÷ released count a cell is marked unreliable (policy; default 1/4)."""
+    value = policy.reliable.get("noise_sd_over_count")
+    if value is None:
+        return DEFAULT_RELIABLE
+    return exact(value, "reliable.noise_sd_over_count", above=0, error=DescriptionError)
+
+
+def mark(table: ProtectedTable, policy: Policy) -> ProtectedTable:
+    """The one rule on protected values: *unreliable* where the noise is large beside the number.
+
+    A cell with a number is marked where its noise sd exceeds the limit times its value, a value
+    below ½ counting as ½: a count cannot be smaller than that without being 0. A negative number is
+    as far off as a zero at least. Other statuses stay as the method set them.
+    """
+    if table.noise is None:
+        return table
+    sd = np.broadcast_to(table.noise.sd, table.shape)
+    loud = sd > float(reliable_limit(policy)) * np.maximum(table.values, 0.5)
+    status = np.where(loud & (table.status == Status.OK), np.uint8(Status.UNRELIABLE), table.status)
+    return replace(table, status=status)
 
 
 def _uses(refs: Sequence[AxisRef], description: Description, name: str) -> bool:

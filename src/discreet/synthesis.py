@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import earlier, workspace
 from . import release as flow
-from . import workspace
 from .core.control import Control
 from .core.domain import Domain
+from .core.question import Treatment
 from .errors import Bug, InputError, Refusal
 from .methods import registry
 from .methods.base import Measurements, Plan, as_measured
@@ -103,7 +104,7 @@ def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
         )
     found = [
         (asked, stored)
-        for asked, stored in flow.released(data, data.ledger())
+        for asked, stored in earlier.released(data, data.ledger())
         if asked.method == METHOD
     ]
     hashes = [stored.question for _, stored in found]
@@ -120,7 +121,7 @@ def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
         )
     asked, stored = found[chosen[0]]
     numbers, method = Measurements.from_bytes(stored.measurements), registry.get(METHOD)
-    plan = as_measured(method, method.plan(asked, data.facts), numbers, data.facts)
+    plan = as_measured(method, method.plan(asked, Treatment(), data.facts), numbers, data.facts)
     return _made(data, plan, numbers, control)
 
 
@@ -130,7 +131,7 @@ def _made(
     from .methods.marginals.method import design_of
 
     method, control = _method(), control or Control()
-    measurements = flow.fitted(data, method, plan, measurements, control)
+    measurements = flow.fitted(data, plan, measurements, control)
     table = method.synthesise(plan, measurements, control)
     return Synthesis(plan, measurements, table, design_of(plan).workload.domain)
 

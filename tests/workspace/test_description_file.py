@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.core.description import Family
 from discreet.core.domain import Text
+from discreet.core.family import Family
 from discreet.errors import DescriptionError, InputError
 from discreet.workspace.description_file import FILE, DescribedData, read
 from discreet.workspace.draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft

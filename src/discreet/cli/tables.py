@@ -10,10 +10,12 @@ import typer
 
 from ..errors import InputError
 from . import show
+from .once import Once
+from .setting_options import with_settings
 
 if TYPE_CHECKING:
     from ..methods.base import Plan
-    from ..release import Preview, Release
+    from ..release import Asked, Release
 
 DataSetPath = Annotated[
     str, typer.Argument(metavar="DIR[/DATASET]", help="A data set, or a workspace holding one.")
@@ -28,8 +30,8 @@ Project = Annotated[str, typer.Option(help="For which project.")]
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this room."""
-    app.command("table")(table)
-    app.command("release")(release)
+    app.command("table", cls=Once)(with_settings(table))
+    app.command("release", cls=Once)(release)
 
 
 def table(
@@ -52,27 +54,6 @@ def table(
         str | None,
         typer.Option(help="Also percentages, of rows, columns, layers or all."),
     ] = None,
-    epsilon: Annotated[str | None, typer.Option(help="ε to spend (DP data sets).")] = None,
-    delta: Annotated[str | None, typer.Option(help="δ, for laws that need one.")] = None,
-    rho: Annotated[str | None, typer.Option(help="ρ to spend (zCDP budgets).")] = None,
-    law: Annotated[str | None, typer.Option(help="laplace, normal or gaussian.")] = None,
-    max_perturbation: Annotated[
-        str | None, typer.Option(help="Truncate the law at ± this (brings a δ).")
-    ] = None,
-    plan: Annotated[
-        str | None, typer.Option(help="best, interior, wanted or everything: what gets noise.")
-    ] = None,
-    negatives: Annotated[str | None, typer.Option(help="keep, clip or threshold.")] = None,
-    consistency: Annotated[
-        str | None, typer.Option(help="none, least-squares or integers.")
-    ] = None,
-    within: Annotated[
-        str | None, typer.Option(help="Instead of ε: cells within ± this of the truth …")
-    ] = None,
-    of: Annotated[str | None, typer.Option(help="… in so many per cent (95%).")] = None,
-    threshold: Annotated[
-        str | None, typer.Option(help="With --negatives threshold: show less as 0.")
-    ] = None,
     method: Annotated[str | None, typer.Option(help="Default: what the policy says.")] = None,
     format: Annotated[
         str | None,
@@ -89,6 +70,7 @@ def table(
         bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
     ] = False,
     json: Json = False,
+    settings: dict[str, str] | None = None,
 ) -> None:
     """Make one protected table.
 
@@ -116,17 +98,7 @@ def table(
             language=language,
             user=_asker(user),
             project=project,
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            law=law,
-            max_perturbation=max_perturbation,
-            plan=plan,
-            negatives=negatives,
-            consistency=consistency,
-            within=within,
-            of=of,
-            threshold=threshold,
+            **(settings or {}),
         )
         if dry_run:
             _show_preview(draft.preview(), json)
@@ -306,16 +278,17 @@ def _deliver(
 def _release_facts(made: Release) -> dict[str, Any]:
     return {
         "question_hash": made.plan.question_hash,
+        "treatment": dict(made.plan.treatment),
         "guarantee": made.plan.guarantee.to_json(),
         "cost": None if made.plan.charge is None else str(made.plan.charge.loss),
-        "charged": made.plan.charge is not None and not made.reused,
+        "charged": made.charged,
         "left": made.left,
         "receipt": dict(made.receipt),
         "cells": sum(table.cells for table in made.tables),
     }
 
 
-def _show_preview(seen: Preview, json: bool) -> None:
+def _show_preview(seen: Asked, json: bool) -> None:
     from ..core.loss import in_words
 
     plan = seen.plan
@@ -356,7 +329,7 @@ def _show_preview(seen: Preview, json: bool) -> None:
             f"{'it costs' if len(rows) == 1 else 'they cost'} nothing, with the noise of that release."
         )
     out.print(plan.guarantee.sentence())
-    for words in (*plan.guarantee.odds, *plan.warnings):
+    for words in (*plan.guarantee.odds, *seen.warnings):
         out.print(f"[dim]· {words}[/dim]")
     out.print("[dim]Nothing was read or spent.[/dim]")
 

@@ -21,16 +21,7 @@ import numpy.typing as npt
 
 from ..errors import RecipeError, did_you_mean
 from .domain import Axis, AxisRef, Condition, Count, Domain, Text, Variable
-
-
-class Family(StrEnum):
-    """One data set serves one family of methods, because kinds of guarantee never convert."""
-
-    CELL_KEY = "cell-key"
-    DP = "dp"
-    SUPPRESSION = "suppression"
-    SYNTHETIC = "synthetic"
-    """Records made from a release: counted as they are, under that release's guarantee."""
+from .family import Family
 
 
 class Neighbours(StrEnum):

@@ -1,11 +1,16 @@
-"""Questions and layouts as frozen data; the canonical form and the hash of a question."""
+"""Recipes as frozen data: what is measured, what is done to it, how it is shown.
+
+A *question* has one canonical form however it is spelled, and a hash under which a ledger knows its
+answer. A *treatment* is a function of what was measured and of public facts: free, part of no
+charge. A *layout* changes no number.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -48,13 +53,28 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a data set, in canonical form; one or many tables, one method, one cost."""
+    """What is asked of a data set; one or many tables, one method, one cost.
+
+    `settings` are those that shape what is measured, in canonical text. As asked they hold what was
+    said and no more; *resolved*, as a plan has them, they hold everything, with the defaults of policy
+    and method filled in, so that two ways to ask one thing are one question.
+    """
 
     dataset: str
     tables: tuple[TableSpec, ...]
     method: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    """What the asker sets: epsilon, delta, law, max_perturbation, plan, … as exact text."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    resolved: bool = False
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables its tables are over or filtered by."""
+        axes = {ref.variable for table in self.tables for ref in table.axes}
+        return frozenset(axes | {part.variable for table in self.tables for part in table.where})
+
+    def resolve(self, settings: Mapping[str, str]) -> Question:
+        """The same question with everything said that shapes what is measured."""
+        return replace(self, settings=dict(settings), resolved=True)
 
     def canonical(self) -> dict[str, Any]:
         """The canonical form: plain values, sorted where order means nothing."""
@@ -64,13 +84,13 @@ class Question:
         return {
             "dataset": self.dataset,
             "method": self.method,
-            "parameters": dict(sorted(self.parameters.items())),
+            "settings": dict(sorted(self.settings.items())),
             "tables": tables,
         }
 
     @classmethod
     def from_canonical(cls, form: Mapping[str, Any]) -> Question:
-        """Read back what `canonical` wrote; tables are in canonical order then."""
+        """Read back what `canonical` wrote of a resolved question; tables in canonical order."""
         tables = tuple(
             TableSpec(
                 axes=tuple(AxisRef(*axis) for axis in table["axes"]),
@@ -84,13 +104,21 @@ class Question:
             )
             for table in form["tables"]
         )
-        return cls(form["dataset"], tables, form["method"], dict(form["parameters"]))
+        return cls(form["dataset"], tables, form["method"], dict(form["settings"]), resolved=True)
 
-    def hash(self, *, data_version: str = "", policy_version: str = "") -> str:
-        """SHA-256 of the canonical form with data and policy version, in hex."""
-        form = {**self.canonical(), "data": data_version, "policy": policy_version}
-        text = json.dumps(form, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+    def hash(self, **facts: Any) -> str:
+        """SHA-256 of the canonical form with the facts that measurements depend on, in hex."""
+        return digest({**self.canonical(), **facts})
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What follows the measurement, as asked: settings of the method in canonical text.
+
+    Percentages belong to it too; a layout carries them, because they are of its rows or columns.
+    """
+
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,8 +135,28 @@ class Layout:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A question and, for each of its tables, a layout."""
+    """A question, what is done to its measurements and, for each of its tables, a layout."""
 
     question: Question
     layouts: Sequence[Layout]
     title: str = ""
+    treatment: Treatment = field(default_factory=Treatment)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """A digest of each part: what was asked, what is done to it, how it is shown."""
+        percents = [layout.percent for layout in self.layouts]
+        sides = [[la.rows, la.columns, la.layers, la.language] for la in self.layouts]
+        order = [table.canonical() for table in self.question.tables]
+        names = [table.name for table in self.question.tables]
+        return {
+            "question": digest(self.question.canonical()),
+            "treatment": digest({"settings": self.treatment.settings, "percent": percents}),
+            "layout": digest({"sides": sides, "order": order, "names": names, "title": self.title}),
+        }
+
+
+def digest(form: Mapping[str, Any]) -> str:
+    """SHA-256 of plain values in one canonical text, in hex."""
+    text = json.dumps(form, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

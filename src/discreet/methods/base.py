@@ -1,13 +1,15 @@
-"""The protocol every method keeps: plan, measure, fit.
+"""The protocol every method keeps: plan, measure, fit; and what a method may offer beside.
 
-    plan(question, facts)            public facts only: what to count, which laws, cost, error
-    measure(plan, true tables, …)    sees the truth, draws or looks up noise; integers only
-    fit(plan, measurements)          sees only the measurements; free, repeatable, cancellable
+    plan(question, treatment, facts)   public facts only: what to count, which laws, cost, error
+    measure(plan, true tables, …)      sees the truth, draws or looks up noise; integers only
+    fit(plan, measurements, facts)     sees only the measurements; free, repeatable, cancellable
 
-A method is *drawn* (measurements are stored with their charge before anything is answered) or
-*keyed* (recomputed from keys at will, no ledger row). It never holds an engine, a store or a
-workspace, and never knows another method. `docs/decisions/0002-five-methods.md` has the
-signatures of all five against this protocol.
+What is measured never depends on the treatment: it can be had later, at no cost, from the same
+measurements. A plan's question is resolved, its treatment complete. A method declares what it is
+(`declaration.py`) and what it offers beside by keeping one of the protocols `Derives`, `KeepsFit`,
+`Synthesises`, `Keyed`, `KeepsPlan` and `Remembers`. It never holds an engine, a store or a workspace
+and never knows another method. `docs/decisions/0002-five-methods.md` has all five against this
+protocol.
 """
 
 from __future__ import annotations
@@ -16,21 +18,39 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.charge import Charge
 from ..core.control import Control
-from ..core.description import Description, Family, Policy
+from ..core.description import Description, Policy
 from ..core.domain import Count
 from ..core.guarantee import Guarantee
 from ..core.origin import Origin
-from ..core.question import Question, TableSpec
+from ..core.question import Question, TableSpec, Treatment
 from ..core.table import ProtectedTable, Provenance, TrueTable
+from ..errors import Bug
 from ..version import __version__
+from .declaration import Declaration
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One earlier answer: its question and what was measured for it."""
+
+    question: Question
+    question_hash: str
+    measurements: Measurements = field(repr=False)
+
+
+@dataclass(frozen=True)
+class History:
+    """Everything released so far on these data, oldest first, and the entry it ends with."""
+
+    head: str
+    answers: tuple[Answered, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,6 +65,8 @@ class Facts:
     """The release the records were made from; None for all records of real units."""
     earlier_laws: int = 0
     """How many other laws a keyed method served these data under before."""
+    history: History | None = None
+    """What was released so far, for a method that remembers; None for all others."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +97,8 @@ class Plan:
     charge: Charge | None = None
     needs_keys: bool = False
     needs_weights: bool = False
+    treatment: Mapping[str, str] = field(default_factory=dict)
+    """What `fit` does to the measurements, complete; `measure` never looks at it."""
     warnings: tuple[str, ...] = ()
     alternatives: tuple[Mapping[str, Any], ...] = ()
     """Other plans compared: name, cost, predicted error; for people who choose."""
@@ -138,15 +162,13 @@ class Secrets(Protocol):
 class Method(Protocol):
     """One published way to protect a table."""
 
-    name: str
-    family: Family
-    drawn: bool
+    declaration: ClassVar[Declaration]
 
     def settings(self, parameters: Mapping[str, Any]) -> object:
         """Read and check the parameters a policy gives; bad ones get one clear sentence."""
         ...
 
-    def plan(self, question: Question, facts: Facts) -> Plan:
+    def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
         """What to count, which laws, cost and error; reads no data."""
         ...
 
@@ -163,10 +185,13 @@ class Method(Protocol):
         ...
 
 
+@runtime_checkable
 class Derives(Protocol):
     """A method whose released measurements answer further questions, at no cost."""
 
-    def derive(self, plan: Plan, question: Question, facts: Facts) -> Plan | None:
+    def derive(
+        self, plan: Plan, question: Question, treatment: Treatment, facts: Facts
+    ) -> Plan | None:
         """A plan that fits `question` from what `plan` measured; None where it does not follow."""
         ...
 
@@ -180,7 +205,8 @@ class Keyed(Protocol):
         ...
 
 
-class Fits(Protocol):
+@runtime_checkable
+class KeepsFit(Protocol):
     """A method whose fit takes long and can be kept beside the measurements."""
 
     def fitted(self, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
@@ -188,19 +214,59 @@ class Fits(Protocol):
         ...
 
 
-def as_measured(method: Method, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
-    """The plan stored measurements were made by, for methods that keep it with them.
+@runtime_checkable
+class KeepsPlan(Protocol):
+    """A method that keeps its plan with the measurements.
 
     What is best to measure may be judged otherwise in a later version; an answer stays as it was.
     """
-    own = getattr(method, "measured", None)
-    return plan if own is None else cast("Plan", own(plan, measurements, facts))
+
+    def measured(self, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
+        """The plan these measurements were made by, where today another would be chosen."""
+        ...
 
 
-def reliable_limit(policy: Policy) -> Fraction:
-    """Above which noise sd ÷ released count a cell is marked unreliable (policy; default 1/4)."""
-    value = policy.reliable.get("noise_sd_over_count", "1/4")
-    return Fraction(str(value))
+@runtime_checkable
+class Remembers(Protocol):
+    """A method whose answers depend on what was released before.
+
+    It is given `facts.history`, and its commit holds only while that history has not moved: two
+    questions at once are never decided on the same history.
+    """
+
+    remembers: ClassVar[bool]
+
+
+def as_measured(method: Method, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
+    """The plan stored measurements were made by, for methods that keep it with them."""
+    return method.measured(plan, measurements, facts) if isinstance(method, KeepsPlan) else plan
+
+
+def question_hash(question: Question, facts: Facts) -> str:
+    """What ledger and cache know an answer by: the resolved question and what it is measured on.
+
+    Besides the data version these are the facts of the description that measurements depend on:
+    whom they protect, what is public already, which cells cannot exist, how far a weight reaches.
+    Rules, limits and treatments are no part of it.
+    """
+    if not question.resolved:
+        raise Bug("Only a resolved question has a hash.")
+    description, used = facts.description, question.variables
+    measuring: dict[str, Any] = {
+        "unit": description.unit,
+        "records_per_unit": description.records_per_unit,
+        "records": description.records,
+        "structural_zeros": sorted(
+            sorted([part.variable, part.level, *part.codes] for part in zero.conditions)
+            for zero in description.structural_zeros
+            if all(part.variable in used for part in zero.conditions)
+        ),
+    }
+    weight = description.weight
+    if weight is not None and any(table.weighted for table in question.tables):
+        bound = None if weight.bound is None else str(weight.bound)
+        measuring["weight"] = [weight.name, weight.scale, bound]
+    return question.hash(data=facts.data_version, measuring=measuring)
 
 
 def provenance(plan: Plan, facts: Facts) -> Provenance:

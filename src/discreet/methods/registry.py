@@ -1,38 +1,86 @@
-"""The methods there are, by name. A method is imported when it is asked for.
+"""The methods there are, by name: declared here, loaded when asked for.
 
 >>> names()
 ('cell-key', 'noise', 'marginals', 'synthetic')
+
+A new method is its room and one line of `METHODS`.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+from ..core.family import Family
 from ..errors import RecipeError, did_you_mean
-from .base import Method
+from .cellkey.declaration import DECLARATION as CELL_KEY
+from .declaration import Declaration, Setting, Spends
+from .marginals.declaration import DECLARATION as MARGINALS
+from .noise.declaration import DECLARATION as NOISE
 
-_METHODS = {
-    "cell-key": ("cellkey.method", "CellKeyMethod"),
-    "noise": ("noise.method", "NoiseMethod"),
-    "marginals": ("marginals.method", "MarginalsMethod"),
-    "synthetic": ("synthetic", "SyntheticMethod"),
+if TYPE_CHECKING:
+    from .base import Method
+
+SYNTHETIC = Declaration(
+    name="synthetic",
+    family=Family.SYNTHETIC,
+    spends=Spends.NOTHING,
+    home=("synthetic", "SyntheticMethod"),
+    summary="counts of records that were made from a release, as they are",
+    default=True,
+    nothing_to_set="nothing is spent or added",
+)
+
+METHODS: dict[str, Declaration] = {
+    declared.name: declared for declared in (CELL_KEY, NOISE, MARGINALS, SYNTHETIC)
 }
 
 
 def names() -> tuple[str, ...]:
     """The names of all methods."""
-    return tuple(_METHODS)
+    return tuple(METHODS)
+
+
+def declaration(name: str) -> Declaration:
+    """What the method of that name is."""
+    if name not in METHODS:
+        raise RecipeError(
+            f"There is no method {str(name)[:40]!r}; there are {', '.join(METHODS)}."
+            f"{did_you_mean(str(name), METHODS)}"
+        )
+    return METHODS[name]
+
+
+def get(name: str) -> Method:
+    """The method of that name."""
+    return _loaded(declaration(name).home)
 
 
 @cache
-def get(name: str) -> Method:
-    """The method of that name."""
-    if name not in _METHODS:
-        raise RecipeError(
-            f"There is no method {str(name)[:40]!r}; there are {', '.join(_METHODS)}."
-            f"{did_you_mean(str(name), _METHODS)}"
-        )
-    module, kind = _METHODS[name]
-    return cast(Method, getattr(import_module(f"{__package__}.{module}"), kind)())
+def _loaded(home: tuple[str, str]) -> Method:
+    module, kind = home
+    found = import_module(
+        module if "." in module and module.startswith("discreet") else f"{__package__}.{module}"
+    )
+    return cast("Method", getattr(found, kind)())
+
+
+def families() -> tuple[Family, ...]:
+    """The families that have a method, in the order of their methods."""
+    return tuple(dict.fromkeys(declared.family for declared in METHODS.values()))
+
+
+def of_family(family: Family) -> tuple[str, ...]:
+    """The names of a family's methods, the one used by default first."""
+    found = [declared for declared in METHODS.values() if declared.family is family]
+    return tuple(d.name for d in sorted(found, key=lambda declared: not declared.default))
+
+
+def asked_settings() -> dict[str, list[tuple[Declaration, Setting]]]:
+    """Every setting an asker may say, by name, with the methods that have it."""
+    by_name: dict[str, list[tuple[Declaration, Setting]]] = {}
+    for declared in METHODS.values():
+        for setting in declared.asked():
+            by_name.setdefault(setting.name, []).append((declared, setting))
+    return by_name

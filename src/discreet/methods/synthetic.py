@@ -10,34 +10,34 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..core import true_values
 from ..core.control import Control
-from ..core.description import Description, Family
+from ..core.description import Description
 from ..core.origin import Origin
-from ..core.question import Question, TableSpec
+from ..core.question import Question, TableSpec, Treatment
 from ..core.table import ProtectedTable, Status, TrueTable
 from ..errors import Bug, InputError, RecipeError, Refusal
 from . import base
 from .base import Facts, Measurements, Plan, Secrets
+from .declaration import Declaration
+from .registry import SYNTHETIC
 
 
 class SyntheticMethod:
     """`method: synthetic`."""
 
-    name = "synthetic"
-    family = Family.SYNTHETIC
-    drawn = False
+    declaration: ClassVar[Declaration] = SYNTHETIC
 
     def settings(self, parameters: Mapping[str, Any]) -> None:
         """Nothing can be set: there is nothing to protect."""
         for name in parameters:
             raise InputError(f"Method synthetic has no settings, got {name}. Leave it out.")
 
-    def plan(self, question: Question, facts: Facts) -> Plan:
+    def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
         """What to count; refused for records that were not made from a release."""
         origin = facts.origin
         if origin is None:
@@ -47,21 +47,14 @@ class SyntheticMethod:
                 "Use a method that protects.",
                 rule="not-synthetic",
             )
-        if question.parameters:
-            name = sorted(question.parameters)[0]
-            raise RecipeError(
-                f"A table of synthetic records takes no {name}: nothing is spent or added. "
-                f"Leave {name} out."
-            )
         for spec in question.tables:
             if spec.weighted:
                 raise RecipeError(f"{facts.description.name} has no weight, so no weighted counts.")
+        question = question.resolve({})
         return Plan(
-            method=self.name,
+            method=SYNTHETIC.name,
             question=question,
-            question_hash=question.hash(
-                data_version=facts.data_version, policy_version=facts.policy_version
-            ),
+            question_hash=base.question_hash(question, facts),
             counts=tuple(spec.count for spec in question.tables),
             guarantee=origin.guarantee.for_scope(
                 f"release {origin.release[:12]} of {origin.dataset} and everything made from it"

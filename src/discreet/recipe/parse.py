@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -10,39 +11,18 @@ from ..core.description import Description, Policy
 from ..core.domain import AxisRef
 from ..core.exact import exact, plain
 from ..core.names import canonical_conditions, find_axis, find_codes
-from ..core.question import Layout, Question, Recipe, TableSpec
+from ..core.question import Layout, Question, Recipe, TableSpec, Treatment
 from ..errors import RecipeError, did_you_mean
+from ..methods import registry
+from ..methods.declaration import Declaration, Part
 from .workloads import tables_of_workload
 
-PARAMETERS = (
-    "epsilon",
-    "delta",
-    "rho",
-    "law",
-    "max_perturbation",
-    "plan",
-    "negatives",
-    "threshold",
-    "consistency",
-    "within",
-    "of",
-    "mode",
-    "objective",
-    "one_way_share",
-    "records_about",
-)
-"""What an asker may set for a method; each method says which it takes."""
-
-_EXACT = {"epsilon", "delta", "rho"}
 _TABLE_KEYS = (
     *("rows", "columns", "layers", "where", "totals", "weighted", "share", "name", "percent"),
 )
 _PERCENT = {"row": "rows", "column": "columns", "layer": "layers", "total": "all", "table": "all"}
 _NO_PERCENT = {"", "none", "no", "false"}
-_RECIPE_KEYS = (
-    *("dataset", "title", "method", "language", "tables", "workload"),
-    *PARAMETERS,
-)
+_RECIPE_KEYS = ("dataset", "title", "method", "language", "tables", "workload")
 _OTHER_STATISTICS = {
     "mean",
     "median",
@@ -95,8 +75,8 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
     single = any(key in recipe for key in _TABLE_KEYS)
     if single and "tables" in recipe:
         raise RecipeError("A recipe has either rows and columns, or tables; this one has both.")
-    known = (*_RECIPE_KEYS, *_TABLE_KEYS)
-    _check_keys(recipe, known, "a recipe")
+    declared = registry.declaration(_method_name(recipe.get("method"), policy))
+    settings = _settings_of(recipe, declared)
     raw = (
         recipe.get("tables") if not single else [{k: recipe[k] for k in _TABLE_KEYS if k in recipe}]
     )
@@ -122,22 +102,32 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
         specs.append(spec)
         layouts.append(layout)
     _check_shares(specs)
-    parameters = {}
-    for key in PARAMETERS:
-        if (value := recipe.get(key)) is None:
+    if len(specs) == 1:
+        specs = [replace(specs[0], share=None)]
+    said = declared.read(settings)
+    question = Question(description.name, tuple(specs), declared.name, said[Part.MEASURED])
+    title = str(recipe.get("title") or "")
+    return Recipe(question, tuple(layouts), title, Treatment(said[Part.TREATED]))
+
+
+def _method_name(written: Any, policy: Policy) -> str:
+    name = str(written or policy.method).strip()
+    return name if name in registry.names() else name.casefold()
+
+
+def _settings_of(recipe: Mapping[str, Any], declared: Declaration) -> dict[str, Any]:
+    """What a recipe says of its method; other keys than those of recipes and methods are refused."""
+    settings: dict[str, Any] = {}
+    of_any_method = {setting.name for one in registry.METHODS.values() for setting in one.settings}
+    own = tuple(setting.name for setting in declared.asked())
+    known = (*_RECIPE_KEYS, *_TABLE_KEYS)
+    for key, value in recipe.items():
+        if key in known:
             continue
-        parameters[key] = (
-            plain(exact(value, key, above=0, most=10**6, error=RecipeError))
-            if key in _EXACT
-            else str(value)
-        )
-    question = Question(
-        dataset=description.name,
-        tables=tuple(specs),
-        method=str(recipe.get("method") or policy.method),
-        parameters=parameters,
-    )
-    return Recipe(question, tuple(layouts), str(recipe.get("title") or ""))
+        if key not in of_any_method:
+            _check_keys({key: value}, (*known, *own), "a recipe")
+        settings[key] = value
+    return settings
 
 
 def from_query(text: str, description: Description, policy: Policy) -> Recipe:
@@ -186,7 +176,7 @@ def to_query(recipe: Recipe) -> str:
     if layout.percent:
         parts.append(("percent", layout.percent))
     parts.append(("method", question.method))
-    parts += sorted(question.parameters.items())
+    parts += sorted({**question.settings, **recipe.treatment.settings}.items())
     return urlencode(parts, safe=":,/")
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.description import Family
+from ..core.family import Family
 from ..errors import DiscreetError
 from ..workspace import DataSet, Workspace
 from . import logs

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.control import Control
-from ..core.description import Family
+from ..core.family import Family
 from ..errors import DiscreetError
 from . import loading, origins, own_keys, secrets, served_laws, versions
 from .description_file import FILE, DescribedData, read
-from .policy_file import FAMILY_OF_METHOD
 
 if TYPE_CHECKING:
     from ..engines.coding import ColumnProfile
@@ -258,7 +257,7 @@ def _policy(described: DescribedData) -> Iterator[Finding]:
             FILE,
             "Mark what must not be learnt about a person.",
         )
-    if FAMILY_OF_METHOD[policy.method] is Family.CELL_KEY and len(description.variables) < 2:
+    if policy.family is Family.CELL_KEY and len(description.variables) < 2:
         yield Finding("note", "there is one variable only.", FILE)
 
 

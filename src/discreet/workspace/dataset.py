@@ -10,11 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..core.description import Budget, Description, Family, Policy
+from ..core.description import Budget, Description, Policy
 from ..core.exact import exact
+from ..core.family import Family
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..core.origin import Origin
 from ..errors import InputError, LedgerDamaged, did_you_mean
+from ..methods import registry
+from ..methods.declaration import Spends
 from . import agreed, origins, secrets, served_laws, versions
 from .description_file import FILE, DescribedData, read
 from .files import replace_text
@@ -80,6 +83,11 @@ class DataSet:
         return self.described.policy
 
     @property
+    def spends(self) -> Spends:
+        """What an answer of its own method uses up."""
+        return registry.declaration(self.policy.method).spends
+
+    @property
     def data_version(self) -> str:
         """Digest of source, coding and key epoch: part of every question's hash."""
         return self.manifest.data_version
@@ -125,7 +133,7 @@ class DataSet:
             if self._engine is None:
                 from ..engines.duckdb import open_engine
 
-                if self.policy.family is Family.DP and self.policy.budget is not None:
+                if self.spends is not Spends.NOTHING:
                     self.ledger()  # made before anything is noted as served
                 _keep_served(self.folder, self.description, self.policy.family)
                 served_laws.keep(self.folder, self.policy)
@@ -143,13 +151,14 @@ class DataSet:
             from ..store import Ledger
 
             budget = self.policy.budget
-            if budget is None:
+            if self.spends is Spends.NOTHING:
                 raise InputError(unbudgeted(self.name, self.policy))
             if served(self.folder, self.description, self.policy.family) is not None:
                 _ledger_there(self.folder)
             ledger = Ledger.open(self.folder, dataset=self.name)
             try:
-                _follow(self.folder, ledger, budget)
+                if budget is not None:
+                    _follow(self.folder, ledger, budget)
             except BaseException:
                 ledger.close()
                 raise

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.control import Control
-from ..core.description import Family
 from ..core.exact import exact
+from ..core.family import Family
 from ..errors import DataError, InputError
+from ..methods import registry
 from . import loading
 from .checks import same_people
 from .dataset import DataSet
@@ -20,7 +21,6 @@ from .description_file import FILE, read
 from .draft import Draft
 from .files import make_folder
 from .guess import MOST_FOUND, guess
-from .policy_file import DEFAULT_METHODS
 from .vocabulary import pretty, safe_names
 from .writer import write
 
@@ -78,7 +78,7 @@ def init(
     for name, value in (budget or {}).items():
         exact(value, f"budget.{name}", above=0)
     draft = describe(data, folder, control, options=options)
-    draft.family, draft.method = str(chosen), DEFAULT_METHODS[chosen]
+    draft.family, draft.method = str(chosen), registry.of_family(chosen)[0]
     if chosen is Family.CELL_KEY:
         draft.methods = {"cell-key": dict(CELL_KEY)}
     if chosen is Family.DP:
@@ -94,11 +94,10 @@ def _family(name: str) -> Family:
             "Synthetic records are made from a release, not from a source: release consistent "
             "margins, then use `discreet synthetic`."
         )
-    try:
-        return Family(name)
-    except ValueError:
-        known = ", ".join(str(one) for one in Family if one is not Family.SYNTHETIC)
-        raise InputError(f"There is no family {name!r}; there are {known}.") from None
+    known = [str(one) for one in registry.families() if one is not Family.SYNTHETIC]
+    if name not in known:
+        raise InputError(f"There is no family {name[:40]!r}; there are {', '.join(known)}.")
+    return Family(name)
 
 
 def _second_half(control: Control) -> Control:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.control import Control
-from ..core.description import Family
 from ..core.exact import plain
+from ..core.family import Family
 from ..core.origin import Origin
 from ..errors import Bug, Cancelled, DataError, InputError
 from . import origins, secrets, versions

@@ -15,7 +15,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from ..core.description import Family
+from ..core.family import Family
 from ..core.origin import Origin
 from ..errors import InputError
 from . import secrets, versions

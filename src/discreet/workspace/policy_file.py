@@ -10,27 +10,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..core.description import Budget, Description, Family, Policy
+from ..core.description import Budget, Description, Policy
 from ..core.exact import exact
+from ..core.family import Family
 from ..errors import DescriptionError, InputError, did_you_mean
+from ..methods import registry
+from ..methods.declaration import Spends
 from .yaml_reader import Block
 
 BUDGET_KEYS = ("epsilon", "delta", "rho")
-
-DEFAULT_METHODS = {
-    Family.CELL_KEY: "cell-key",
-    Family.DP: "noise",
-    Family.SUPPRESSION: "suppression",
-    Family.SYNTHETIC: "synthetic",
-}
-FAMILY_OF_METHOD = {
-    "cell-key": Family.CELL_KEY,
-    "noise": Family.DP,
-    "marginals": Family.DP,
-    "topdown": Family.DP,
-    "suppression": Family.SUPPRESSION,
-    "synthetic": Family.SYNTHETIC,
-}
 
 
 def number(block: Block, key: str, *, below: int | None = None) -> Fraction | None:
@@ -49,10 +37,9 @@ def number(block: Block, key: str, *, below: int | None = None) -> Fraction | No
 
 def read_policy(top: Block, folder: Path, files: list[Path]) -> Policy:
     """The policy, with method parameters and rules read by those they belong to."""
-    family = Family(
-        top.choice("family", tuple(str(known) for known in Family), str(Family.CELL_KEY))
-    )
-    method = top.text("method", DEFAULT_METHODS[family])
+    known = tuple(str(family) for family in registry.families())
+    family = Family(top.choice("family", known, str(Family.CELL_KEY)))
+    method = top.text("method", registry.of_family(family)[0])
     methods_block = top.block("methods")
     methods = methods_block.plain() if methods_block else {}
     _check_method(top, "method", method, family)
@@ -102,15 +89,16 @@ def _with_ptable(
 
 
 def _check_method(block: Block, key: str, method: str, family: Family) -> None:
-    if method not in FAMILY_OF_METHOD:
+    if method not in registry.names():
         raise block.error(
-            f"there is no method {method!r}; there are {', '.join(FAMILY_OF_METHOD)}."
-            f"{did_you_mean(method, FAMILY_OF_METHOD)}",
+            f"there is no method {method!r}; there are {', '.join(registry.names())}."
+            f"{did_you_mean(method, registry.names())}",
             key,
         )
-    if FAMILY_OF_METHOD[method] is not family:
+    declared = registry.declaration(method)
+    if declared.family is not family:
         raise block.error(
-            f"method {method} belongs to family {FAMILY_OF_METHOD[method]}, this data set to "
+            f"method {method} belongs to family {declared.family}, this data set to "
             f"{family}: one data set serves one family, because guarantees do not convert.",
             key,
         )
@@ -134,6 +122,13 @@ def check_rules(top: Block, policy: Policy, description: Description) -> None:
     """Let each rule read its own value; its sentence gets our file and line."""
     from .. import rules
 
+    reliable = top.block("reliable")
+    if reliable is not None:
+        reliable.only(rules.RELIABLE_KEYS)
+        try:
+            rules.reliable_limit(policy)
+        except InputError as problem:
+            raise reliable.error(problem.message, rules.RELIABLE_KEYS[0]) from None
     block = top.block("rules")
     if block is None:
         return
@@ -147,22 +142,21 @@ def check_rules(top: Block, policy: Policy, description: Description) -> None:
 
 @lru_cache(maxsize=64)
 def _read_settings(name: str, parameters: str) -> None:
-    from ..methods import registry
-
-    if name in registry.names():
-        registry.get(name).settings(json.loads(parameters))
+    registry.get(name).settings(json.loads(parameters))
 
 
 def _budget(top: Block, family: Family) -> Budget | None:
     value = top.get("budget")
+    spends = {registry.declaration(name).spends for name in registry.of_family(family)}
     if value is None:
-        if family is Family.DP:
+        if Spends.LOSS in spends:
             raise top.error(
-                'family dp needs a budget, the loss allowed for ever. Write `budget: {epsilon: "1"}`.',
+                f"family {family} needs a budget, the loss allowed for ever. "
+                'Write `budget: {epsilon: "1"}`.',
                 "family",
             )
         return None
-    if family is not Family.DP:
+    if Spends.LOSS not in spends:
         raise top.error(
             f"a budget is spent by family dp only; this data set is {family}. Remove it.", "budget"
         )

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from discreet.core.control import Control
-from discreet.core.description import Description, Family, Policy
+from discreet.core.description import Description, Policy
 from discreet.core.domain import AxisRef, Condition
+from discreet.core.family import Family
 from discreet.core.table import ProtectedTable
 from discreet.core.true_values import add_totals, dense, reveal
 from discreet.methods.base import Facts, Measurements, Plan

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from discreet.core.control import Control
-from discreet.core.description import Budget, Description, Family, Policy
+from discreet.core.description import Budget, Description, Policy
 from discreet.core.domain import Count, Text, variable
+from discreet.core.family import Family
 from discreet.core.table import ProtectedTable, TrueTable
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts, Measurements, Plan

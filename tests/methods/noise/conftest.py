@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from discreet.core.control import Control
-from discreet.core.description import Budget, Description, Family, Policy, Weight
+from discreet.core.description import Budget, Description, Policy, Weight
 from discreet.core.domain import AxisRef, Condition, Count, Text, variable
+from discreet.core.family import Family
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts, Plan
 from discreet.methods.noise import NoiseMethod

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ...core.control import Control
-from ...core.description import Description, Family
+from ...core.description import Description
 from ...core.domain import Count, margins
 from ...core.exact import plain, rounded_up
 from ...core.guarantee import Guarantee
-from ...core.question import Question, TableSpec
+from ...core.question import Question, TableSpec, Treatment
 from ...core.table import Noise, ProtectedTable, Status, TrueTable
 from ...core.true_values import add_totals
 from ...errors import Bug, RecipeError
@@ -34,10 +34,12 @@ from ..base import (
     Plan,
     Secrets,
     provenance,
-    reliable_limit,
+    question_hash,
     title_of,
 )
+from ..declaration import Declaration
 from .additive import additive_view
+from .declaration import DECLARATION
 from .describe import CellTexts, cell_texts
 from .lookup import Lookup
 from .perturb import Protector
@@ -45,12 +47,13 @@ from .ptable import PTable
 from .reading import Readings, half_width
 from .risk import Risk, risk
 from .settings import Settings, file_mark, read_settings
+from .settings import Treatment as Treated
 from .telling import earlier, found_categories, law_of_a_cell, warnings, whole_weights
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-_FORM = "by table, hidden by counts, keyed by p-table"
+_FORM = "by table, weighted ones with their counts"
 """How values are stored: part of the hash, so that a cache of another form is never read."""
 
 _EVERYBODY = Count(())
@@ -94,6 +97,7 @@ class Detail:
     """The method's own part of a plan: for each table its descriptions and impossible cells."""
 
     ready: Ready
+    treatment: Treated
     texts: tuple[CellTexts, ...] = field(repr=False)
     zeros: tuple[Mask | None, ...] = field(repr=False)
     scale: int = 1
@@ -103,9 +107,7 @@ class Detail:
 class CellKeyMethod:
     """`method: cell-key`."""
 
-    name = "cell-key"
-    family = Family.CELL_KEY
-    drawn = False
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def settings(self, parameters: Mapping[str, Any]) -> Settings:
         """Read and check the parameters a policy gives."""
@@ -118,15 +120,12 @@ class CellKeyMethod:
         form = json.dumps([settings.table.digest, scheme, settings.sameness])
         return hashlib.sha256(form.encode()).hexdigest()
 
-    def plan(self, question: Question, facts: Facts) -> Plan:
+    def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
         """What to count, the law of one cell, the risk and the error; reads no data."""
-        if question.parameters:
-            name = sorted(question.parameters)[0]
-            raise RecipeError(
-                f"A cell-key table takes no {name}: its law is set by the policy. Leave {name} out."
-            )
         description = facts.description
-        settings = _settings(facts.policy.parameters(self.name))
+        policy = facts.policy.parameters(DECLARATION.name)
+        settings = _settings(policy)
+        treated = Treated.of(policy, treatment.settings)
         ready = _ready(settings, description.records_per_unit)
         texts, zeros, errors = [], [], []
         for spec in question.tables:
@@ -136,13 +135,12 @@ class CellKeyMethod:
             texts.append(cell_texts(description, spec.count, totals))
             zeros.append(_impossible(description, spec))
             errors.append(_expected(spec, description, ready))
+        question = question.resolve({"law": self.law_version(policy)[:32], "stored": _FORM})
         return Plan(
-            method=self.name,
+            method=DECLARATION.name,
             question=question,
-            question_hash=question.hash(
-                data_version=facts.data_version,
-                policy_version=f"{facts.policy_version} {ready.settings.table.digest} {_FORM}",
-            ),
+            question_hash=question_hash(question, facts),
+            treatment=treated.canonical,
             counts=(
                 *(spec.count for spec in question.tables),
                 *([_EVERYBODY] if any(spec.weighted for spec in question.tables) else []),
@@ -163,6 +161,7 @@ class CellKeyMethod:
             ),
             detail=Detail(
                 ready,
+                treated,
                 tuple(texts),
                 tuple(zeros),
                 1 if description.weight is None else description.weight.scale,
@@ -184,7 +183,9 @@ class CellKeyMethod:
         asked = plan.question.tables
         for number, (spec, table) in enumerate(zip(asked, tables[: len(asked)], strict=True)):
             control.step(number / len(tables), "perturbing")
-            forms = [spec, replace(spec, weighted=False)] if _hides(settings, spec) else [spec]
+            # beside a weighted table its counts: by their weighted values a cell of one heavy record
+            # would pass any threshold
+            forms = [spec, replace(spec, weighted=False)] if spec.weighted else [spec]
             for form in forms:
                 arrays[_name(form)] = protector.protect(
                     table, detail.texts[number], detail.zeros[number], form, detail.scale, everybody
@@ -202,12 +203,8 @@ class CellKeyMethod:
         for number, spec in enumerate(plan.question.tables):
             control.step(number / len(plan.question.tables), "fitting")
             values = measurements.arrays[_name(spec)]
-            counts = values
-            if _hides(detail.ready.settings, spec):
-                counts = measurements.arrays[_name(replace(spec, weighted=False))]
-            made.append(
-                _protected(plan, spec, values, counts, detail.zeros[number], detail.ready, facts)
-            )
+            counts = measurements.arrays[_name(replace(spec, weighted=False))]
+            made.append(_protected(plan, spec, values, counts, detail.zeros[number], facts))
         return tuple(made)
 
 
@@ -220,15 +217,6 @@ def _detail(plan: Plan) -> Detail:
 def _name(spec: TableSpec) -> str:
     """What a table's values are stored under: one question may name its tables in any order."""
     return json.dumps(spec.canonical(), sort_keys=True, ensure_ascii=False)
-
-
-def _hides(settings: Settings, spec: TableSpec) -> bool:
-    """Whether a weighted table hides cells: by their protected counts, as the plain table does.
-
-    By their weighted values a cell of one heavy record would pass any threshold.
-    """
-    limits = (settings.threshold, settings.display_floor)
-    return spec.weighted and any(limit is not None for limit in limits)
 
 
 def _settings(parameters: Mapping[str, Any]) -> Settings:
@@ -292,21 +280,18 @@ def _protected(
     values: Ints,
     counts: Ints,
     zeros: Mask | None,
-    ready: Ready,
     facts: Facts,
 ) -> ProtectedTable:
     """A table from its protected values; `counts`, protected too, decide which of them are shown."""
-    settings = ready.settings
+    detail = _detail(plan)
+    ready, treated = detail.ready, detail.treatment
     description = facts.description
     status = np.full(values.shape, Status.OK, dtype=np.uint8)
     noise = _noise(spec, values, ready, description)
-    if noise is not None:
-        limit = float(reliable_limit(facts.policy))
-        status[noise.sd > limit * np.abs(values)] = Status.UNRELIABLE
-    if settings.display_floor is not None:
-        status[(counts != 0) & (counts < settings.display_floor)] = Status.LOW
-    if settings.threshold is not None:
-        status[counts < settings.threshold] = Status.BELOW_THRESHOLD
+    if treated.display_floor is not None:
+        status[(counts != 0) & (counts < treated.display_floor)] = Status.LOW
+    if treated.threshold is not None:
+        status[counts < treated.threshold] = Status.BELOW_THRESHOLD
     if zeros is not None:
         status[zeros] = Status.STRUCTURAL_ZERO
         if noise is not None:
@@ -316,9 +301,9 @@ def _protected(
     shown = np.where(hidden, 0, values)
     if noise is not None and hidden.any():
         bound = description.weight.bound if spec.weighted and description.weight else None
-        _hide(noise, hidden, settings, bound or Fraction(1))
+        _hide(noise, hidden, detail, bound or Fraction(1))
     extra = {}
-    if settings.additive and spec.totals and spec.axes:
+    if treated.additive and spec.totals and spec.axes:
         # From what is shown: a hidden cell must not come back through the view.
         extra["additive"] = additive_view(shown, zeros)
     notes = []
@@ -360,12 +345,13 @@ def _noise(spec: TableSpec, values: Ints, ready: Ready, description: Description
     return Noise(np.full(values.shape, sd), lower, upper, ready.readings.coverage)
 
 
-def _hide(noise: Noise, hidden: Mask, settings: Settings, weight: Fraction) -> None:
+def _hide(noise: Noise, hidden: Mask, detail: Detail, weight: Fraction) -> None:
     """A hidden number's interval would give it away: show what its status already says."""
-    ends = [n for n in (settings.display_floor, settings.threshold) if n is not None]
+    ready, treated = detail.ready, detail.treatment
+    end = max(treated.display_floor or 0, treated.threshold or 0) - 1
     noise.lower[hidden] = 0
-    noise.upper[hidden] = ceil((max(ends) - 1 + settings.table.max_perturbation) * weight)
-    noise.sd[hidden] = max(row.error for row in settings.table.rows) * float(weight)
+    noise.upper[hidden] = ceil((end + ready.settings.table.max_perturbation) * weight)
+    noise.sd[hidden] = ready.worst_error * float(weight)
 
 
 def _law_facts(settings: Settings, numbers: Risk) -> dict[str, Any]:

@@ -27,7 +27,9 @@ from typing import Any
 from ...core.design import design as design_law
 from ...core.exact import exact
 from ...core.law import check_key_bits
-from ...errors import LawError, did_you_mean
+from ...errors import LawError, Refusal, did_you_mean
+from ..declaration import Part, one_of
+from .declaration import DECLARATION, LAW_IS
 from .design import design
 from .dialects import check_dialect, read
 from .keys import BIG_N, KEY_SCHEMES, Classical, classical
@@ -39,18 +41,6 @@ DEFAULT_MAX_PERTURBATION, DEFAULT_VARIANCE = "5", "2"
 _DESIGN = ("max_perturbation", "variance", "blocked_below", "p_stay", "monotone", "exact_variance")
 _LAW = ("epsilon", "delta", "negatives")
 _FILE = ("ptable", "dialect")
-_REST = (
-    "keys",
-    "key_bits",
-    "big_n",
-    "sameness",
-    "zeros",
-    "threshold",
-    "display_floor",
-    "additive",
-    "prior",
-)
-KNOWN = (*_DESIGN, *_LAW, *_FILE, *_REST)
 
 
 @dataclass(frozen=True)
@@ -61,23 +51,67 @@ class Settings:
     scheme: Classical | None
     """None for strong keys."""
     sameness: str = SAMENESS[0]
-    threshold: int | None = None
-    display_floor: int | None = None
-    additive: bool = False
     prior: Prior = field(default_factory=Prior)
     epsilon: Fraction | None = None
     """What one law for every count was asked to keep; None for designed and read tables."""
     notes: tuple[str, ...] = ()
+    law_is_public: bool = True
+    """Whether the rows of the p-table travel with tables; risks always assume that they do."""
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What is shown of the perturbed values; a function of them alone, so it changes at will."""
+
+    threshold: int | None = None
+    display_floor: int | None = None
+    additive: bool = False
+
+    @classmethod
+    def of(cls, policy: Mapping[str, Any], asked: Mapping[str, str]) -> Treatment:
+        """As asked, or as the policy says, whose limits can be raised and not lowered."""
+        known = DECLARATION.by_name
+        written = {
+            name: known[name].read(value, name, LawError)
+            for name, value in policy.items()
+            if name in known and known[name].part is Part.TREATED and value is not None
+        }
+        for name in ("threshold", "display_floor"):
+            if name in written and name in asked and int(asked[name]) < int(written[name]):
+                raise Refusal(
+                    f"The policy sets {name} to {written[name]}, which can be raised and not lowered, "
+                    f"got {asked[name]}.",
+                    rule="treatment",
+                    alternatives=(f"Ask with {name} {written[name]} or more, or leave it out.",),
+                )
+        said = {**written, **asked}
+        limits = {n: int(said[n]) for n in ("threshold", "display_floor") if n in said}
+        return cls(additive=said.get("additive") == "yes", **limits)
+
+    @property
+    def canonical(self) -> dict[str, str]:
+        """In canonical text, defaults filled in."""
+        limits = {"threshold": self.threshold, "display_floor": self.display_floor}
+        return {name: str(limit or "none") for name, limit in limits.items()} | {
+            "additive": "yes" if self.additive else "no"
+        }
+
+    @property
+    def hides(self) -> bool:
+        """Whether it hides any value."""
+        return self.threshold is not None or self.display_floor is not None
 
 
 def read_settings(parameters: Mapping[str, Any]) -> Settings:
     """The settings of a policy, or one sentence that says what is wrong."""
+    known = tuple(DECLARATION.by_name)
     for name in parameters:
-        if name not in KNOWN:
+        if name not in known:
             raise LawError(
-                f"cell-key has no parameter {name}.{did_you_mean(str(name), KNOWN)} "
-                f"Allowed are {', '.join(KNOWN)}."
+                f"cell-key has no parameter {name}.{did_you_mean(str(name), known)} "
+                f"Allowed are {', '.join(known)}."
             )
+    Treatment.of(parameters, {})
     given = {name: value for name, value in parameters.items() if value is not None}
     _check_one_law(given)
     scheme_name = str(given.get("keys", "strong"))
@@ -107,12 +141,10 @@ def read_settings(parameters: Mapping[str, Any]) -> Settings:
         table=table,
         scheme=scheme,
         sameness=check_choice(str(given.get("sameness", SAMENESS[0])), "sameness", SAMENESS),
-        threshold=_whole(given, "threshold", 1),
-        display_floor=_whole(given, "display_floor", 2),
-        additive=_yes(given, "additive", False),
         prior=_prior(str(given.get("prior", "flat"))),
         epsilon=epsilon,
         notes=tuple(notes),
+        law_is_public=one_of(*LAW_IS)(given.get("law", "public"), "law", LawError) == "public",
     )
 
 
@@ -218,15 +250,6 @@ def file_mark(source: object) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
-
-
-def _whole(given: Mapping[str, Any], name: str, least: int) -> int | None:
-    if name not in given:
-        return None
-    number = exact(given[name], name, least=least, error=LawError)
-    if number.denominator != 1:
-        raise LawError(f"{name} must be a whole number ≥ {least}, got {given[name]}.")
-    return int(number)
 
 
 def _yes(given: Mapping[str, Any], name: str, default: bool) -> bool:

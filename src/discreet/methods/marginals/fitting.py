@@ -264,7 +264,7 @@ def fit_classic(
     forbidden = coding.forbidden(design.workload.forbidden)
     target = np.concatenate([table.ravel() for table in tables]).astype(np.float64)
     features = Features(coding.shape, design.budget.measured, forbidden)
-    if design.settings.in_margins and design.settings.fourier:
+    if design.treatment.in_margins and design.settings.fourier:
         # §4.1, errors in reported margins: the noisy margins that the noisy coefficients mean
         rate = design.budget.measured[0].rate
         features = Features(
@@ -275,7 +275,7 @@ def fit_classic(
         )
     start = _warm(features, target, control)
     program = solve_program(
-        features, target, design.settings.objective, start=start, settled=True, control=control
+        features, target, design.treatment.objective, start=start, settled=True, control=control
     )
     counts = np.rint(program.weights).astype(np.int64)
     held = np.flatnonzero(counts)

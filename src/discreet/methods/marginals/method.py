@@ -8,37 +8,42 @@ asked table off it. Two modes: *modern* (default) and *classic*, the paper as wr
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core import true_values
 from ...core.charge import Neighbours
 from ...core.control import Control
-from ...core.description import Description, Family
+from ...core.description import Description
 from ...core.description import Neighbours as Alike
 from ...core.domain import MOST_CELLS, Count
-from ...core.question import Question
+from ...core.question import Question, Treatment
+from ...core.question import digest as digest_of
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug, InputError, RecipeError
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
+from ..declaration import Declaration
 from . import publishing, telling
 from .bits import BitCoding
 from .bound import bound_in_words
 from .budget import plan_budget
 from .classic import Features
 from .combine import Residuals, combine, mean_variance, precisions
+from .declaration import DECLARATION
 from .deriving import derived, measured_margins
 from .fitting import fit_classic, fit_modern, fitted_margins
 from .margins import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_rows
 from .measured import Measured, cost, cost_is_exact, draw_all, read_all
 from .published import Published, held_exactly, known_exactly, read_published
 from .settings import Settings, for_question, from_policy
+from .settings import Treatment as Treated
 from .spending import Budget, Spending, as_measured
 from .synthesis import SyntheticTable
 from .workload import Workload, read_workload
@@ -53,6 +58,7 @@ class Design:
     """This method's own part of a plan."""
 
     settings: Settings
+    treatment: Treated
     workload: Workload
     budget: Budget
     coding: BitCoding | None
@@ -84,9 +90,7 @@ class Design:
 class MarginalsMethod:
     """One synthetic table of whole counts, near noisy measurements, from which all tables follow."""
 
-    name = "marginals"
-    family = Family.DP
-    drawn = True
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def __init__(self) -> None:
         self._made: OrderedDict[str, tuple[SyntheticTable, Residuals]] = OrderedDict()
@@ -97,17 +101,23 @@ class MarginalsMethod:
 
     # -- plan -------------------------------------------------------------------------------
 
-    def plan(self, question: Question, facts: Facts) -> Plan:
+    def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
         """What to measure, what it costs, what error to expect; reads no data."""
         description = facts.description
-        settings = for_question(facts.policy.parameters(self.name), question.parameters)
+        policy = facts.policy.parameters(DECLARATION.name)
         workload = read_workload(question.tables, description)
-        design, others = _design_of(settings, workload, description)
-        digest = question.hash(data_version=facts.data_version, policy_version=facts.policy_version)
+        settings = for_question(policy, question)
+        if settings.mode == "classic":
+            settings = settings.for_margins(len(workload.margins))
+        treated = Treated.of(policy, treatment.settings, settings)
+        design, others = _design_of(settings, treated, workload, description)
+        question = question.resolve(_needed(design, description).resolved(_digest(design)))
+        digest = base.question_hash(question, facts)
         return Plan(
-            method=self.name,
+            method=DECLARATION.name,
             question=question,
             question_hash=digest,
+            treatment=treated.canonical if settings.mode == "classic" else {},
             counts=tuple(
                 Count(tuple(workload.refs[axis] for axis in cover)) for cover in design.covers
             ),
@@ -196,15 +206,21 @@ class MarginalsMethod:
             design, plan, table, residuals, base.provenance(plan, facts), facts, notes
         )
 
-    def derive(self, plan: Plan, question: Question, facts: Facts) -> Plan | None:
+    def derive(
+        self, plan: Plan, question: Question, treatment: Treatment, facts: Facts
+    ) -> Plan | None:
         """A plan that reads `question` off what `plan` fitted, at no cost; None if it cannot."""
-        design = derived(design_of(plan), question, facts.description)
+        source = design_of(plan)
+        policy = facts.policy.parameters(DECLARATION.name)
+        treated = Treated.of(policy, treatment.settings, source.settings)
+        design = derived(replace(source, treatment=treated), question, facts.description)
         if design is None:
             return None
         everything = f"release {plan.question_hash[:12]} and everything made from it"
         return replace(
             plan,
-            question=question,
+            question=replace(question, settings=plan.question.settings, resolved=True),
+            treatment=treated.canonical if source.settings.mode == "classic" else {},
             guarantee=plan.guarantee.for_scope(everything),
             errors=telling.expected(design),
             alternatives=(),
@@ -230,7 +246,8 @@ class MarginalsMethod:
         design = design_of(plan)
         design = design.source or design
         tables = _tables(design, measurements)
-        key = plan.question_hash + hashlib.sha256(measurements.to_bytes()).hexdigest()
+        said = json.dumps(plan.treatment, sort_keys=True).encode() + measurements.to_bytes()
+        key = plan.question_hash + hashlib.sha256(said).hexdigest()
         if key in self._made:
             return self._made[key]
         margins = design.margins if design.coding is not None else fitted_margins(design)
@@ -268,16 +285,15 @@ def design_of(plan: Plan) -> Design:
 
 
 def _design_of(
-    settings: Settings, workload: Workload, description: Description
+    settings: Settings, treated: Treated, workload: Workload, description: Description
 ) -> tuple[Design, list[Budget]]:
     each = settings.amount / settings.of_unit(Fraction(1), description.records_per_unit)
     neighbours = words_of(description)
     if settings.mode == "classic":
-        settings = settings.for_margins(len(workload.margins))
         coding = BitCoding(workload.shape)
         budget = _classic_budget(settings, workload, coding, each)
         covers = _covers(workload.shape, workload.margins)
-        return Design(settings, workload, budget, coding, None, None, covers), []
+        return Design(settings, treated, workload, budget, coding, None, None, covers), []
     published, total = read_published(settings.published, workload, description)
     budget, others = plan_budget(
         workload.shape,
@@ -294,7 +310,37 @@ def _design_of(
     for one in (budget, *others):
         known_exactly(one.known, published)
     covers = _covers(workload.shape, tuple(m.margin for m in budget.measured))
-    return Design(settings, workload, budget, None, total, published, covers), others
+    return Design(settings, treated, workload, budget, None, total, published, covers), others
+
+
+def _needed(design: Design, description: Description) -> Settings:
+    """The settings without those that change nothing about what is measured.
+
+    A share said to be what it would be anyway, or a rough number of records where the exact one is
+    public, would make two questions of one.
+    """
+    settings = design.settings
+    for name in ("records_about", "one_way_share"):
+        if getattr(settings, name) is None:
+            continue
+        without = replace(settings, **{name: None})
+        plain_design, _ = _design_of(without, design.treatment, design.workload, description)
+        if _said(plain_design.budget.measured) == _said(design.budget.measured):
+            settings = without
+    return settings
+
+
+def _digest(design: Design) -> str:
+    """What is public already over the question's variables, in short; empty where nothing is."""
+    if not design.settings.published:
+        return ""
+    tables = {} if design.published is None else design.published.tables
+    refs = design.workload.refs
+    form = {
+        " × ".join(str(refs[axis]) for axis in margin): counts.ravel().tolist()
+        for margin, counts in tables.items()
+    }
+    return digest_of({"total": design.total, "margins": form})[:16]
 
 
 def _all_spent(design: Design, description: Description) -> bool:

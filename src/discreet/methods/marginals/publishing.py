@@ -60,9 +60,8 @@ def _table(
     known = bool(np.isfinite(sd).all())
     status = np.zeros(values.shape, dtype=np.uint8)
     zeros = facts.description.zero_mask(spec.count)
-    limit = float(base.reliable_limit(facts.policy))
-    loud = ~(sd <= limit * np.maximum(values, 0.5))
-    status[loud] = Status.UNRELIABLE
+    if not known:  # numbers that follow from a model have no noise to be judged by
+        status[sd != 0] = Status.UNRELIABLE
     if zeros is not None:
         cells = tuple(slice(0, n) for n in zeros.shape)
         status[cells] = np.where(zeros, Status.STRUCTURAL_ZERO, status[cells])

@@ -1,15 +1,7 @@
-"""What a policy allows and what a question asks of this method, read and checked.
+"""What a policy allows and what a question asks of this method: measured settings and treatment.
 
-| name | what | default |
-|---|---|---|
-| `epsilon` | what the whole question costs, Laplace noise | none: this or `rho` must be said |
-| `rho` | the same in zero-concentrated differential privacy, Gaussian noise | none |
-| `mode` | modern, or classic: barak as written | modern |
-| `objective` | classic only: largest, total or hybrid; "in margins" after it: over cells of margins; "non-fourier" after it: noise on the margins themselves | largest; with a single margin, largest non-fourier |
-| `one_way_share` | share of ε or ρ for one-way margins of their own | a quarter where thin tables are left out |
-| `records_about` | roughly how many records, if public: thin tables are then left out | not known |
-| `published` | policy only: margins that are public already, kept exactly | none |
-| `epsilon_most`, `rho_most` | policy only: the most a question may ask; one alone holds for the other too | none |
+`declaration.py` lists the settings; here they are read together. Of two settings that lead to the
+same measurements only one is part of the question: see `MarginalsMethod.plan`.
 """
 
 from __future__ import annotations
@@ -17,31 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
-from ...core.exact import exact, plain
+from ...core.exact import plain
 from ...core.limits import Limits
 from ...core.loss import PureLoss, ZcdpLoss
-from ...errors import Bug, InputError, RecipeError, did_you_mean
-from .classic import OBJECTIVES, Objective
+from ...core.question import Question
+from ...errors import Bug, InputError, RecipeError
+from ..declaration import Fails
+from .classic import Objective
+from .declaration import DECLARATION
 from .measured import Noise
 
-ASKED = ("epsilon", "rho", "mode", "objective", "one_way_share", "records_about")
-POLICY = (*ASKED, "epsilon_most", "rho_most", "published")
-MODES = ("modern", "classic")
-_OTHER_BUDGETS = {"delta", "law", "max_perturbation"}
+_BUDGETS = ("epsilon", "rho")
+_CLASSIC_ONLY = ("noise_on", "objective")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that shapes a plan, from policy and question together."""
+    """Everything that shapes what is measured, from policy and question together."""
 
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     mode: str = "modern"
-    objective: Objective = "largest"
-    in_margins: bool = False
-    """Classic: distances are taken over cells of margins instead of coefficients."""
     fourier: bool | None = None
     """Classic: noise on Fourier coefficients, or on the margins' cells (§4.2); None: not said."""
     one_way_share: Fraction | None = None
@@ -80,34 +70,82 @@ class Settings:
         return cost * (records if self.rho is None else records**2)
 
     def for_margins(self, margins: int) -> Settings:
-        """With the noise chosen where no objective says it: on coefficients (§3), but on the cells
-        of a *single* margin, which is where (13) is tighter than (12) (remark after Theorem 8).
+        """With the noise chosen where nobody says it: on coefficients (§3), but on the cells of a
+        *single* margin, which is where (13) is tighter than (12) (remark after Theorem 8).
 
         >>> Settings(mode="classic").for_margins(1).fourier, Settings().for_margins(3).fourier
         (False, True)
         """
-        if self.fourier is not None:
-            return self
-        return replace(self, fourier=margins > 1, in_margins=margins == 1)
+        return self if self.fourier is not None else replace(self, fourier=margins > 1)
+
+    def resolved(self, published: str) -> dict[str, str]:
+        """What was measured, in canonical text; `published` is a digest of what is public."""
+        said = {"mode": self.mode, "rho" if self.rho is not None else "epsilon": plain(self.amount)}
+        if self.mode == "classic":
+            said["noise_on"] = "coefficients" if self.fourier else "cells"
+        if self.one_way_share is not None:
+            said["one_way_share"] = plain(self.one_way_share)
+        if self.records_about is not None:
+            said["records_about"] = str(self.records_about)
+        if published:
+            said["published"] = published
+        return said
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """Classic mode: which distance to the measurements the fit makes small."""
+
+    objective: Objective = "largest"
+    in_margins: bool = False
+    """Distances are taken over cells of margins instead of coefficients."""
+
+    @classmethod
+    def of(
+        cls, policy: Mapping[str, Any], asked: Mapping[str, str], settings: Settings
+    ) -> Treatment:
+        """As asked, or as the policy says; refused for a table that cannot have it."""
+        if settings.mode != "classic":
+            if "objective" in asked:
+                raise RecipeError(
+                    "objective is for mode classic only. Set mode: classic, or leave it out."
+                )
+            return cls()
+        written = DECLARATION.read_policy(policy, InputError)
+        words = asked.get("objective", written.get("objective", "largest"))
+        first = words.removesuffix(" in margins")
+        # noise on the cells of margins leaves nothing but cells of margins to compare
+        return cls(cast("Objective", first), words != first or not settings.fourier)
+
+    @property
+    def canonical(self) -> dict[str, str]:
+        """In canonical text."""
+        return {"objective": self.objective + (" in margins" if self.in_margins else "")}
 
 
 def from_policy(parameters: Mapping[str, Any]) -> Settings:
     """The settings a policy writes for this method; bad ones get one clear sentence.
 
-    >>> from_policy({"epsilon": "0.5", "mode": "classic", "objective": "total in margins"}).in_margins
-    True
+    >>> from_policy({"epsilon": "0.5", "mode": "classic", "noise_on": "cells"}).fourier
+    False
     """
-    return _read(parameters, POLICY, InputError)
+    said = DECLARATION.read_policy(parameters, InputError)
+    return _read(said, parameters.get("published"), InputError)
 
 
-def for_question(policy: Mapping[str, Any], asked: Mapping[str, Any]) -> Settings:
+def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
     """Policy and question together: what is asked goes before what the policy says."""
-    from_policy(policy)
-    own = {"epsilon", "rho"} & set(asked)
-    base = {k: v for k, v in policy.items() if not (own and k in ("epsilon", "rho"))}
-    if str(asked.get("mode", base.get("mode", "modern"))) != "classic":
-        base.pop("objective", None)
-    settings = _read({**base, **_known(asked, ASKED, RecipeError)}, POLICY, RecipeError)
+    asked = dict(question.settings)
+    public = policy.get("published")
+    if question.resolved:
+        asked.pop("published", None)  # its digest: the policy has the numbers
+        return _read(asked, public, RecipeError)
+    written = DECLARATION.read_policy(policy, InputError)
+    own = any(name in asked for name in _BUDGETS)
+    base = {k: v for k, v in written.items() if not (own and k in _BUDGETS)}
+    if asked.get("mode", base.get("mode", "modern")) != "classic":
+        base = {k: v for k, v in base.items() if k not in _CLASSIC_ONLY}
+    settings = _read({**base, **asked}, public, RecipeError)
     if settings.epsilon is None and settings.rho is None:
         raise RecipeError(
             "This question has no epsilon and no rho. Set epsilon: 1, say; it pays for all its "
@@ -122,34 +160,15 @@ def for_question(policy: Mapping[str, Any], asked: Mapping[str, Any]) -> Setting
     return settings
 
 
-def _known(
-    given: Mapping[str, Any], names: tuple[str, ...], fails: type[InputError]
-) -> Mapping[str, Any]:
-    for name in given:
-        if name in _OTHER_BUDGETS:
-            raise fails(
-                f"The marginals method spends epsilon (Laplace noise, delta = 0) or rho (Gaussian "
-                f"noise), both untruncated: {name} has no place. Set epsilon or rho."
-            )
-        if name not in names:
-            raise fails(
-                f"The marginals method has no setting {name}.{did_you_mean(name, names)} "
-                f"It has {', '.join(names)}."
-            )
-    return given
+def _read(said: Mapping[str, str], published: Any, fails: Fails) -> Settings:
+    def number(name: str) -> Fraction | None:
+        return Fraction(said[name]) if name in said else None
 
-
-def _read(given: Mapping[str, Any], names: tuple[str, ...], fails: type[InputError]) -> Settings:
-    _known(given, names, fails)
-    mode = str(given.get("mode", "modern")).strip().lower()
-    if mode not in MODES:
-        raise fails(f"mode must be modern or classic, got {mode[:40]}.{did_you_mean(mode, MODES)}")
-    objective, in_margins, fourier = _objective(given, mode, fails)
-    about = _number(given, "records_about", fails)
-    if about is not None and about.denominator != 1:
-        raise fails(f"records_about must be a whole number, got {plain(about)}.")
-    share = given.get("one_way_share")
-    epsilon, rho = (_number(given, name, fails, most=100) for name in ("epsilon", "rho"))
+    mode = said.get("mode", "modern")
+    for name in _CLASSIC_ONLY:
+        if name in said and mode != "classic":
+            raise fails(f"{name} is for mode classic only. Set mode: classic, or leave it out.")
+    epsilon, rho = number("epsilon"), number("rho")
     if epsilon is not None and rho is not None:
         raise fails(
             f"A question has epsilon or rho, got both ({plain(epsilon)} and {plain(rho)}). "
@@ -159,44 +178,10 @@ def _read(given: Mapping[str, Any], names: tuple[str, ...], fails: type[InputErr
         epsilon=epsilon,
         rho=rho,
         mode=mode,
-        objective=objective,
-        in_margins=in_margins,
-        fourier=fourier,
-        one_way_share=None
-        if share is None
-        else exact(share, "one_way_share", least=0, below=1, error=fails),
-        records_about=None if about is None else int(about),
-        epsilon_most=_number(given, "epsilon_most", fails),
-        rho_most=_number(given, "rho_most", fails),
-        published=given.get("published"),
+        fourier=said["noise_on"] == "coefficients" if "noise_on" in said else None,
+        one_way_share=number("one_way_share"),
+        records_about=int(said["records_about"]) if "records_about" in said else None,
+        epsilon_most=number("epsilon_most"),
+        rho_most=number("rho_most"),
+        published=published,
     )
-
-
-def _objective(
-    given: Mapping[str, Any], mode: str, fails: type[InputError]
-) -> tuple[Objective, bool, bool | None]:
-    if given.get("objective") is None:
-        return "largest", False, None
-    if mode != "classic":
-        raise fails("objective is for mode classic only. Set mode: classic, or leave it out.")
-    words = " ".join(str(given["objective"]).lower().split())
-    fourier, in_margins = True, False
-    if words.endswith(" non-fourier"):
-        words, fourier, in_margins = words.removesuffix(" non-fourier"), False, True
-    elif words.endswith(" in margins"):
-        words, in_margins = words.removesuffix(" in margins"), True
-    for known in OBJECTIVES:
-        if words == known:
-            return known, in_margins, fourier
-    raise fails(
-        f"objective must be one of {', '.join(OBJECTIVES)}, alone or with 'in margins' or "
-        f"'non-fourier' after it, got {words[:40]!r}.{did_you_mean(words, OBJECTIVES)}"
-    )
-
-
-def _number(
-    given: Mapping[str, Any], name: str, fails: type[InputError], most: int | None = None
-) -> Fraction | None:
-    if given.get(name) is None:
-        return None
-    return exact(given[name], name, above=0, most=most, error=fails)

@@ -23,6 +23,7 @@ from .consistency import sparse_estimate, whole_numbers
 from .laws import NoiseLaw
 from .margins import Integers, Margin, domain_of, gather, how_from
 from .plans import KNOWN, Planner, Scheme
+from .settings import Treatment
 
 Floats = npt.NDArray[np.float64]
 LEAST_SQUARES_WIDTH = 2.12
@@ -53,14 +54,20 @@ class _Part:
 class Fitting:
     """Fits the tables of one plan; what tables share is worked out once."""
 
-    def __init__(self, planner: Planner, scheme: Scheme, values: Sequence[Integers]) -> None:
+    def __init__(
+        self,
+        planner: Planner,
+        scheme: Scheme,
+        values: Sequence[Integers],
+        treatment: Treatment,
+    ) -> None:
         self.planner, self.scheme, self.values = planner, scheme, values
-        self.settings, self.description = planner.settings, planner.description
+        self.treatment, self.description = treatment, planner.description
         self._agreed: dict[object, dict[Margin, Floats]] = {}
         self._readings = Counter(part.margin.group for part in scheme.measured)
         self._zeros = [self.description.zero_mask(p.margin.count) for p in scheme.measured]
 
-    def table(self, spec: TableSpec, unreliable_above: float) -> Fitted:
+    def table(self, spec: TableSpec) -> Fitted:
         """One wanted table with its totals, statuses and noise."""
         whole = Margin(spec.axes, spec.where, spec.weighted)
         shape = domain_of(whole, self.description).shape
@@ -89,13 +96,15 @@ class Fitting:
             if unit != 1:
                 lower, upper = lower // unit, -(-upper // unit)
         values = self._published(raw, whole, agreed, shape, spec.totals)
-        if self.settings.negatives != "keep":
-            floor = max(self.settings.threshold, 0)
-            values = np.where(values < floor, 0, values)
-            lower, upper = np.maximum(lower, 0), np.maximum(upper, 0)
-        status = np.where(
-            sd > unreliable_above * values, np.uint8(Status.UNRELIABLE), np.uint8(Status.OK)
-        )
+        if self.treatment.negatives != "keep":
+            floor = self.treatment.threshold
+            cut = values < floor
+            values = np.where(cut, 0, values)
+            # an interval around a number that is not displayed would display it after all
+            widest = np.maximum(floor + -(-width // unit), 0)
+            lower = np.where(cut, 0, np.maximum(lower, 0))
+            upper = np.where(cut, widest, np.maximum(upper, 0))
+        status = np.zeros(values.shape, dtype=np.uint8)
         impossible = {k: _is_zero(p.summed) for k, p in parts.items()}
         if any(np.any(mask) for mask in impossible.values()):
             zero = _assembled(impossible, shape, size, np.bool_)
@@ -172,7 +181,7 @@ class Fitting:
 
     def _is_agreed(self, margin: Margin) -> bool:
         """Whether a margin is a least-squares estimate: several readings of one group."""
-        if self.settings.consistency == "none":
+        if self.treatment.consistency == "none":
             return False
         return self._readings[margin.group] + self._total_known(margin) > 1
 
@@ -254,7 +263,7 @@ class Fitting:
         self, raw: Any, whole: Margin, agreed: bool, shape: tuple[int, ...], totals: bool
     ) -> Integers:
         unit = self.planner.unit(whole)
-        if self.settings.consistency == "integers" and (agreed or unit != 1):
+        if self.treatment.consistency == "integers" and (agreed or unit != 1):
             interior = raw[tuple(slice(0, n) for n in shape)] / unit
             total = self.description.records if self._total_known(whole) else None
             rounded = whole_numbers(np.ascontiguousarray(interior, dtype=np.float64), total)
@@ -278,8 +287,8 @@ class Fitting:
             **laws.describe(law),
             "cells_summed": str(target.summed),
             "unit": str(self.planner.unit(whole)),
-            "consistency": self.settings.consistency,
-            "negatives": self.settings.negatives,
+            "consistency": self.treatment.consistency,
+            "negatives": self.treatment.negatives,
             "margins": {
                 str(self.scheme.measured[i].margin): dict(
                     laws.describe(self.scheme.measured[i].law)
@@ -305,28 +314,28 @@ class Fitting:
                 "Values are least-squares estimates from all measured tables; their noise "
                 "intervals are approximate (2.12 standard deviations)."
             )
-            if self.settings.consistency == "least squares":
+            if self.treatment.consistency == "least squares":
                 notes.append("Each value is rounded by itself: sums may differ by rounding.")
         elif spec.totals and sources - {KNOWN} and len(sources - {KNOWN}) > 1:
             notes.append("Totals have noise of their own and need not be sums of the cells shown.")
-        elif spec.totals and spec.axes and self.settings.negatives == "keep":
+        elif spec.totals and spec.axes and self.treatment.negatives == "keep":
             notes.append("Totals are sums of noised cells; their noise is larger than a cell's.")
         if KNOWN in sources:
             notes.append(
                 "The grand total is the number of records declared public, without noise."
                 + (
                     ""
-                    if self.settings.consistency == "integers"
+                    if self.treatment.consistency == "integers"
                     else " The cells need not add up to it."
                 )
             )
-        if spec.weighted and self.settings.consistency != "integers":
+        if spec.weighted and self.treatment.consistency != "integers":
             notes.append("Weighted values are rounded one by one to whole numbers.")
         notes += self._negatives_note(whole)
         return tuple(notes)
 
     def _negatives_note(self, whole: Margin) -> list[str]:
-        name = self.settings.negatives
+        name = self.treatment.negatives
         if name == "keep":
             return ["Values may be negative: that keeps them right on average."]
         target = self.scheme.targets[whole]
@@ -334,7 +343,7 @@ class Fitting:
             return []
         unit = self.planner.unit(whole)
         law = self.scheme.measured[target.source].law
-        floor = self.settings.threshold
+        floor = self.treatment.threshold
         what = (
             "Negative values are shown as 0"
             if name == "clip"

@@ -10,26 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core import true_values
 from ...core.control import Control
-from ...core.description import Description, Family
+from ...core.description import Description
 from ...core.domain import Count
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
-from ...core.question import Question
+from ...core.question import Question, Treatment
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug, RecipeError, Refusal
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
+from ..declaration import Declaration
 from . import laws, stored, telling
+from .declaration import DECLARATION
 from .deriving import derived
 from .fitting import Fitting
 from .margins import Margin, Sources, domain_of, gather, how_from
 from .plans import Measured, Planner, Scheme
-from .settings import Settings, for_question, from_policy
+from .settings import Settings, for_question, from_policy, treatment_for
+from .settings import Treatment as Treated
+from .shares import given_shares
 
 _LARGEST = 1 << 62
 
@@ -39,6 +43,7 @@ class Design:
     """This method's own part of a plan."""
 
     settings: Settings
+    treatment: Treated
     scheme: Scheme
     planner: Planner
     from_count: tuple[int, ...]
@@ -48,9 +53,7 @@ class Design:
 class NoiseMethod:
     """Independent noise on chosen margins, each unit's whole contribution paid for."""
 
-    name = "noise"
-    family = Family.DP
-    drawn = True
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def settings(self, parameters: Mapping[str, Any]) -> Settings:
         """Read and check what a policy writes for this method."""
@@ -58,39 +61,43 @@ class NoiseMethod:
 
     # -- plan -------------------------------------------------------------------------------
 
-    def plan(self, question: Question, facts: Facts) -> Plan:
+    def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
         """Which margins get which law, what it costs, what error to expect; reads no data."""
         description = facts.description
         _check_tables(question, description)
-        policy = facts.policy.parameters(self.name)
-        settings = for_question(policy, question.parameters, len(question.tables))
+        policy = facts.policy.parameters(DECLARATION.name)
+        settings = for_question(policy, question)
+        treated = treatment_for(policy, treatment.settings)
         planner = Planner.of(question.tables, description, settings)
         budget = planner.budget()
         _refuse_above(settings, budget)
-        if settings.within is not None:
-            settings = (
-                replace(settings, rho=budget)
-                if settings.law == "gaussian"
-                else replace(settings, epsilon=budget)
-            )
-            planner = replace(planner, settings=settings)
+        settings = settings.with_budget(budget)
+        planner = replace(planner, settings=settings)
         schemes = planner.schemes(budget)
         chosen, recommended = planner.choose(schemes, budget)
-        planner.check_agreement(chosen)
-        digest = question.hash(data_version=facts.data_version, policy_version=facts.policy_version)
+        warnings = telling.warnings(chosen, recommended, planner)
+        others = tuple(telling.told(s, chosen, recommended, planner) for s in schemes)
+        name = chosen.name if given_shares(question.tables) is None else "wanted"
+        question = question.resolve(settings.resolved(name))
+        digest = base.question_hash(question, facts)
+        if treated.consistency != "none":
+            planner = replace(planner, consistency=treated.consistency)
+            chosen = planner.worked_out(chosen.name, chosen.measured, budget)
+            planner.check_agreement(chosen)
         counts, from_count = _counts(chosen.measured, description)
         return Plan(
-            method=self.name,
+            method=DECLARATION.name,
             question=question,
             question_hash=digest,
+            treatment=treated.canonical,
             counts=counts,
             guarantee=telling.guarantee(chosen, description, len(question.tables)),
             errors=tuple(telling.expected(table, chosen, planner) for table in question.tables),
             charge=telling.charge(chosen, description, digest),
             needs_weights=any(part.margin.weighted for part in chosen.measured),
-            warnings=telling.warnings(chosen, recommended, planner),
-            alternatives=tuple(telling.told(s, chosen, recommended, planner) for s in schemes),
-            detail=Design(settings, chosen, planner, from_count),
+            warnings=warnings,
+            alternatives=others,
+            detail=Design(settings, treated, chosen, planner, from_count),
         )
 
     # -- measure ----------------------------------------------------------------------------
@@ -152,13 +159,12 @@ class NoiseMethod:
         plan = self.measured(plan, measurements, facts)
         design = _design(plan)
         values = _measured_values(design.scheme.measured, measurements, facts.description)
-        fitting = Fitting(design.planner, design.scheme, values)
+        fitting = Fitting(design.planner, design.scheme, values, design.treatment)
         where = base.provenance(plan, facts)
-        limit = float(base.reliable_limit(facts.policy))
         tables = []
         for number, spec in enumerate(plan.question.tables):
             control.step(number / len(plan.question.tables), "fitting tables")
-            fitted = fitting.table(spec, limit)
+            fitted = fitting.table(spec)
             tables.append(
                 ProtectedTable(
                     title=base.title_of(spec, facts.description),
@@ -177,26 +183,26 @@ class NoiseMethod:
         control.step(1.0, "fitting tables")
         return tuple(tables)
 
-    def derive(self, plan: Plan, question: Question, facts: Facts) -> Plan | None:
-        """A plan that fits `question` from what `plan` measured, at no cost; None if it cannot.
-
-        Tables come straight from the measured margins, without the agreement between them.
-        """
+    def derive(
+        self, plan: Plan, question: Question, treatment: Treatment, facts: Facts
+    ) -> Plan | None:
+        """A plan that fits `question` from what `plan` measured, at no cost; None if it cannot."""
         _check_tables(question, facts.description)
         design = _design(plan)
-        settings = replace(design.settings, consistency="none")
-        planner = replace(design.planner, settings=settings)
+        treated = treatment_for(facts.policy.parameters(DECLARATION.name), treatment.settings)
+        planner = replace(design.planner, consistency=treated.consistency)
         found = derived(design.scheme, question, facts.description, planner)
         if found is None:
             return None
         planner, scheme = found
         return replace(
             plan,
-            question=question,
+            question=replace(question, settings=plan.question.settings, resolved=True),
+            treatment=treated.canonical,
             errors=tuple(telling.expected(table, scheme, planner) for table in question.tables),
             alternatives=(),
             warnings=(),
-            detail=Design(settings, scheme, planner, design.from_count),
+            detail=Design(design.settings, treated, scheme, planner, design.from_count),
         )
 
 

@@ -153,7 +153,7 @@ class Planner(Wanted):
         delta = regions.cost([part.delta for part in measured])
         loss = self._loss(budget, delta)
         touched = regions.cost([Fraction(self.description.records_per_unit)] * len(margins))
-        closed = self._closed(measured)
+        closed = self.agreements(measured)
         sources = Sources(margins, self.description)
         targets = {
             margin: self.target(margin, measured, sources.of(margin), closed)
@@ -236,11 +236,11 @@ class Planner(Wanted):
             found = Target(margin, found.source, found.summed, better, better)
         return found
 
-    def _closed(
+    def agreements(
         self, measured: Sequence[Measured]
     ) -> dict[object, tuple[Components, list[AxisRef]] | None]:
         """For each group whether least squares has its closed form; empty if not asked for."""
-        if self.settings.consistency == "none":
+        if self.consistency == "none":
             return {}
         groups = dict.fromkeys(part.margin.group for part in measured)
         return {group: self._components(group, measured) for group in groups}
@@ -273,7 +273,7 @@ class Planner(Wanted):
 
     def check_agreement(self, scheme: Scheme) -> None:
         """Refuse, before anything is spent, an agreement that could not be worked out."""
-        if self.settings.consistency == "none":
+        if self.consistency == "none":
             return
         for group in {part.margin.group for part in scheme.measured}:
             cells = self.size(self.joint_of(scheme, group))

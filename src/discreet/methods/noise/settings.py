@@ -1,54 +1,31 @@
-"""What a policy allows and what a question asks of this method, read and checked.
+"""What a policy allows and what a question asks of this method: measured settings and treatments.
 
-| name | what | default |
-|---|---|---|
-| `epsilon` | what the whole question costs; in a policy, what one table costs if nobody says | none |
-| `rho` | the same for law gaussian, in zero-concentrated differential privacy | none |
-| `within`, `of` | instead of ε: so many per cent of cells (`of`, 95 %) within ± so many | none |
-| `law` | laplace, normal or gaussian | laplace, untruncated: δ = 0 |
-| `delta`, `max_perturbation` | for laws with δ: how much is allowed, where the law is cut | none |
-| `plan` | best, interior, wanted, once or everything: which margins are measured | best |
-| `negatives` | keep, clip or threshold (with `threshold` c) | keep |
-| `consistency` | none, least squares or integers | none |
-| `epsilon_most`, `rho_most` | policy only: the most a question may ask; one alone holds for the other too | none |
+`declaration.py` lists the settings; here they are read together. A question is *resolved* when
+everything that shapes what is drawn is said in it: the law, what is spent, and which margins are
+measured. A resolved question is read as it stands, whatever a policy says by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ...core.exact import exact, plain
+from ...core.exact import plain
 from ...core.limits import Limits
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
-from ...errors import InputError, RecipeError, did_you_mean
+from ...core.question import Question
+from ...errors import InputError, RecipeError, Refusal
+from ..declaration import Fails, Part
+from .declaration import DECLARATION
 
-LAWS = ("laplace", "normal", "gaussian")
-PLANS = ("best", "interior", "wanted", "once", "everything")
-NEGATIVES = ("keep", "clip", "threshold")
-CONSISTENCY = ("none", "least squares", "integers")
-ASKED = (
-    "epsilon",
-    "rho",
-    "within",
-    "of",
-    "law",
-    "delta",
-    "max_perturbation",
-    "plan",
-    "negatives",
-    "threshold",
-    "consistency",
-)
-POLICY = (*ASKED, "epsilon_most", "rho_most")
-Fails = Callable[[str], Exception]
+_BUDGETS = ("epsilon", "rho", "within")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that shapes a plan, from policy and question together."""
+    """Everything that shapes what is measured, from policy and question together."""
 
     law: str = "laplace"
     epsilon: Fraction | None = None
@@ -58,9 +35,6 @@ class Settings:
     delta: Fraction | None = None
     max_perturbation: int | None = None
     plan: str = "best"
-    negatives: str = "keep"
-    threshold: int = 0
-    consistency: str = "none"
     epsilon_most: Fraction | None = None
     rho_most: Fraction | None = None
 
@@ -74,6 +48,54 @@ class Settings:
         """The most a question may spend."""
         return Limits(self.epsilon_most, self.rho_most)
 
+    def with_budget(self, budget: Fraction) -> Settings:
+        """With the ε or ρ that an accuracy was found to need in the place of the accuracy."""
+        if self.within is None:
+            return self
+        spent = {"rho": budget} if self.law == "gaussian" else {"epsilon": budget}
+        return replace(self, within=None, **spent)
+
+    def resolved(self, scheme: str) -> dict[str, str]:
+        """What was measured, in canonical text: law, loss, truncation and the scheme's name."""
+        said = {"law": self.law, "plan": scheme}
+        for name in ("epsilon", "rho", "delta"):
+            value = getattr(self, name)
+            if value is not None:
+                said[name] = plain(value)
+        if self.max_perturbation is not None:
+            said["max_perturbation"] = str(self.max_perturbation)
+        return said
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What follows the measurement; a function of measured values and public facts, so free."""
+
+    negatives: str = "keep"
+    threshold: int = 0
+    consistency: str = "none"
+
+    @property
+    def canonical(self) -> dict[str, str]:
+        """In canonical text, defaults filled in."""
+        size = f" {self.threshold}" if self.negatives == "threshold" else ""
+        return {"negatives": self.negatives + size, "consistency": self.consistency}
+
+    @property
+    def _strength(self) -> int:
+        return {"keep": -1, "clip": 0, "threshold": self.threshold}[self.negatives]
+
+    def not_weaker_than(self, policy: Treatment) -> None:
+        """Refuse to show what the policy's own treatment does not show."""
+        if self._strength < policy._strength:
+            asked, needed = self.canonical["negatives"], policy.canonical["negatives"]
+            raise Refusal(
+                f"The policy shows values with negatives: {needed}, which can be strengthened and "
+                f"not weakened, got negatives: {asked}.",
+                rule="treatment",
+                alternatives=(f"Ask with negatives: {needed}.",),
+            )
+
 
 def from_policy(parameters: Mapping[str, Any]) -> Settings:
     """The settings a policy writes for this method; bad ones get one clear sentence.
@@ -81,46 +103,105 @@ def from_policy(parameters: Mapping[str, Any]) -> Settings:
     >>> from_policy({"epsilon": "0.5"}).epsilon
     Fraction(1, 2)
     """
-    return _read(parameters, POLICY, InputError)
+    said = DECLARATION.read_policy(parameters, InputError)
+    _treatment(said, InputError)
+    return _agreeing(_settings(said), said, InputError)
 
 
-def for_question(policy: Mapping[str, Any], asked: Mapping[str, Any], tables: int) -> Settings:
+def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
     """Policy and question together: what is asked goes before what the policy says.
 
     A default ε is for one table, so a question of several without an ε of its own gets that much
     for each.
     """
-    from_policy(policy)
-    for name in asked:
-        if name not in ASKED:
-            raise RecipeError(
-                f"The noise method has no setting {name}.{did_you_mean(name, ASKED)} "
-                f"It has {', '.join(ASKED)}."
-            )
-    budget_words = {"epsilon", "rho", "within"}
-    own_budget = budget_words & set(asked)
-    base = {k: v for k, v in policy.items() if not (own_budget and k in budget_words)}
-    if "law" in asked and str(asked["law"]) != str(policy.get("law", "laplace")):
+    asked = question.settings
+    if question.resolved:
+        return _settings(asked)
+    written = DECLARATION.read_policy(policy, InputError)
+    own_budget = any(name in asked for name in _BUDGETS)
+    base = {k: v for k, v in written.items() if not (own_budget and k in _BUDGETS)}
+    if own_budget and "within" not in asked:
+        base.pop("of", None)
+    if "law" in asked and asked["law"] != written.get("law", "laplace"):
         base = {k: v for k, v in base.items() if k not in ("delta", "max_perturbation")}
-        if not own_budget and str(asked["law"]) == "gaussian":
+        if not own_budget and asked["law"] == "gaussian":
             base.pop("epsilon", None)
     both = {**base, **asked}
-    if asked.get("negatives") in ("keep", "clip") and "threshold" not in asked:
-        both.pop("threshold", None)
-    settings = _read(both, POLICY, RecipeError)
-    if not own_budget and tables > 1:
-        settings = _times(settings, tables)
+    settings = _agreeing(_settings(both), both, RecipeError)
+    if not own_budget and len(question.tables) > 1:
+        settings = _times(settings, len(question.tables))
     _needs_budget(settings)
     _capped(settings)
     return settings
 
 
+def treatment_for(policy: Mapping[str, Any], asked: Mapping[str, str]) -> Treatment:
+    """What is done to the measured values: as asked, at least as strong as the policy says."""
+    written = DECLARATION.read_policy(policy, InputError)
+    kept = {k: v for k, v in written.items() if DECLARATION.by_name[k].part is Part.TREATED}
+    required = _treatment(kept, InputError)
+    if "negatives" in asked:
+        kept = {k: v for k, v in kept.items() if k not in ("negatives", "threshold")}
+    elif "threshold" in asked and required.negatives == "threshold":
+        kept["negatives"] = "threshold"
+        kept.pop("threshold", None)
+    made = _treatment({**kept, **asked}, RecipeError)
+    made.not_weaker_than(required)
+    return made
+
+
+def _settings(said: Mapping[str, str]) -> Settings:
+    def number(name: str) -> Fraction | None:
+        return Fraction(said[name]) if name in said else None
+
+    def whole(name: str) -> int | None:
+        return int(said[name]) if name in said else None
+
+    return Settings(
+        law=said.get("law", "laplace"),
+        epsilon=number("epsilon"),
+        rho=number("rho"),
+        within=whole("within"),
+        of=number("of") or Fraction(95, 100),
+        delta=number("delta"),
+        max_perturbation=whole("max_perturbation"),
+        plan=said.get("plan", "best"),
+        epsilon_most=number("epsilon_most"),
+        rho_most=number("rho_most"),
+    )
+
+
+def _treatment(said: Mapping[str, str], fails: Fails) -> Treatment:
+    name, _, inline = said.get("negatives", "keep").partition(" ")
+    size = said.get("threshold")
+    if inline and size is not None and inline != size:
+        raise fails(
+            f"The threshold is said twice, as {inline} in negatives and as {size}. Say it once."
+        )
+    size = inline or size
+    if name == "threshold" and size is None:
+        raise fails("negatives: threshold needs a number, got none. Write threshold: 3, say.")
+    if name != "threshold" and size is not None:
+        raise fails(
+            f"threshold goes with negatives: threshold, got negatives {name}. "
+            "Set negatives: threshold, or leave threshold out."
+        )
+    made = Treatment(name, int(size or 0), said.get("consistency", "none"))
+    if made.consistency == "integers" and made.negatives != "keep":
+        raise fails(
+            f"Whole numbers that add up and negatives {made.negatives} cannot both hold. "
+            "Keep the negatives, or set consistency: none."
+        )
+    return made
+
+
 def _times(settings: Settings, tables: int) -> Settings:
-    values = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
-    for name in ("epsilon", "rho"):
-        if values[name] is not None:
-            values[name] *= tables
-    return Settings(**values)
+    changed = {
+        name: value * tables
+        for name in ("epsilon", "rho")
+        if (value := getattr(settings, name)) is not None
+    }
+    return replace(settings, **changed)
 
 
 def _needs_budget(settings: Settings) -> None:
@@ -159,132 +240,56 @@ def _capped(settings: Settings) -> None:
     settings.limits.check(loss)
 
 
-def _read(given: Mapping[str, Any], known: tuple[str, ...], fails: Fails) -> Settings:
-    for name in given:
-        if name not in known:
-            raise fails(
-                f"The noise method has no setting {name}.{did_you_mean(str(name), known)} "
-                f"It has {', '.join(known)}."
-            )
-    law = _one_of(given, "law", LAWS, fails)
-    settings = Settings(
-        law=law,
-        epsilon=_number(given, "epsilon", fails, most=100),
-        rho=_number(given, "rho", fails, most=10_000),
-        within=_whole(given, "within", fails, least=0),
-        of=_level(given, fails),
-        delta=_number(given, "delta", fails, below=1),
-        max_perturbation=_whole(given, "max_perturbation", fails, least=1),
-        plan=_one_of(given, "plan", PLANS, fails),
-        consistency=_one_of(given, "consistency", CONSISTENCY, fails),
-        epsilon_most=_number(given, "epsilon_most", fails),
-        rho_most=_number(given, "rho_most", fails),
-        **_negatives(given, fails),
-    )
-    return _agreeing(settings, given, fails)
-
-
-def _agreeing(settings: Settings, given: Mapping[str, Any], fails: Fails) -> Settings:
+def _agreeing(settings: Settings, said: Mapping[str, str], fails: Fails) -> Settings:
+    """The settings, if they go together; else one sentence on the first two that do not."""
     law = settings.law
+    wrong = ""
     if settings.rho is not None and law != "gaussian":
-        raise fails(
+        wrong = (
             f"rho is for law gaussian, got rho {plain(settings.rho)} with law {law}. "
             "Set law: gaussian, or give epsilon instead."
         )
-    if settings.rho is not None and settings.epsilon is not None:
-        raise fails(
+    elif settings.rho is not None and settings.epsilon is not None:
+        wrong = (
             f"A question has epsilon or rho, got both ({plain(settings.epsilon)} and "
             f"{plain(settings.rho)}). Leave one out."
         )
-    if settings.rho is not None and settings.delta is not None:
-        raise fails(
+    elif settings.rho is not None and settings.delta is not None:
+        wrong = (
             "With rho there is no delta to set; it is chosen when rho is read as (epsilon, delta). "
             "Leave delta out."
         )
-    if settings.within is not None and (settings.epsilon or settings.rho):
-        raise fails(
-            "within asks for the epsilon that an accuracy needs, got an epsilon or rho as well. "
-            "Leave one out."
-        )
-    if settings.within is not None and law == "gaussian" and settings.delta is not None:
-        raise fails("within with law gaussian finds rho, which has no delta. Leave delta out.")
-    if "of" in given and settings.within is None:
-        raise fails("of goes with within (within: 5, of: 95%), got of alone. Add within.")
-    if law == "gaussian" and settings.max_perturbation is not None:
-        raise fails(
-            f"Law gaussian is not truncated, got max_perturbation {settings.max_perturbation}. "
-            "Leave it out, or use law normal."
-        )
-    if law == "normal" and settings.delta is None and settings.max_perturbation is None:
-        raise fails(
-            "Law normal is truncated and has a delta, got neither. Set delta: 1e-6, say, or "
-            "max_perturbation."
-        )
-    if settings.consistency == "integers" and settings.negatives != "keep":
-        raise fails(
-            f"Whole numbers that add up and negatives {settings.negatives} cannot both hold. "
-            "Keep the negatives, or set consistency: none."
-        )
+    elif settings.within is not None:
+        wrong = _within_alone(settings)
+    elif "of" in said:
+        wrong = "of goes with within (within: 5, of: 95%), got of alone. Add within."
+    if not wrong:
+        wrong = _truncation(settings)
+    if wrong:
+        raise fails(wrong)
     return settings
 
 
-def _negatives(given: Mapping[str, Any], fails: Fails) -> dict[str, Any]:
-    text = " ".join(str(given.get("negatives", "keep")).split())
-    inline: str | None = None
-    if text.startswith("threshold "):
-        text, inline = "threshold", text.removeprefix("threshold ")
-    name = _one_of({"negatives": text}, "negatives", NEGATIVES, fails)
-    size = inline if inline is not None else given.get("threshold")
-    if name == "threshold":
-        if size is None:
-            raise fails("negatives: threshold needs a number, got none. Write threshold: 3, say.")
-        return {"negatives": name, "threshold": _whole({"threshold": size}, "threshold", fails, 1)}
-    if size is not None:
-        raise fails(
-            f"threshold goes with negatives: threshold, got negatives {name}. "
-            "Set negatives: threshold, or leave threshold out."
+def _within_alone(settings: Settings) -> str:
+    if settings.epsilon or settings.rho:
+        return (
+            "within asks for the epsilon that an accuracy needs, got an epsilon or rho as well. "
+            "Leave one out."
         )
-    return {"negatives": name}
+    if settings.law == "gaussian" and settings.delta is not None:
+        return "within with law gaussian finds rho, which has no delta. Leave delta out."
+    return ""
 
 
-def _one_of(given: Mapping[str, Any], name: str, known: tuple[str, ...], fails: Fails) -> str:
-    value = " ".join(str(given.get(name, known[0])).split()).lower().replace("-", " ")
-    if value not in known:
-        raise fails(
-            f"{name} must be one of {', '.join(known)}, got {str(given[name])[:40]}."
-            f"{did_you_mean(value, known)}"
+def _truncation(settings: Settings) -> str:
+    if settings.law == "gaussian" and settings.max_perturbation is not None:
+        return (
+            f"Law gaussian is not truncated, got max_perturbation {settings.max_perturbation}. "
+            "Leave it out, or use law normal."
         )
-    return value
-
-
-def _number(
-    given: Mapping[str, Any],
-    name: str,
-    fails: Fails,
-    *,
-    below: int | None = None,
-    most: int | None = None,
-) -> Fraction | None:
-    if given.get(name) is None:
-        return None
-    return exact(given[name], name, above=0, below=below, most=most, error=fails)
-
-
-def _whole(given: Mapping[str, Any], name: str, fails: Fails, least: int) -> int | None:
-    if given.get(name) is None:
-        return None
-    value = exact(given[name], name, least=least, most=10**9, error=fails)
-    if value.denominator != 1:
-        raise fails(f"{name} must be a whole number ≥ {least}, got {plain(value)}.")
-    return int(value)
-
-
-def _level(given: Mapping[str, Any], fails: Fails) -> Fraction:
-    if given.get("of") is None:
-        return Fraction(95, 100)
-    text = str(given["of"]).strip()
-    percent = text.endswith("%")
-    value = exact(text.rstrip("%").strip(), "of", above=0, error=fails) / (100 if percent else 1)
-    if value >= 1:
-        raise fails(f"of must be below 100 %, got {text}. Write 95% or 0.95.")
-    return value
+    if settings.law == "normal" and settings.delta is None and settings.max_perturbation is None:
+        return (
+            "Law normal is truncated and has a delta, got neither. Set delta: 1e-6, say, or "
+            "max_perturbation."
+        )
+    return ""

@@ -66,13 +66,13 @@ def _asked(margins: Sequence[Mapping[str, Any]]) -> list[object]:
 def scheme_of(planner: Planner, chosen: Scheme, facts: Mapping[str, Any]) -> Scheme:
     """The scheme these measurements were made by, where today `chosen` would be.
 
-    ε is part of the question unless an accuracy was asked for, so it cannot be another one.
+    What is spent is part of the question, so it cannot be another sum.
     """
     margins = facts.get("margins") or ()
     if "plan" not in facts or not all("axes" in margin for margin in margins):
         raise Bug("Stored measurements are of other margins or laws than the plan's.")
     budget = Fraction(facts["budget"])
-    if planner.settings.within is None and budget != _spent(chosen):
+    if budget != _spent(chosen):
         raise Bug("Stored measurements are of a question with another budget.")
     measured = [_measured(stored, planner) for stored in margins]
     try:

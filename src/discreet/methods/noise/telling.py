@@ -111,7 +111,7 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
 
 
 def _agreement_note(scheme: Scheme, planner: Planner) -> str:
-    if planner.settings.consistency == "none" or len(scheme.measured) == 1:
+    if planner.consistency == "none" or len(scheme.measured) == 1:
         return ""
     return "Standard deviations are after least squares; ± is that of the best single margin."
 

@@ -43,6 +43,8 @@ class Wanted:
     description: Description
     settings: Settings
     total_known: bool
+    consistency: str = "none"
+    """Which agreement follows the measurement; what is measured is chosen without any."""
 
     @classmethod
     def of(

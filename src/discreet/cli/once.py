@@ -1,0 +1,24 @@
+"""A command whose options may be given once: of two values one would be lost without a word."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import click
+from typer.core import TyperCommand
+
+
+class Once(TyperCommand):
+    """Refuses an option that is given twice and holds one value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments, each single option at most once."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        given = Counter(id(parameter) for parameter in order)
+        for parameter in order:
+            single = isinstance(parameter, click.Option) and not parameter.multiple
+            if single and given[id(parameter)] > 1:
+                raise click.UsageError(
+                    f"{parameter.opts[0]} is given {given[id(parameter)]} times. Give it once.", ctx
+                )
+        return super().parse_args(ctx, args)

@@ -1,0 +1,181 @@
+"""Answers from what was released before: at no cost, without data, with the noise of that release.
+
+A release serves for as long as what it was measured on stands: the same data version, and the same
+facts that measurements depend on. Rules, limits and treatments may have changed since.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from .core.domain import AxisRef
+from .core.question import Question, Recipe, TableSpec, Treatment
+from .errors import InputError, Refusal
+from .methods import registry
+from .methods.base import (
+    Answered,
+    Derives,
+    Facts,
+    History,
+    Measurements,
+    Plan,
+    as_measured,
+    question_hash,
+)
+from .methods.declaration import Part, Spends
+
+if TYPE_CHECKING:
+    from .store import Ledger, StoredAnswer
+    from .workspace import DataSet
+
+NEWEST = 50
+"""How many of the last releases are looked at where only their existence is wanted."""
+_BUDGETS = {"epsilon", "delta", "rho", "within", "of"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A plan that reads a question off a release, what is stored of it, and its own plan."""
+
+    plan: Plan
+    stored: StoredAnswer
+    released_by: Plan
+
+    @property
+    def noise(self) -> float:
+        """The noise of all tables together; infinite where one follows from a model only."""
+        return _noise_of(self.plan)
+
+
+def released(
+    data: DataSet, ledger: Ledger, newest: int | None = None
+) -> Iterator[tuple[Question, StoredAnswer]]:
+    """What was released on this data version and still stands, the newest first."""
+    hashes = [
+        entry.body["question"]
+        for entry in ledger.entries()
+        if entry.kind == "charge" and entry.body["data_version"] == data.data_version
+    ]
+    for digest in hashes[::-1][:newest]:
+        stored = ledger.find(digest)
+        if stored is None:
+            continue
+        form = Measurements.from_bytes(stored.measurements).facts.get("question")
+        if form and form["method"] in registry.names():
+            question = Question.from_canonical(form)
+            if question_hash(question, data.facts) == stored.question:
+                yield question, stored
+
+
+def history(data: DataSet) -> History:
+    """Everything released so far on these data, for a method that remembers."""
+    found = data.ledger().history(data_version=data.data_version)
+    answers = []
+    for answer in found.answers:
+        measurements = Measurements.from_bytes(answer.measurements)
+        form = measurements.facts["question"]
+        answers.append(Answered(Question.from_canonical(form), answer.question, measurements))
+    return History(found.head, tuple(answers))
+
+
+def best(data: DataSet, recipe: Recipe, *, newest: int | None = None) -> Source:
+    """Of several releases a question follows from the one with the least noise.
+
+    Where it follows from models only, the one that knows its pairs of variables best.
+    """
+    found = list(sources(data, recipe, newest)) if _spends(data, recipe) else []
+    if not found:
+        raise Refusal(
+            "This table does not follow from anything released so far on this version of the data. "
+            "What was released before a load of other data is in its files, and is not read from.",
+            rule="nothing-released",
+            alternatives=("ask for it with an epsilon, at a cost",),
+        )
+    return min(found, key=lambda source: _rank(source, recipe.question, data.facts))
+
+
+def measured_by(data: DataSet, recipe: Recipe) -> str | None:
+    """The hash of one of the last releases that measured what a recipe asks for, if any did."""
+    for source in sources(data, recipe, NEWEST):
+        if source.noise < math.inf:
+            return source.plan.question_hash
+    return None
+
+
+def sources(data: DataSet, recipe: Recipe, newest: int | None) -> Iterator[Source]:
+    """Plans that fit a recipe from what was released and still stands."""
+    question, ledger = recipe.question, data.ledger()
+    for asked, stored in released(data, ledger, newest):
+        method = registry.get(asked.method)
+        if not isinstance(method, Derives) or not question.variables <= asked.variables:
+            continue
+        treatments = {s.name for s in method.declaration.asked(Part.TREATED)}
+        if asked.method != question.method and not (
+            set(question.settings) <= _BUDGETS and set(recipe.treatment.settings) <= treatments
+        ):
+            continue  # what else is said is a wish to another method
+        measurements = Measurements.from_bytes(stored.measurements)
+        try:
+            made = method.plan(asked, Treatment(), data.facts)
+            if made.question_hash != stored.question:
+                continue  # what the policy says is public has changed
+            made = as_measured(method, made, measurements, data.facts)
+        except (InputError, Refusal):  # a variable is not declared any more, say
+            continue
+        follows = method.derive(made, question, recipe.treatment, data.facts)
+        if follows is not None:
+            yield Source(follows, stored, made)
+
+
+def on_other_data(data: DataSet, plan: Plan) -> tuple[str, ...]:
+    """A word to who asks again what was answered on other data."""
+    known: dict[str, str] = {}
+    for entry in data.ledger().entries():
+        if entry.kind != "charge" or entry.body["data_version"] == data.data_version:
+            continue
+        version = entry.body["data_version"]
+        if version not in known:
+            known[version] = question_hash(plan.question, replace(data.facts, data_version=version))
+        if known[version] == entry.body["question"]:
+            return (
+                f"The same question was answered on {entry.at[:10]} with other data; asked now it is "
+                "a new one: it gets new noise and is charged again.",
+            )
+    return ()
+
+
+def _spends(data: DataSet, recipe: Recipe) -> bool:
+    return registry.declaration(recipe.question.method).spends is not Spends.NOTHING
+
+
+def _noise_of(plan: Plan) -> float:
+    return sum(error.noise_sd for error in plan.errors)
+
+
+def _rank(source: Source, question: Question, facts: Facts) -> tuple[float, float]:
+    """The noise of all tables together; of models, that of all their variables and pairs of them.
+
+    A pair that was not measured counts as ten times its noisier variable: worse than any pair of
+    a release of the same size, better than one whose noise drowns everything.
+    """
+    noise = source.noise
+    if noise < math.inf:
+        return noise, 0.0
+    method = registry.get(source.released_by.method)
+    assert isinstance(method, Derives)
+    sds: dict[tuple[AxisRef, ...], float] = {}
+    for table in question.tables:
+        refs = {c.variable: AxisRef(c.variable, c.level) for c in table.where}
+        refs |= {ref.variable: ref for ref in table.axes}
+        sides = sorted(refs.values())
+        for pair in [*combinations(sides, 1), *combinations(sides, 2)]:
+            part = replace(question, tables=(TableSpec(pair),))
+            plan = method.derive(source.released_by, part, Treatment(), facts)
+            sds[pair] = math.inf if plan is None else _noise_of(plan)
+            if len(pair) == 2 and sds[pair] == math.inf:
+                sds[pair] = 10 * max(sds[pair[:1]], sds[pair[1:]])
+    return noise, sum(sds.values())

@@ -1,0 +1,234 @@
+"""What a method is, declared once: its family, what it spends, and its settings.
+
+From these declarations come the recipe's reader, the forms of the HTTP API, the options of the
+command line, `/config` and the tables in the documentation; nothing outside a method's room lists
+its settings. Declarations load neither numpy nor the method's work, so `discreet --help` is quick.
+
+A setting is *measured* (it changes what is drawn, so it is part of the question's hash), *treated*
+(a function of stored measurements: free, changed at will, never part of that hash) or of the
+*policy* (it changes no number: a limit, a word). Policies may write all of them, askers those with
+`asked`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from ..core.exact import exact, plain, shown
+from ..core.family import Family
+from ..errors import RecipeError, did_you_mean
+
+Fails = Callable[[str], Exception]
+Reader = Callable[[Any, str, Fails], str]
+"""A value as somebody wrote it, the setting's name, the error to raise → its canonical text."""
+
+
+class Part(StrEnum):
+    """What a setting changes."""
+
+    MEASURED = "measured"
+    TREATED = "treated"
+    POLICY = "policy"
+
+
+class Spends(StrEnum):
+    """What an answer of a method uses up."""
+
+    NOTHING = "nothing"
+    """Recomputed at will from keys or from records that are no secret."""
+    LOSS = "loss"
+    """Privacy loss, charged against a budget before anything is answered."""
+    RECORD = "record"
+    """A record of what was released, on which later answers depend."""
+
+
+def text(value: Any, name: str, fails: Fails) -> str:
+    """Any text as it stands."""
+    return str(value).strip()
+
+
+def number(
+    *,
+    above: int | None = None,
+    least: int | None = None,
+    below: int | None = None,
+    most: int | None = None,
+) -> Reader:
+    """An exact number within bounds.
+
+    >>> number(above=0)("5e-1", "epsilon", ValueError)
+    '0.5'
+    """
+
+    def read(value: Any, name: str, fails: Fails) -> str:
+        return plain(
+            exact(value, name, above=above, least=least, below=below, most=most, error=fails)
+        )
+
+    return read
+
+
+def whole(least: int = 0, most: int = 10**9) -> Reader:
+    """A whole number, however it is written.
+
+    >>> whole()("20.0", "within", ValueError)
+    '20'
+    """
+
+    def read(value: Any, name: str, fails: Fails) -> str:
+        found = exact(value, name, least=least, most=most, error=fails)
+        if found.denominator != 1:
+            raise fails(f"{name} must be a whole number ≥ {least}, got {plain(found)}.")
+        return plain(found)
+
+    return read
+
+
+def portion(value: Any, name: str, fails: Fails) -> str:
+    """A part of the whole, as a number below 1 or in per cent.
+
+    >>> portion("95 %", "of", ValueError)
+    '0.95'
+    """
+    words = str(value).strip()
+    percent = words.endswith("%")
+    found = exact(words.rstrip("%").strip(), name, above=0, error=fails) / (100 if percent else 1)
+    if found >= 1:
+        raise fails(f"{name} must be below 100 %, got {shown(words)}. Write 95% or 0.95.")
+    return plain(found)
+
+
+def one_of(*known: str) -> Reader:
+    """One of a few words; case, hyphens and blanks do not matter.
+
+    >>> one_of("none", "least squares")(" Least-Squares", "consistency", ValueError)
+    'least squares'
+    """
+    by_form = {word.replace("-", " "): word for word in known}
+
+    def read(value: Any, name: str, fails: Fails) -> str:
+        form = " ".join(str(value).replace("-", " ").replace("_", " ").split()).casefold()
+        if form not in by_form:
+            raise fails(
+                f"{name} must be one of {', '.join(known)}, got {shown(value)}."
+                f"{did_you_mean(form, known)}"
+            )
+        return by_form[form]
+
+    return read
+
+
+def yes_or_no(value: Any, name: str, fails: Fails) -> str:
+    """Yes or no, in the words YAML and people use."""
+    word = str(value).strip().casefold()
+    if word in ("yes", "true", "on", "1"):
+        return "yes"
+    if word in ("no", "false", "off", "0"):
+        return "no"
+    raise fails(f"{name} must be yes or no, got {shown(value)}.")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a method."""
+
+    name: str
+    part: Part
+    help: str
+    """A phrase for `--help`, `/config` and the documentation."""
+    read: Reader = text
+    default: str = "none"
+    """What holds where nobody says anything, in words that can be said."""
+    asked: bool = True
+    """Whether an asker may say it, or the policy alone."""
+    words: tuple[str, ...] = ()
+    """The words it may be, where they are few."""
+    exact: bool = False
+    """An exact number: text in JSON, because 0.1 as a float is something else."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The declaration as plain values."""
+        return {
+            "name": self.name,
+            "part": str(self.part),
+            "help": self.help,
+            "default": self.default,
+            "asked": self.asked,
+            "words": list(self.words),
+        }
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A method before any of it is loaded."""
+
+    name: str
+    family: Family
+    spends: Spends
+    home: tuple[str, str]
+    """The module below `methods` and the class in it."""
+    summary: str
+    settings: tuple[Setting, ...] = ()
+    default: bool = False
+    """Whether a data set of this family uses it where its policy names none."""
+    nothing_to_set: str = ""
+    """Why an asker can set nothing about what is measured, where that is so."""
+    hints: Mapping[str, str] = field(default_factory=dict)
+    """Sentences for names that people try and that this method has no use for."""
+
+    @property
+    def by_name(self) -> dict[str, Setting]:
+        """All settings, those of the policy included."""
+        return {setting.name: setting for setting in self.settings}
+
+    def asked(self, part: Part | None = None) -> tuple[Setting, ...]:
+        """What an asker may say, of one part or of all."""
+        return tuple(s for s in self.settings if s.asked and part in (None, s.part))
+
+    def read(
+        self, given: Mapping[str, Any], fails: Fails = RecipeError
+    ) -> dict[Part, dict[str, str]]:
+        """What an asker says, in canonical text, by part; what is not a setting is refused."""
+        known = {setting.name: setting for setting in self.asked()}
+        said: dict[Part, dict[str, str]] = {part: {} for part in Part}
+        for name, value in given.items():
+            if value is None:
+                continue
+            if name not in known:
+                raise fails(self.unknown(name, tuple(known)))
+            setting = known[name]
+            said[setting.part][name] = setting.read(value, name, fails)
+        return said
+
+    def read_policy(self, given: Mapping[str, Any], fails: Fails) -> dict[str, str]:
+        """What a policy writes, in canonical text; values that are no text are left out."""
+        known = self.by_name
+        said = {}
+        for name, value in given.items():
+            if name not in known:
+                raise fails(self.unknown(str(name), tuple(known)))
+            if value is not None and not isinstance(value, Mapping):
+                said[name] = known[name].read(value, name, fails)
+        return said
+
+    def unknown(self, name: str, known: tuple[str, ...]) -> str:
+        """What is said of a setting this method does not have, or that the policy alone may say."""
+        if name in self.hints:
+            return self.hints[name]
+        if self.nothing_to_set and not known:
+            return (
+                f"A {self.name} table takes no {name[:40]}: {self.nothing_to_set}. "
+                f"Leave {name[:40]} out."
+            )
+        if name in self.by_name:
+            return (
+                f"{name} is set by the policy of the data set, not by who asks. Leave {name} out."
+            )
+        fixed = f" ({self.nothing_to_set})" if self.nothing_to_set else ""
+        return (
+            f"The {self.name} method has no setting {name[:40]}{fixed}."
+            f"{did_you_mean(name, known)} It has {', '.join(known)}."
+        )

@@ -1,0 +1,122 @@
+"""What the marginals method is and which settings it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.exact import shown
+from ...core.family import Family
+from ...errors import did_you_mean
+from ..declaration import Declaration, Fails, Part, Setting, Spends, number, one_of, whole
+
+MODES = ("modern", "classic")
+NOISE_ON = ("coefficients", "cells")
+OBJECTIVES = ("largest", "total", "hybrid")
+_UNTRUNCATED = (
+    "The marginals method spends epsilon (Laplace noise, delta = 0) or rho (Gaussian noise), both "
+    "untruncated: {} has no place. Set epsilon or rho."
+)
+
+
+def objective(value: Any, name: str, fails: Fails) -> str:
+    """`largest`, `total` or `hybrid`, alone or with "in margins" after it.
+
+    >>> objective("Total in-margins", "objective", ValueError)
+    'total in margins'
+    """
+    words = " ".join(str(value).replace("-", " ").casefold().split())
+    first = words.removesuffix(" in margins")
+    if first not in OBJECTIVES:
+        raise fails(
+            f"objective must be one of {', '.join(OBJECTIVES)}, alone or with 'in margins' after it, "
+            f"got {shown(value)!r}.{did_you_mean(first, OBJECTIVES)}"
+        )
+    return words
+
+
+DECLARATION = Declaration(
+    name="marginals",
+    family=Family.DP,
+    spends=Spends.LOSS,
+    home=("marginals.method", "MarginalsMethod"),
+    summary="consistent, non-negative, whole margins of one synthetic table",
+    hints={name: _UNTRUNCATED.format(name) for name in ("delta", "law", "max_perturbation")},
+    settings=(
+        Setting(
+            "epsilon",
+            Part.MEASURED,
+            "ε that the whole question costs, with Laplace noise",
+            number(above=0, most=100),
+            exact=True,
+        ),
+        Setting(
+            "rho",
+            Part.MEASURED,
+            "ρ instead of ε, with Gaussian noise (zero-concentrated differential privacy)",
+            number(above=0, most=100),
+            exact=True,
+        ),
+        Setting(
+            "mode",
+            Part.MEASURED,
+            "modern, or classic: barak as written",
+            one_of(*MODES),
+            "modern",
+            words=MODES,
+        ),
+        Setting(
+            "noise_on",
+            Part.MEASURED,
+            "classic only: noise on Fourier coefficients, or on the cells of the margins",
+            one_of(*NOISE_ON),
+            "coefficients; cells for a single margin",
+            words=NOISE_ON,
+        ),
+        Setting(
+            "one_way_share",
+            Part.MEASURED,
+            "share of ε or ρ for one-way margins of their own",
+            number(least=0, below=1),
+            "a quarter where thin tables are left out",
+            exact=True,
+        ),
+        Setting(
+            "records_about",
+            Part.MEASURED,
+            "roughly how many records, if that is public: thin tables are then left out",
+            whole(1, 10**12),
+            "not known",
+        ),
+        Setting(
+            "objective",
+            Part.TREATED,
+            "classic only: which distance the fit makes small: largest, total or hybrid; 'in margins' "
+            "after it: over cells of margins",
+            objective,
+            "largest",
+            words=OBJECTIVES,
+        ),
+        Setting(
+            "published",
+            Part.MEASURED,
+            "margins that are public already, kept exactly",
+            asked=False,
+        ),
+        Setting(
+            "epsilon_most",
+            Part.POLICY,
+            "the most ε a question may ask; alone it holds for ρ too",
+            number(above=0),
+            asked=False,
+            exact=True,
+        ),
+        Setting(
+            "rho_most",
+            Part.POLICY,
+            "the most ρ a question may ask; alone it holds for ε too",
+            number(above=0),
+            asked=False,
+            exact=True,
+        ),
+    ),
+)

@@ -1,0 +1,136 @@
+"""What the noise method is and which settings it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.family import Family
+from ..declaration import (
+    Declaration,
+    Fails,
+    Part,
+    Setting,
+    Spends,
+    number,
+    one_of,
+    portion,
+    whole,
+)
+
+LAWS = ("laplace", "normal", "gaussian")
+PLANS = ("best", "interior", "wanted", "once", "everything")
+NEGATIVES = ("keep", "clip", "threshold")
+CONSISTENCY = ("none", "least squares", "integers")
+
+
+def negatives(value: Any, name: str, fails: Fails) -> str:
+    """`keep`, `clip`, `threshold`, or `threshold 3` in one go.
+
+    >>> negatives("Threshold  3.0", "negatives", ValueError)
+    'threshold 3'
+    """
+    words = str(value).split()
+    if len(words) == 2 and words[0].casefold() == "threshold":
+        return f"threshold {whole(1)(words[1], 'threshold', fails)}"
+    return one_of(*NEGATIVES)(value, name, fails)
+
+
+DECLARATION = Declaration(
+    name="noise",
+    family=Family.DP,
+    spends=Spends.LOSS,
+    home=("noise.method", "NoiseMethod"),
+    summary="independent noise on chosen margins, each unit's whole contribution paid for",
+    default=True,
+    settings=(
+        Setting(
+            "epsilon",
+            Part.MEASURED,
+            "ε that the whole question costs; in a policy, what one table costs if nobody says",
+            number(above=0, most=100),
+            exact=True,
+        ),
+        Setting(
+            "rho",
+            Part.MEASURED,
+            "ρ instead of ε, for law gaussian (zero-concentrated differential privacy)",
+            number(above=0, most=10_000),
+            exact=True,
+        ),
+        Setting(
+            "within",
+            Part.MEASURED,
+            "instead of ε: the least ε that brings cells within ± this of the truth …",
+            whole(0),
+        ),
+        Setting("of", Part.MEASURED, "… in so many per cent of releases", portion, "95%"),
+        Setting(
+            "law",
+            Part.MEASURED,
+            "laplace, normal or gaussian",
+            one_of(*LAWS),
+            "laplace",
+            words=LAWS,
+        ),
+        Setting(
+            "delta",
+            Part.MEASURED,
+            "δ, for laws that have one; laplace alone has δ = 0",
+            number(above=0, below=1),
+            exact=True,
+        ),
+        Setting(
+            "max_perturbation",
+            Part.MEASURED,
+            "cut the law at ± this, which brings a δ",
+            whole(1),
+        ),
+        Setting(
+            "plan",
+            Part.MEASURED,
+            "which margins get noise of their own: best, interior, wanted, once or everything",
+            one_of(*PLANS),
+            "best",
+            words=PLANS,
+        ),
+        Setting(
+            "negatives",
+            Part.TREATED,
+            "what is displayed for values below 0: keep, clip (show 0) or threshold (show less than "
+            "`threshold` as 0); a policy's choice can be strengthened only",
+            negatives,
+            "keep",
+            words=NEGATIVES,
+        ),
+        Setting(
+            "threshold",
+            Part.TREATED,
+            "with negatives threshold: show less than this as 0",
+            whole(1),
+        ),
+        Setting(
+            "consistency",
+            Part.TREATED,
+            "bring separately noised margins into agreement: none, least squares or integers",
+            one_of(*CONSISTENCY),
+            "none",
+            words=CONSISTENCY,
+        ),
+        Setting(
+            "epsilon_most",
+            Part.POLICY,
+            "the most ε a question may ask; alone it holds for ρ too",
+            number(above=0),
+            asked=False,
+            exact=True,
+        ),
+        Setting(
+            "rho_most",
+            Part.POLICY,
+            "the most ρ a question may ask; alone it holds for ε too",
+            number(above=0),
+            asked=False,
+            exact=True,
+        ),
+    ),
+)
