@@ -18,7 +18,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import rules
-from .arranging import arranged
+from .arrangement import arranged
 from .core.charge import Charge
 from .core.control import Control
 from .core.domain import AxisRef
