@@ -24,9 +24,8 @@ def main() -> None:
     console = Console(record=True, width=84, file=io.StringIO(), force_terminal=True)
     console.print(Text("$ discreet table demo/deaths --rows region --columns sex", style="bold"))
     console.print()
-    layout = made.detail.recipe.layouts[0]
     limits = terminal.Limits(width=84)
-    console.print(terminal.render(made.protected, layout, limits=limits, notes=False))
+    console.print(terminal.render(made.protected, limits=limits, notes=False))
     svg = console.export_svg(title="discreet")
     svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)
     FOLDER.mkdir(exist_ok=True)

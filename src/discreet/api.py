@@ -296,7 +296,6 @@ class Table:
     def __init__(self, data: workspace.DataSet, made: release.Release) -> None:
         self._data = data
         self.detail = made
-        self._language = made.recipe.layouts[0].language
         self.files: list[str] = []
 
     @property
@@ -322,11 +321,11 @@ class Table:
 
     def to_pandas(self, table: int = 0) -> pd.DataFrame:
         """The table as a data frame: codes, labels, count, status and noise columns."""
-        return frame.to_pandas(self.tables[table], self.detail.recipe.layouts[table])
+        return frame.to_pandas(self.tables[table])
 
     def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
         """Noise intervals of every cell; they speak of the noise, not of sampling."""
-        return frame.interval(self.tables[table], coverage, self.detail.recipe.layouts[table])
+        return frame.interval(self.tables[table], coverage)
 
     def write(
         self,
@@ -344,10 +343,10 @@ class Table:
         """
         from .report import folder
 
-        target, layouts = Path(path), self.detail.recipe.layouts
+        target = Path(path)
         name = writing.one_file(target, formats)
         if name:
-            made = writing.write(self.tables, target, name, layout=layouts, language=self._language)
+            made = writing.write(self.tables, target, name)
             self.files = [file.name for file in made]
             return target
         wanted = formats or writing.IN_FOLDERS
@@ -357,12 +356,10 @@ class Table:
         return target
 
     def __repr__(self) -> str:
-        layout = self.detail.recipe.layouts[0]
-        return terminal.to_text(self.protected, layout, language=self._language)
+        return terminal.to_text(self.protected)
 
     def _repr_html_(self) -> str:
-        layout = self.detail.recipe.layouts[0]
-        return html.fragment(self.protected, layout, intervals=True, language=self._language)
+        return html.fragment(self.protected, intervals=True)
 
 
 def verify_ledger(path: str | Path) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Fitted tables as a recipe wants them: filtered categories cut, titles and axes in the order asked.
 
-Costs nothing and changes no number: a table comes out of its method in the order of its question.
+Costs nothing and changes no number: a table comes out of its method in the order of its question,
+is turned here, and nowhere else, and carries its layout from here on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,18 +15,89 @@ import numpy.typing as npt
 
 from .core.description import Description
 from .core.domain import Axis, Domain, Level
+from .core.question import Layout, Recipe, TableSpec
 from .core.table import Noise, ProtectedTable
+from .errors import InputError, did_you_mean
 from .methods.base import title_of
-from .recipe import Layout, Recipe, TableSpec
 
 
 def arranged(
     tables: Sequence[ProtectedTable], recipe: Recipe, description: Description
 ) -> tuple[ProtectedTable, ...]:
     """The tables of a recipe, each in its layout."""
-    return tuple(
-        _turned(_cut(_titled(table, spec, layout, description), spec, description), layout, recipe)
-        for table, spec, layout in zip(tables, recipe.question.tables, recipe.layouts, strict=True)
+    only = recipe.title if len(recipe.question.tables) == 1 else ""
+    found = []
+    for table, spec, layout in zip(tables, recipe.question.tables, recipe.layouts, strict=True):
+        title = only or _title(table, spec, layout, description)
+        found.append(laid_out(_cut(replace(table, title=title), spec, description), layout))
+    return tuple(found)
+
+
+def laid_out(table: ProtectedTable, layout: Layout) -> ProtectedTable:
+    """The same table with its axes in a layout's order: layers, rows, columns.
+
+    A layout names axes by level, variable or both (`area:region`); those it does not name become
+    further rows. One that names none leaves the order as it is.
+    """
+    if not layout.axes:
+        said = replace(table.layout, language=layout.language, percent=layout.percent)
+        return replace(table, layout=said)
+    axes = table.domain.axes
+    taken: list[int] = []
+    for name in layout.axes:
+        taken.append(_find(axes, name, taken))
+    down = len(layout.layers) + len(layout.rows)
+    order = [*taken[:down], *(i for i in range(len(axes)) if i not in taken), *taken[down:]]
+    named = [str(axes[i].ref) for i in order]
+    first, last = len(layout.layers), len(order) - len(layout.columns)
+    return _each(
+        table,
+        lambda array: np.ascontiguousarray(array.transpose(order)),
+        domain=Domain(tuple(axes[i] for i in order)),
+        totals=tuple(table.totals[i] for i in order),
+        layout=replace(
+            layout,
+            layers=tuple(named[:first]),
+            rows=tuple(named[first:last]),
+            columns=tuple(named[last:]),
+        ),
+    )
+
+
+def _find(axes: Sequence[Axis], name: str, taken: Sequence[int]) -> int:
+    """The axis a layout means: by its full name, else by its level, else by its variable."""
+    for match in (
+        lambda axis: str(axis.ref) == name,
+        lambda axis: axis.name == name,
+        lambda axis: axis.variable.name == name,
+    ):
+        for i, axis in enumerate(axes):
+            if i not in taken and match(axis):
+                return i
+    known = [axis.name for axis in axes]
+    raise InputError(
+        f"The layout names {name!r}, which the table does not have (or which is named twice); "
+        f"it has {', '.join(known) or 'no variables'}.{did_you_mean(name, known)}"
+    )
+
+
+def _each(
+    table: ProtectedTable, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], **more: Any
+) -> ProtectedTable:
+    """The same table with every array of its cells changed alike."""
+
+    def changed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return change(np.broadcast_to(array, table.shape))
+
+    noise = table.noise
+    return replace(
+        table,
+        values=changed(table.values),
+        status=changed(table.status),
+        noise=noise
+        and Noise(changed(noise.sd), changed(noise.lower), changed(noise.upper), noise.coverage),
+        extra={name: changed(values) for name, values in table.extra.items()},
+        **more,
     )
 
 
@@ -44,19 +116,7 @@ def _cut(table: ProtectedTable, spec: TableSpec, description: Description) -> Pr
         axes.append(Axis(axis.variable, _part(axis.level, chosen)))
         picks.append(np.append(chosen, len(axis)) if total else chosen)
     grid = np.ix_(*picks)
-
-    def pick(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.broadcast_to(array, table.shape)[grid]
-
-    noise = table.noise
-    return replace(
-        table,
-        domain=Domain(tuple(axes)),
-        values=pick(table.values),
-        status=pick(table.status),
-        noise=noise and Noise(pick(noise.sd), pick(noise.lower), pick(noise.upper), noise.coverage),
-        extra={name: pick(values) for name, values in table.extra.items()},
-    )
+    return _each(table, lambda array: array[grid], domain=Domain(tuple(axes)))
 
 
 def _part(level: Level, chosen: npt.NDArray[np.int64]) -> Level:
@@ -69,39 +129,10 @@ def _part(level: Level, chosen: npt.NDArray[np.int64]) -> Level:
     )
 
 
-def _titled(
-    table: ProtectedTable, spec: TableSpec, layout: Layout, description: Description
-) -> ProtectedTable:
-    """The same table with the axes of its title in the order asked for: rows, columns, layers."""
+def _title(table: ProtectedTable, spec: TableSpec, layout: Layout, description: Description) -> str:
+    """The table's title, its axes in the order asked for: rows, columns, layers."""
     by_name = {str(ref): ref for ref in spec.axes}
     asked = [*layout.rows, *layout.columns, *layout.layers]
     if table.title != title_of(spec, description) or sorted(asked) != sorted(by_name):
-        return table
-    shown = replace(spec, axes=tuple(by_name[name] for name in asked))
-    return replace(table, title=title_of(shown, description))
-
-
-def _turned(table: ProtectedTable, layout: Layout, recipe: Recipe) -> ProtectedTable:
-    """The same table with its axes in the layout's order: layers, rows, columns."""
-    names = [str(axis.ref) for axis in table.domain.axes]
-    wanted = [*layout.layers, *layout.rows, *layout.columns]
-    order = [names.index(name) for name in wanted] if sorted(wanted) == sorted(names) else None
-    if order is None or not order:
-        return replace(table, title=table.title or recipe.title)
-
-    def turn(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        full = array if array.shape == table.shape else np.broadcast_to(array, table.shape)
-        return np.ascontiguousarray(full.transpose(order))
-
-    noise = table.noise
-    return replace(
-        table,
-        title=recipe.title if len(recipe.question.tables) == 1 and recipe.title else table.title,
-        domain=Domain(tuple(table.domain.axes[i] for i in order)),
-        totals=tuple(table.totals[i] for i in order),
-        values=turn(table.values),
-        status=turn(table.status),
-        noise=noise and Noise(turn(noise.sd), turn(noise.lower), turn(noise.upper), noise.coverage),
-        extra={name: turn(values) for name, values in table.extra.items()},
-        rows=len(layout.layers) + len(layout.rows),
-    )
+        return table.title
+    return title_of(replace(spec, axes=tuple(by_name[name] for name in asked)), description)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import formats
+from discreet.arrangement import laid_out
 from discreet.core.table import Status
 from discreet.errors import InputError
 from discreet.formats import frame, html, jsonstat, terminal
@@ -79,7 +80,7 @@ def test_what_each_word_divides_by(of: str, wanted) -> None:
         values=values,
     )
     layout = Layout(("b",), ("c",), ("a",), percent=of)
-    made = flatten(table, layout).percent
+    made = flatten(laid_out(table, layout)).percent
     assert made is not None
     assert made.shown.all()
     assert np.allclose(made.values, 100 * wanted(values).ravel(), atol=5.1e-5)
@@ -97,7 +98,7 @@ def test_no_percentage_beside_a_hidden_number_or_of_a_hidden_total() -> None:
         values=values,
         status=status,
     )
-    made = flatten(table, ROWS).percent
+    made = flatten(laid_out(table, ROWS)).percent
     assert made is not None
     assert made.shown.reshape(4, 3).tolist() == [
         [False, True, True],
@@ -114,8 +115,8 @@ def test_every_format_has_them_and_leaves_the_same_ones_out(tmp_path: Path) -> N
     import openpyxl
     import pyarrow.parquet
 
-    table = deaths()
-    flat = flatten(table, ROWS)
+    table = laid_out(deaths(), ROWS)
+    flat = flatten(table)
     assert flat.percent is not None
     wanted = [
         value if shown else None
@@ -130,25 +131,25 @@ def test_every_format_has_them_and_leaves_the_same_ones_out(tmp_path: Path) -> N
         rows = csv.DictReader(io.StringIO(text))
         return [float(row[name]) if row[name] else None for row in rows]
 
-    assert read(formats.to_bytes(table, "csv", layout=ROWS).decode(), "percent") == wanted
-    assert read(formats.to_bytes(table, "sdmx-csv", layout=ROWS).decode(), "PERCENT") == wanted
-    arrow = pyarrow.parquet.read_table(io.BytesIO(formats.to_bytes(table, "parquet", layout=ROWS)))
+    assert read(formats.to_bytes(table, "csv").decode(), "percent") == wanted
+    assert read(formats.to_bytes(table, "sdmx-csv").decode(), "PERCENT") == wanted
+    arrow = pyarrow.parquet.read_table(io.BytesIO(formats.to_bytes(table, "parquet")))
     assert arrow["percent"].to_pylist() == wanted
-    document = json.loads(formats.to_bytes(table, "json-stat", layout=ROWS))
+    document = json.loads(formats.to_bytes(table, "json-stat"))
     assert document["extension"]["percent"]["value"] == wanted
     assert document["extension"]["percent"]["of"] == "rows"
     assert document["extension"]["percent"]["coverage"] == "0.9"
-    assert jsonstat.dataset(table, ROWS) == document
-    book = openpyxl.load_workbook(io.BytesIO(formats.to_bytes(table, "xlsx", layout=ROWS)))
+    assert jsonstat.dataset(table) == document
+    book = openpyxl.load_workbook(io.BytesIO(formats.to_bytes(table, "xlsx")))
     grid = list(book["Table 1"].values)
     head = next(row for row in grid if "percent" in row)
     place = head.index("percent")
     assert [row[place] for row in grid[grid.index(head) + 1 :]] == wanted
-    made = frame.to_pandas(table, ROWS)["percent"]
+    made = frame.to_pandas(table)["percent"]
     assert [None if np.isnan(value) else value for value in made] == wanted
-    px = formats.to_bytes(table, "px", layout=ROWS).decode().replace('"\r\n"', "")
+    px = formats.to_bytes(table, "px").decode().replace('"\r\n"', "")
     assert "percentages of every cell are in the CSV" in px
-    (file, beside) = formats.write(table, tmp_path / "t.csv", layout=ROWS)
+    (file, beside) = formats.write(table, tmp_path / "t.csv")
     assert file.suffix == ".csv"
     columns = json.loads(beside.read_text())["tableSchema"]["columns"]
     (described,) = [column for column in columns if column["titles"] == "percent"]
@@ -160,7 +161,7 @@ def test_a_variable_named_percent_keeps_out_of_the_way() -> None:
     """Its column is renamed only where percentages are asked for."""
     table = make([axis("percent", ["a", "b"])], (True,))
     assert flatten(table).names[:2] == ("percent", "percent_label")
-    names = flatten(table, Layout(("percent",), percent="all")).names
+    names = flatten(laid_out(table, Layout(("percent",), percent="all"))).names
     assert len(set(names)) == len(names)
     assert names[0] == "percent_code"
     assert "percent" in names
@@ -174,19 +175,23 @@ def test_people_read_them_beside_and_under_the_numbers() -> None:
         values=[[30, 70, 100], [1, 2, 3], [31, 72, 103]],
         status=np.array([[0, 0, 0], [1, 1, 1], [0, 0, 0]]),
     )
-    text = terminal.to_text(table, ROWS)
+    table = laid_out(table, ROWS)
+    text = terminal.to_text(table)
     assert "30   30.0 %" in " ".join(text.split("\n"))
     assert "2ᵘ  66.7 %" in text
     assert "Percentages are of the total of their row as published" in " ".join(text.split())
     assert "90 % of releases" in " ".join(text.split())
     widths = {len(line) for line in text.splitlines() if "%" in line and "100.0 %" in line}
     assert len(widths) == 1
-    assert "<td>30<br>30.0 %</td>" in html.fragment(table, ROWS)
+    assert "<td>30<br>30.0 %</td>" in html.fragment(table)
 
 
 def test_without_totals_there_is_nothing_to_divide_by() -> None:
     """One sentence that says what to do."""
     table = make([axis("region", ["N", "E"]), axis("sex", ["F", "M"])], (True, False))
     with pytest.raises(InputError, match="Ask for totals: all"):
-        flatten(table, ROWS)
-    assert flatten(table, Layout(("region",), ("sex",), percent="columns")).percent is not None
+        flatten(laid_out(table, ROWS))
+    assert (
+        flatten(laid_out(table, Layout(("region",), ("sex",), percent="columns"))).percent
+        is not None
+    )

@@ -13,6 +13,7 @@ from hypothesis import assume, example, given, settings
 from pyaxis import pyaxis
 
 from discreet import formats
+from discreet.arrangement import laid_out
 from discreet.core.table import ProtectedTable, Status
 from discreet.formats.px import LINE, SYMBOLS, plain_text
 from discreet.recipe import Layout
@@ -173,7 +174,7 @@ def test_unreliable_numbers_keep_their_value_and_get_a_mark() -> None:
 def test_a_layout_decides_stub_and_heading() -> None:
     table = deaths()
     layout = Layout(rows=("sex",), columns=("region",))
-    found = parsed(formats.to_bytes(table, "px", layout=layout).decode())
+    found = parsed(formats.to_bytes(laid_out(table, layout), "px").decode())
     assert (found["STUB"], found["HEADING"]) == (["Sex"], ["Region"])
     turned = np.array(expected_data(table), dtype=object).reshape(table.shape).T.reshape(-1)
     assert found["DATA"] == turned.tolist()
@@ -197,7 +198,7 @@ def test_the_language_is_that_of_the_labels() -> None:
         ("de", "de", "Geschlecht"),
         ("en", "fr", "Sexe"),
     ):
-        found = parsed(formats.to_bytes(table, "px", language=wanted).decode())
+        found = parsed(formats.to_bytes(table.in_language(wanted), "px").decode())
         assert (found["LANGUAGE"], found["STUB"]) == ([said], [stub])
 
 

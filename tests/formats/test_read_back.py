@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from pyjstat import pyjstat
 
 from discreet import formats
+from discreet.arrangement import laid_out
 from discreet.core.table import ProtectedTable, Status
 from discreet.formats.escape import unescaped
 from discreet.recipe import Layout
@@ -266,7 +267,7 @@ def test_what_stands_beside_a_hidden_number_is_hidden_too() -> None:
 def test_a_layout_orders_columns_and_rows_but_changes_no_number() -> None:
     """The same cells in another order: the layout's layers, rows, then columns."""
     table = deaths()
-    turned = formats.to_bytes(table, "csv", layout=Layout(rows=("sex",), columns=("region",)))
+    turned = formats.to_bytes(laid_out(table, Layout(rows=("sex",), columns=("region",))), "csv")
     rows = list(csv.DictReader(io.StringIO(turned.decode(), newline="")))
     assert next(iter(rows[0])) == "sex"
     straight = csv.DictReader(io.StringIO(formats.to_bytes(table, "csv").decode(), newline=""))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from rich.cells import cell_len
 from rich.console import Console
 
+from discreet.arrangement import laid_out
 from discreet.core.table import ProtectedTable, Status, TrueTable
 from discreet.formats.terminal import Limits, render, to_text
 from discreet.recipe import Layout
@@ -74,7 +75,7 @@ def test_what_is_not_shown_is_counted() -> None:
     ]
     table = make(axes, (False, True, False))
     layout = Layout(layers=("layer",), rows=("row",), columns=("column",))
-    text = to_text(table, layout, limits=Limits(width=60, rows=10, panels=2, layers=2))
+    text = to_text(laid_out(table, layout), limits=Limits(width=60, rows=10, panels=2, layers=2))
     assert text.count("⋮ 41 more rows: use --format csv.") == 4
     shown = len(set(re.findall(r"\bcol\d+", text)))
     assert f"→ {40 - shown} more columns: use --format csv." in text
@@ -95,7 +96,7 @@ def test_the_layout_turns_the_table() -> None:
         values=[[100, 200], [300, 400]],
     )
     straight = to_text(table).splitlines()
-    turned = to_text(table, Layout(rows=("sex",), columns=("region",))).splitlines()
+    turned = to_text(laid_out(table, Layout(rows=("sex",), columns=("region",)))).splitlines()
     assert any(re.fullmatch(r"N +100 +200", line) for line in straight)
     assert any(re.fullmatch(r"F +100 +300", line) for line in turned)
 
@@ -106,7 +107,10 @@ def test_columns_under_one_heading_stay_in_one_panel() -> None:
         axis("outer", ["One", "Two", "Three"]),
         axis("inner", ["x" * 8, "y" * 8, "z" * 8]),
     ]
-    text = to_text(make(axes, (False, False, False), rows=1), limits=Limits(width=45))
+    text = to_text(
+        make(axes, (False, False, False), layout=Layout(("row",), ("outer", "inner"))),
+        limits=Limits(width=45),
+    )
     for line in text.splitlines():
         assert line.count("xxxxxxxx") == line.count("zzzzzzzz")
     assert text.count("xxxxxxxx") == 3

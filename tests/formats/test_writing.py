@@ -16,6 +16,7 @@ import openpyxl
 import pytest
 
 from discreet import formats
+from discreet.arrangement import laid_out
 from discreet.core.domain import Axis, Category, Domain, Level, Text, Variable
 from discreet.core.guarantee import Guarantee, Kind
 from discreet.core.table import ProtectedTable, Rehearsal, Status, TrueTable
@@ -109,15 +110,13 @@ def test_one_table_a_file_where_the_format_holds_one() -> None:
         formats.to_bytes([deaths(), deaths()], "csv")
     with pytest.raises(InputError, match="no table"):
         formats.to_bytes([], "xlsx")
-    with pytest.raises(InputError, match="2 tables and 1 layouts"):
-        formats.to_bytes([deaths(), deaths()], "xlsx", layout=[None])
 
 
 def test_a_layout_naming_an_unknown_variable_names_the_nearest() -> None:
     with pytest.raises(InputError, match="Did you mean region"):
-        formats.to_bytes(deaths(), "csv", layout=Layout(rows=("regoin",)))
+        laid_out(deaths(), Layout(rows=("regoin",)))
     with pytest.raises(InputError, match="named twice"):
-        formats.to_bytes(deaths(), "csv", layout=Layout(rows=("sex",), columns=("sex",)))
+        laid_out(deaths(), Layout(rows=("sex",), columns=("sex",)))
 
 
 def test_column_names_never_collide() -> None:
@@ -173,9 +172,11 @@ def test_labels_speak_the_language_asked_for() -> None:
     both = Text.of({"en": "Woman", "fr": "Femme"})
     level = Level("sex", Text.of({"en": "Sex", "fr": "Sexe"}), (Category("f", both),), (0,))
     table = make([Axis(Variable("sex", level.label, (level,)), level)], (False,))
-    assert "Femme" in formats.to_bytes(table, "csv", language="fr").decode()
+    assert "Femme" in formats.to_bytes(table.in_language("fr"), "csv").decode()
     assert (
-        json.loads(formats.to_bytes(table, "json-stat", language="fr"))["dimension"]["sex"]["label"]
+        json.loads(formats.to_bytes(table.in_language("fr"), "json-stat"))["dimension"]["sex"][
+            "label"
+        ]
         == "Sexe"
     )
 

@@ -105,8 +105,7 @@ def table(
             return
         with show.progress(quiet=json) as control:
             made = draft.release(free=free, control=control)
-        shown_in = made.detail.recipe.layouts[0].language
-        _deliver(made.detail, output, format, shown_in, json)
+        _deliver(made.detail, output, format, json)
 
 
 def release(
@@ -240,15 +239,12 @@ def _where(texts: list[str]) -> dict[str, str]:
     return wanted
 
 
-def _deliver(
-    made: Release, output: Path | None, format: str | None, language: str, json: bool
-) -> None:
+def _deliver(made: Release, output: Path | None, format: str | None, json: bool) -> None:
     from .. import formats
 
     table = made.tables[0]
     if output is not None:
-        layout = made.recipe.layouts[0]
-        formats.write(table, output, format or "", layout=layout, language=language)
+        formats.write(table, output, format or "")
         if json:
             show.as_json(_release_facts(made) | {"file": str(output)})
         else:
@@ -256,11 +252,9 @@ def _deliver(
     elif json:
         from ..formats import jsonstat
 
-        layout = made.recipe.layouts[0]
-        show.as_json(_release_facts(made) | {"table": jsonstat.dataset(table, layout, language)})
+        show.as_json(_release_facts(made) | {"table": jsonstat.dataset(table)})
     elif format:
-        layout = made.recipe.layouts[0]
-        formats.write(table, sys.stdout.buffer, format, layout=layout, language=language)
+        formats.write(table, sys.stdout.buffer, format)
     else:
         from ..core.loss import in_words
         from ..formats import terminal
@@ -271,8 +265,7 @@ def _deliver(
             spent = "nothing (released before)" if made.reused else in_words(made.plan.charge.loss)
             cost = f"{spent}; left: {made.left}"
         limits = terminal.Limits(width=out.width)
-        layout = made.recipe.layouts[0]
-        out.print(terminal.render(table, layout, limits=limits, cost=cost, language=language))
+        out.print(terminal.render(table, limits=limits, cost=cost))
 
 
 def _release_facts(made: Release) -> dict[str, Any]:

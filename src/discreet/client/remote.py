@@ -18,8 +18,7 @@ from ..core.guarantee import Guarantee
 from ..core.table import ProtectedTable
 from ..errors import Cancelled, InputError, RecipeError, Refusal, did_you_mean
 from ..formats import frame, html, reading, terminal
-from ..recipe import Layout
-from ..recipe.parse import query_mapping
+from ..recipe import query_mapping
 from .connection import Connection, from_problem
 
 if TYPE_CHECKING:
@@ -377,8 +376,6 @@ class RemoteTable:
         self._seen = seen
         self.tables = tuple(made)
         """Every table of the release."""
-        sides = seen.recipe.get("tables") or [seen.recipe]
-        self._layouts = [_layout(one, side) for one, side in zip(made, sides, strict=True)]
         self.cost = cost
         """What was charged, in words."""
 
@@ -399,11 +396,11 @@ class RemoteTable:
 
     def to_pandas(self, table: int = 0) -> pd.DataFrame:
         """The table as a data frame: codes, labels, count, status and noise columns."""
-        return frame.to_pandas(self.tables[table], self._layouts[table])
+        return frame.to_pandas(self.tables[table])
 
     def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
         """Noise intervals of every cell; they speak of the noise, not of sampling."""
-        return frame.interval(self.tables[table], coverage, self._layouts[table])
+        return frame.interval(self.tables[table], coverage)
 
     def write(self, path: str | Path, formats: str | Sequence[str] | None = None) -> Path:
         """Write a file, where the path's ending or one format says which; else a folder.
@@ -430,35 +427,19 @@ class RemoteTable:
         kinds = [writing.by_name(one) for one in ([wanted] if isinstance(wanted, str) else wanted)]
         (folder / "tables").mkdir(parents=True, exist_ok=True)
         files = []
-        for number, (table, layout) in enumerate(zip(self.tables, self._layouts, strict=True), 1):
+        for number, table in enumerate(self.tables, 1):
             words = "-".join(axis.level.name for axis in table.domain.axes) or "total"
             for kind in kinds:
                 place = folder / "tables" / f"{number}-{words}{kind.extension}"
-                files += writing.write(table, place, kind.name, layout=layout)
+                files += writing.write(table, place, kind.name)
         return [str(file.relative_to(folder)) for file in files]
 
     def __repr__(self) -> str:
-        return terminal.to_text(self.protected, self._layouts[0])
+        return terminal.to_text(self.protected)
 
     def _repr_html_(self) -> str:
-        shown = "".join(
-            html.fragment(table, layout, intervals=True)
-            for table, layout in zip(self.tables, self._layouts, strict=True)
-        )
+        shown = "".join(html.fragment(table, intervals=True) for table in self.tables)
         return f"{shown}<p>Charged: {escape(self.cost)}.</p>"
-
-
-def _layout(table: ProtectedTable, sides: Mapping[str, Any]) -> Layout:
-    """The layout asked for, by the names of a table whose axes come in its order."""
-    names = [axis.name for axis in table.domain.axes]
-    layers = len(sides.get("layers", ()))
-    down = layers + len(sides.get("rows", ()))
-    return Layout(
-        tuple(names[layers:down]),
-        tuple(names[down:]),
-        tuple(names[:layers]),
-        percent=str(sides.get("percent", "")),
-    )
 
 
 def _sent(name: str, value: object) -> object:

@@ -26,8 +26,13 @@ _STATISTIC_IN_WORDS = re.compile(rf"\s*({_STATISTICS})(\s|_|$)", re.IGNORECASE)
 def find_axis(description: Description, text: str) -> AxisRef:
     """The variable at a level that `text` means: `region`, `area:region`, a label or a prefix.
 
-    A variable's own name means its finest level.
+    A variable's own name means its level of that name, else its finest.
     """
+    for variable in description.variables:
+        for level in variable.levels:
+            ref = AxisRef(variable.name, level.name)
+            if text.strip() in (str(ref), f"{ref.variable}:{ref.level}"):
+                return ref
     if _OTHER_STATISTIC.match(text):
         raise _counts_only(text)
     if ":" in text:
@@ -85,13 +90,19 @@ def find_code(level: Level, text: str) -> str:
 
 
 def find_codes(level: Level, texts: str | Sequence[str]) -> tuple[str, ...]:
-    """Codes of several categories; a text with commas is split unless it names one as it stands."""
+    """Codes of several categories; a text with commas is split unless it names one as it stands.
+
+    Where all its parts are codes they are meant, whatever else is called so.
+    """
     if isinstance(texts, str):
+        parts = [part for part in texts.split(",") if part.strip()]
+        if parts and all(part in level.index for part in parts):
+            return tuple(parts)
         known = {category.code.casefold() for category in level.categories} | {
             words.casefold() for c in level.categories for _, words in c.label.by_language
         }
         whole = texts.strip().casefold() in known
-        texts = [texts] if whole else [part for part in texts.split(",") if part.strip()]
+        texts = [texts] if whole else parts
     return tuple(find_code(level, text) for text in texts)
 
 

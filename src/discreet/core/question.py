@@ -132,6 +132,11 @@ class Layout:
     percent: str = ""
     """Percentages of rows, columns, layers or all; empty: none."""
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes it names, in the order a table laid out so has them."""
+        return (*self.layers, *self.rows, *self.columns)
+
 
 @dataclass(frozen=True)
 class Recipe:

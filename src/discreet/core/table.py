@@ -9,7 +9,7 @@ on true data returns; no format, route or store accepts one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ..errors import Bug
 from .domain import TOTAL, Domain
 from .guarantee import Guarantee
+from .question import Layout
 
 Counts = npt.NDArray[np.int64]
 
@@ -142,14 +143,17 @@ class ProtectedTable:
     law: Mapping[str, Any] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
     measure: str = "count"
-    rows: int = -1
-    """How many leading axes a layout shows as rows; -1 where nobody said."""
+    layout: Layout = field(default_factory=Layout)
+    """How it is shown. Where it names axes, they stand in its order: layers, rows, columns."""
 
     def __post_init__(self) -> None:
         if self.values.shape != self.shape or self.status.shape != self.shape:
             raise Bug(f"A table of shape {self.shape} got values of shape {self.values.shape}.")
         if self.values.dtype != np.int64:
             raise Bug(f"Published values are whole numbers, got {self.values.dtype}.")
+        named = self.layout.axes
+        if named and named != tuple(str(axis.ref) for axis in self.domain.axes):
+            raise Bug(f"A table's axes do not stand in the order of its layout, {named}.")
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -168,10 +172,23 @@ class ProtectedTable:
         codes = self.domain.axes[position].level.codes
         return (*codes, TOTAL) if self.totals[position] else codes
 
-    def labels(self, position: int, language: str = "") -> tuple[str, ...]:
-        """Labels along an axis."""
-        labels = self.domain.axes[position].level.labels(language)
+    def labels(self, position: int) -> tuple[str, ...]:
+        """Labels along an axis, in the layout's language."""
+        labels = self.domain.axes[position].level.labels(self.layout.language)
         return (*labels, "Total") if self.totals[position] else labels
+
+    @property
+    def sides(self) -> tuple[int, int, int]:
+        """How many axes are layers, rows and columns; with no layout the last of several is one."""
+        layout, many = self.layout, len(self.domain.axes)
+        if layout.axes:
+            return len(layout.layers), len(layout.rows), len(layout.columns)
+        rows = min(many, max(many - 1, 1))
+        return 0, rows, many - rows
+
+    def in_language(self, language: str) -> ProtectedTable:
+        """The same table with its labels in another language; empty: the data set's own."""
+        return replace(self, layout=replace(self.layout, language=language))
 
     @property
     def shown(self) -> npt.NDArray[np.bool_]:

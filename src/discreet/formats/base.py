@@ -19,16 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, TypeAlias, cast
 
-from ..core.question import Layout
 from ..core.table import ProtectedTable
 from ..errors import InputError, StoreError, did_you_mean
 from .flat import require_protected
 
-Save: TypeAlias = Callable[[Sequence[ProtectedTable], BinaryIO, Sequence[Layout | None], str], None]
-"""Tables, stream, a layout for each, language."""
-
-Beside: TypeAlias = Callable[[ProtectedTable, str, Layout | None, str], bytes]
-"""The companion of a file: table, the file's name, layout, language."""
+Save: TypeAlias = Callable[[Sequence[ProtectedTable], BinaryIO], None]
+Beside: TypeAlias = Callable[[ProtectedTable, str], bytes]
+"""The companion of a file: table and the file's name."""
 
 
 @dataclass(frozen=True)
@@ -177,9 +174,6 @@ def write(
     tables: ProtectedTable | Sequence[ProtectedTable],
     target: str | os.PathLike[str] | IO[bytes] | IO[str],
     format: str = "",
-    *,
-    layout: Layout | Sequence[Layout | None] | None = None,
-    language: str = "",
 ) -> list[Path]:
     """Write one table, or several where the format can hold them; return the files written.
 
@@ -202,70 +196,43 @@ def write(
             f"A {made.name} file holds one table, got {len(listed)}. "
             f"Write each to a file of its own, or use {several}."
         )
-    layouts = _layouts(layout, len(listed))
     if path is None:
-        _to_stream(made, listed, target, layouts, language)  # type: ignore[arg-type]
+        _to_stream(made, listed, target)  # type: ignore[arg-type]
         return []
-    return _to_path(made, listed, path, layouts, language)
+    return _to_path(made, listed, path)
 
 
-def to_bytes(
-    tables: ProtectedTable | Sequence[ProtectedTable],
-    format: str,
-    *,
-    layout: Layout | Sequence[Layout | None] | None = None,
-    language: str = "",
-) -> bytes:
+def to_bytes(tables: ProtectedTable | Sequence[ProtectedTable], format: str) -> bytes:
     """The file as bytes."""
     stream = io.BytesIO()
-    write(tables, stream, format, layout=layout, language=language)
+    write(tables, stream, format)
     return stream.getvalue()
 
 
-def _layouts(layout: Layout | Sequence[Layout | None] | None, many: int) -> list[Layout | None]:
-    if layout is None or isinstance(layout, Layout):
-        return [layout] * many
-    if len(layout) != many:
-        raise InputError(f"There are {many} tables and {len(layout)} layouts; give one for each.")
-    return list(layout)
-
-
-def _to_stream(
-    made: Format,
-    tables: Sequence[ProtectedTable],
-    stream: IO[bytes] | IO[str],
-    layouts: Sequence[Layout | None],
-    language: str,
-) -> None:
+def _to_stream(made: Format, tables: Sequence[ProtectedTable], stream: IO[bytes] | IO[str]) -> None:
     if not isinstance(stream, io.TextIOBase):
-        made.save(tables, stream, layouts, language)  # type: ignore[arg-type]
+        made.save(tables, stream)  # type: ignore[arg-type]
         return
     if not made.media_type.startswith(("text/", "application/json", "application/vnd.sdmx")):
         raise InputError(f"A {made.name} file is not text: open the stream in binary mode.")
     binary = io.BytesIO()
-    made.save(tables, binary, layouts, language)
+    made.save(tables, binary)
     stream.write(binary.getvalue().decode())
 
 
-def _to_path(
-    made: Format,
-    tables: Sequence[ProtectedTable],
-    path: Path,
-    layouts: Sequence[Layout | None],
-    language: str,
-) -> list[Path]:
+def _to_path(made: Format, tables: Sequence[ProtectedTable], path: Path) -> list[Path]:
     with _plain_errors(path):
         if path.exists() and stat.S_ISCHR(path.stat().st_mode):
             with path.open("wb") as device:
-                made.save(tables, device, layouts, language)
+                made.save(tables, device)
             return [path]
         written = [path]
         with _replacing(path) as stream:
-            made.save(tables, stream, layouts, language)
+            made.save(tables, stream)
             if made.beside:
                 beside = path.with_name(path.name + made.beside)
                 with _replacing(beside) as second:
-                    second.write(made.companion(tables[0], path.name, layouts[0], language))
+                    second.write(made.companion(tables[0], path.name))
                 written.append(beside)
     return written
 

@@ -13,7 +13,6 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ..core.question import Layout
 from ..core.table import ProtectedTable
 from .escape import escaped
 from .flat import STATUS_LETTERS, Flat, Mask, Real, Whole, flatten
@@ -24,14 +23,9 @@ _QUOTED = re.compile(r'[",\r\n]|^[\s\']|\s$|^$')
 _BLOCK = 1 << 18
 
 
-def save(
-    tables: Sequence[ProtectedTable],
-    stream: BinaryIO,
-    layouts: Sequence[Layout | None],
-    language: str = "",
-) -> None:
+def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one table."""
-    flat = flatten(tables[0], layouts[0], language)
+    flat = flatten(tables[0])
     stream.write((",".join(quoted(name) for name in flat.names) + "\r\n").encode())
     texts = _texts(flat)
     for start in range(0, len(flat), _BLOCK):

@@ -9,7 +9,6 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from ..core.question import Layout
 from ..core.table import ProtectedTable
 from .escape import escaped
 from .flat import Flat, FlatAxis, flatten
@@ -21,22 +20,18 @@ _APOSTROPHE = (
 )
 
 
-def companion(
-    table: ProtectedTable, file_name: str, layout: Layout | None = None, language: str = ""
-) -> bytes:
+def companion(table: ProtectedTable, file_name: str) -> bytes:
     """The metadata file as bytes, for a CSV file of that name."""
-    text = json.dumps(metadata(table, file_name, layout, language), ensure_ascii=False, indent=2)
+    text = json.dumps(metadata(table, file_name), ensure_ascii=False, indent=2)
     return (text + "\n").encode(errors="replace")
 
 
-def metadata(
-    table: ProtectedTable, file_name: str, layout: Layout | None = None, language: str = ""
-) -> dict[str, Any]:
+def metadata(table: ProtectedTable, file_name: str) -> dict[str, Any]:
     """The CSVW description of the CSV file of that name."""
-    flat = flatten(table, layout, language)
-    facts = about(table, language, flat)
+    flat = flatten(table)
+    facts = about(table, flat)
     described: dict[str, Any] = {
-        "@context": ["http://www.w3.org/ns/csvw", {"@language": language or "en"}],
+        "@context": ["http://www.w3.org/ns/csvw", {"@language": table.layout.language or "en"}],
         "url": quote(file_name),
         "dialect": {"encoding": "utf-8", "header": True, "delimiter": ",", "doubleQuote": True},
         "dc:title": table.title,

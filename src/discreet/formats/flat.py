@@ -1,6 +1,6 @@
 """The one model every format writes: a protected table as columns, made once.
 
-A `Flat` has one entry a cell in every column, in the order a layout gives to the axes (the last
+A `Flat` has one entry a cell in every column, in the order the table's axes stand in (the last
 fastest). Whatever stands beside an unpublished number is masked here, for every format at once:
 an interval or an additive value would give the number away.
 """
@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.domain import Axis
-from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
-from ..errors import InputError, did_you_mean
 from . import percent
 
 Whole = npt.NDArray[np.int64]
@@ -106,29 +104,25 @@ class Flat:
         return (*named, self.measure, "status", *self.numbers)
 
 
-def flatten(table: ProtectedTable, layout: Layout | None = None, language: str = "") -> Flat:
-    """The table as columns: layers, then rows, then columns of the layout; unnamed axes last."""
+def flatten(table: ProtectedTable) -> Flat:
+    """The table as columns, one entry a cell, in the order its axes stand in."""
     require_protected(table)
-    order = axis_order(table, layout)
-    wanted = layout.percent if layout is not None else ""
-    language = language or (layout.language if layout is not None else "")
-    reserved = _reserved(table, percent.NAMES if wanted else ())
-    names = _column_names([table.domain.axes[i] for i in order], set(reserved))
+    wanted = percent.NAMES if table.layout.percent else ()
+    names = _column_names(table.domain.axes, set(_reserved(table, wanted)))
     axes = tuple(
         FlatAxis(
-            names[place],
-            table.domain.axes[i].level.label.says(language) or table.domain.axes[i].name,
+            names[i],
+            axis.level.label.says(table.layout.language) or axis.name,
             table.codes(i),
-            table.labels(i, language),
+            table.labels(i),
             table.totals[i],
-            table.domain.axes[i].variable.kind,
+            axis.variable.kind,
         )
-        for place, i in enumerate(order)
+        for i, axis in enumerate(table.domain.axes)
     )
 
     def column(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        full = array if array.shape == table.shape else np.broadcast_to(array, table.shape)
-        return np.ascontiguousarray(np.transpose(full, order)).reshape(-1)
+        return np.broadcast_to(array, table.shape).reshape(-1)
 
     def hidden_as_zero(array: npt.NDArray[np.generic]) -> Whole:
         return np.where(shown, column(array), 0).astype(np.int64)
@@ -142,6 +136,7 @@ def flatten(table: ProtectedTable, layout: Layout | None = None, language: str =
         noise_sd = np.where(shown & ~certain, column(table.noise.sd), 0.0).astype(np.float64)
         lower = np.where(certain, values, hidden_as_zero(table.noise.lower))
         upper = np.where(certain, values, hidden_as_zero(table.noise.upper))
+    extra = zip(_extra_names(table, wanted), table.extra.values(), strict=True)
     return Flat(
         axes=axes,
         measure=table.measure,
@@ -151,38 +146,22 @@ def flatten(table: ProtectedTable, layout: Layout | None = None, language: str =
         noise_sd=noise_sd,
         lower=lower,
         upper=upper,
-        extra={
-            name: hidden_as_zero(array)
-            for name, array in zip(
-                _extra_names(table, percent.NAMES if wanted else ()),
-                table.extra.values(),
-                strict=True,
-            )
-        },
-        percent=_percent(table, layout, axes, values, shown, lower, upper) if wanted else None,
+        extra={name: hidden_as_zero(array) for name, array in extra},
+        percent=_percent(table, values, shown, lower, upper) if wanted else None,
     )
 
 
 def _percent(
-    table: ProtectedTable,
-    layout: Layout | None,
-    axes: Sequence[FlatAxis],
-    values: Whole,
-    shown: Mask,
-    lower: Whole | None,
-    upper: Whole | None,
+    table: ProtectedTable, values: Whole, shown: Mask, lower: Whole | None, upper: Whole | None
 ) -> percent.Percent:
-    layers, rows, columns = sides(table, layout)
-    of = layout.percent if layout is not None else "all"
-    shape = tuple(len(axis) for axis in axes)
     return percent.percentages(
-        of,
-        percent.axes_added(of, len(layers), len(rows), len(columns)),
-        tuple(axis.total for axis in axes),
-        values.reshape(shape),
-        shown.reshape(shape),
-        None if lower is None else lower.reshape(shape),
-        None if upper is None else upper.reshape(shape),
+        table.layout.percent,
+        percent.axes_added(table.layout.percent, *table.sides),
+        table.totals,
+        values.reshape(table.shape),
+        shown.reshape(table.shape),
+        None if lower is None else lower.reshape(table.shape),
+        None if upper is None else upper.reshape(table.shape),
         table.noise.coverage if table.noise is not None else Fraction(0),
     )
 
@@ -197,52 +176,6 @@ def require_protected(table: object) -> None:
             f"Only protected tables can be written or shown, got {kind}. "
             "Release the question first and write what comes back."
         )
-
-
-def sides(
-    table: ProtectedTable, layout: Layout | None
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The axes shown as layers, rows and columns, as positions in the table's domain.
-
-    Without a layout the table's own `rows` decide, and else the last of several axes is the column.
-    """
-    axes = table.domain.axes
-    if layout is not None and (layout.layers or layout.rows or layout.columns):
-        taken: list[int] = []
-        found = []
-        for names in (layout.layers, layout.rows, layout.columns):
-            found.append(tuple(_find(axes, name, taken) for name in names))
-        layers, rows, columns = found
-        rest = tuple(i for i in range(len(axes)) if i not in taken)
-        return layers, rows + rest, columns
-    many = table.rows if 0 <= table.rows <= len(axes) else max(len(axes) - 1, 1)
-    everything = tuple(range(len(axes)))
-    return (), everything[:many], everything[many:]
-
-
-def axis_order(table: ProtectedTable, layout: Layout | None) -> tuple[int, ...]:
-    """The order of the axes in files: the table's own, or layers, rows, columns of a layout."""
-    if layout is None:
-        return tuple(range(len(table.domain.axes)))
-    layers, rows, columns = sides(table, layout)
-    return layers + rows + columns
-
-
-def _find(axes: Sequence[Axis], name: str, taken: list[int]) -> int:
-    for match in (
-        lambda axis: axis.name == name,
-        lambda axis: str(axis.ref) == name,
-        lambda axis: axis.variable.name == name,
-    ):
-        for i, axis in enumerate(axes):
-            if i not in taken and match(axis):
-                taken.append(i)
-                return i
-    known = [axis.name for axis in axes]
-    raise InputError(
-        f"The layout names {name!r}, which the table does not have (or which is named twice); "
-        f"it has {', '.join(known) or 'no variables'}.{did_you_mean(name, known)}"
-    )
 
 
 def _extra_names(table: ProtectedTable, further: Sequence[str]) -> list[str]:

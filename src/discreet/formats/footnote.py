@@ -21,12 +21,12 @@ _JSON_WHOLE = 1 << 53
 SYNTHETIC = "Synthetic data: no real person is described."
 
 
-def footnote(table: ProtectedTable, language: str = "", flat: Flat | None = None) -> list[str]:
+def footnote(table: ProtectedTable, flat: Flat | None = None) -> list[str]:
     """The sentences that belong under this table, the most important first.
 
-    `flat` is the table as columns, where the caller has it; its order of axes does not matter.
+    `flat` is the table as columns, where the caller has it.
     """
-    flat = flatten(table, None, language) if flat is None else flat
+    flat = flatten(table) if flat is None else flat
     said = [SYNTHETIC] if table.provenance.synthetic else []
     said += _noise(table, flat)
     said += _statuses(flat)
@@ -185,7 +185,7 @@ def _percent(share: Fraction, *, up: bool) -> str:
     return f"{rounded_up(hundred, 3) if up else rounded_down(hundred, 5)} %"
 
 
-def about(table: ProtectedTable, language: str = "", flat: Flat | None = None) -> dict[str, Any]:
+def about(table: ProtectedTable, flat: Flat | None = None) -> dict[str, Any]:
     """Everything a file says beside its numbers, as plain values ready for JSON."""
     where = table.provenance
     present = np.flatnonzero(np.bincount(table.status.ravel())).tolist()
@@ -203,7 +203,7 @@ def about(table: ProtectedTable, language: str = "", flat: Flat | None = None) -
         "status": {
             Status(code).letter: Status(code).meaning for code in present if Status(code).letter
         },
-        "footnote": footnote(table, language, flat),
+        "footnote": footnote(table, flat),
         "citation": citation(table),
         "software": where.software,
         "unit": where.unit,

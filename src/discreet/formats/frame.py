@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.exact import exact
-from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
 from ..errors import InputError
 from .flat import flatten
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def to_pandas(table: ProtectedTable, layout: Layout | None = None) -> pd.DataFrame:
+def to_pandas(table: ProtectedTable) -> pd.DataFrame:
     """Codes, labels, count, status and noise columns; a hidden count is NA."""
     try:
         import pandas as pd
@@ -25,7 +24,7 @@ def to_pandas(table: ProtectedTable, layout: Layout | None = None) -> pd.DataFra
             "pandas is not installed, and a data frame needs it. Run `pip install discreet[pandas]`."
         ) from None
 
-    flat = flatten(table, layout)
+    flat = flatten(table)
     columns: dict[str, Any] = {}
     for place, axis in enumerate(flat.axes):
         at = flat.positions(place)
@@ -41,9 +40,7 @@ def to_pandas(table: ProtectedTable, layout: Layout | None = None) -> pd.DataFra
     return made
 
 
-def interval(
-    table: ProtectedTable, coverage: str = "0.95", layout: Layout | None = None
-) -> pd.DataFrame:
+def interval(table: ProtectedTable, coverage: str = "0.95") -> pd.DataFrame:
     """The same with the noise intervals of every cell, or InputError where they are not known."""
     if table.noise is None:
         raise InputError("The noise law of this table is not known, so there is no interval.")
@@ -51,4 +48,4 @@ def interval(
         raise InputError(
             f"Intervals of {float(table.noise.coverage):.0%} are stored with a table, got {coverage}."
         )
-    return to_pandas(table, layout)
+    return to_pandas(table)

@@ -6,30 +6,22 @@ from html import escape
 
 import numpy as np
 
-from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
-from .flat import Flat, flatten, sides
+from .flat import Flat, flatten
 from .footnote import footnote
 from .terminal import shown_as
 
 MOST_CELLS = 20_000
 
 
-def fragment(
-    table: ProtectedTable,
-    layout: Layout | None = None,
-    language: str = "",
-    *,
-    notes: bool = True,
-    intervals: bool = False,
-) -> str:
+def fragment(table: ProtectedTable, *, notes: bool = True, intervals: bool = False) -> str:
     """The table as `<figure>`, with every label escaped; large ones show their first rows.
 
     With `intervals`, the noise interval stands under each number that has one.
     """
-    flat = flatten(table, layout, language)
-    layers, rows, columns = sides(table, layout)
-    down = len(layers) + len(rows)
+    flat = flatten(table)
+    layers, rows, columns = table.sides
+    down = layers + rows
     shape = flat.shape
     across = int(np.prod(shape[down:], dtype=np.int64)) if columns else 1
     height = len(flat) // across if across else 0
@@ -69,7 +61,7 @@ def fragment(
     if height > most:
         out.append(f"<p>{height - most:,} more rows: write the table to a file.</p>")
     if notes:
-        said = [table.guarantee.sentence(), *footnote(table, language, flat)]
+        said = [table.guarantee.sentence(), *footnote(table, flat)]
         out.append(
             "<figcaption>" + "".join(f"<p>{escape(line)}</p>" for line in dict.fromkeys(said))
         )

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import plain
-from ..core.question import Layout
 from ..core.table import ProtectedTable
 from .flat import STATUS_LETTERS, Flat, Real, Whole, flatten
 from .footnote import about
@@ -41,17 +40,9 @@ class _Open(dict[str, Any]):
     __slots__ = ()
 
 
-def save(
-    tables: Sequence[ProtectedTable],
-    stream: BinaryIO,
-    layouts: Sequence[Layout | None],
-    language: str = "",
-) -> None:
+def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one table as a dataset, several as a collection."""
-    made = [
-        _dataset(table, layout, language, _column_text, _status_text)
-        for table, layout in zip(tables, layouts, strict=True)
-    ]
+    made = [_dataset(table, _column_text, _status_text) for table in tables]
     whole = made[0] if len(made) == 1 else collection([_encode(each) for each in made])
     stream.write(_encode(whole))
 
@@ -94,22 +85,18 @@ def collection(datasets: Sequence[bytes]) -> dict[str, Any]:
     )
 
 
-def dataset(
-    table: ProtectedTable, layout: Layout | None = None, language: str = ""
-) -> dict[str, Any]:
+def dataset(table: ProtectedTable) -> dict[str, Any]:
     """The table as a JSON-stat dataset, in plain values."""
-    return _dataset(table, layout, language, _with_null, _statuses)
+    return _dataset(table, _with_null, _statuses)
 
 
 def _dataset(
     table: ProtectedTable,
-    layout: Layout | None,
-    language: str,
     column: Column,
     statuses: Callable[[npt.NDArray[np.int64], Flat], Any],
 ) -> dict[str, Any]:
-    flat = flatten(table, layout, language)
-    facts = about(table, language, flat)
+    flat = flatten(table)
+    facts = about(table, flat)
     made: dict[str, Any] = _Open()
     made |= {
         "version": "2.0",
@@ -152,6 +139,7 @@ def _extension(
     kept = {key: value for key, value in facts.items() if key not in ("status", "footnote")}
     extension = _Open(kept)
     extension["measure"] = flat.measure
+    extension["layout"] = _layout(table, flat)
     extension["status"] = {"label": facts["status"]}
     if table.noise is not None and flat.numbers:
         noise = {"coverage": plain(table.noise.coverage)}
@@ -164,6 +152,14 @@ def _extension(
         extra = {name: column(numbers, flat.hidden) for name, numbers in flat.extra.items()}
         extension["extra"] = _Open(extra)
     return extension
+
+
+def _layout(table: ProtectedTable, flat: Flat) -> dict[str, Any]:
+    """Which dimensions are layers, rows and columns, and the language of the labels if known."""
+    names, (layers, rows, _) = [axis.name for axis in flat.axes], table.sides
+    down = layers + rows
+    sides = {"layers": names[:layers], "rows": names[layers:down], "columns": names[down:]}
+    return sides | ({"language": table.layout.language} if table.layout.language else {})
 
 
 def _percent(made: Percent, column: Column) -> dict[str, Any]:

@@ -14,28 +14,22 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from ..core.question import Layout
 from ..core.table import ProtectedTable
 from .flat import STATUS_LETTERS, Flat, flatten
 from .footnote import about
 
 
-def save(
-    tables: Sequence[ProtectedTable],
-    stream: BinaryIO,
-    layouts: Sequence[Layout | None],
-    language: str = "",
-) -> None:
+def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one table."""
     parquet: Any = importlib.import_module("pyarrow.parquet")
-    parquet.write_table(to_arrow(tables[0], layouts[0], language), stream, compression="zstd")
+    parquet.write_table(to_arrow(tables[0]), stream, compression="zstd")
 
 
-def to_arrow(table: ProtectedTable, layout: Layout | None = None, language: str = "") -> Any:
+def to_arrow(table: ProtectedTable) -> Any:
     """The table as a `pyarrow.Table`, with the footer's words in its schema."""
     pa: Any = importlib.import_module("pyarrow")
-    flat = flatten(table, layout, language)
-    facts = about(table, language, flat)
+    flat = flatten(table)
+    facts = about(table, flat)
     columns: dict[str, Any] = {}
     for place, axis in enumerate(flat.axes):
         positions = flat.positions(place)

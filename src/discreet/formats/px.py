@@ -16,9 +16,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
-from .flat import Flat, FlatAxis, flatten, sides
+from .flat import Flat, FlatAxis, flatten
 from .footnote import SYNTHETIC, citation, footnote
 
 LINE = 250
@@ -47,20 +46,15 @@ class _Words:
     notes: tuple[str, ...]
 
 
-def save(
-    tables: Sequence[ProtectedTable],
-    stream: BinaryIO,
-    layouts: Sequence[Layout | None],
-    language: str = "",
-) -> None:
+def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one table."""
-    table, layout = tables[0], layouts[0]
-    flat = flatten(table, layout, language)
-    layers, rows, _ = sides(table, layout)
-    down = len(layers) + len(rows)
+    table = tables[0]
+    flat = flatten(table)
+    layers, rows, _ = table.sides
+    down = layers + rows
     axes = flat.axes or (_lone_measure(flat),)
     words = _words(table, axes)
-    for line in _keywords(table, flat, axes, words, down, language):
+    for line in _keywords(table, flat, axes, words, down):
         stream.write((line + "\r\n").encode(errors="replace"))
     for block in _data(flat, down):
         stream.write(block.encode())
@@ -81,7 +75,6 @@ def _keywords(
     axes: Sequence[FlatAxis],
     words: _Words,
     down: int,
-    language: str,
 ) -> Iterator[str]:
     where = table.provenance
     matrix = re.sub(r"[^A-Za-z0-9]+", "_", where.dataset)[:11] + "_" + where.question_hash[:8]
@@ -89,7 +82,7 @@ def _keywords(
     yield 'CHARSET="ANSI";'
     yield 'AXIS-VERSION="2013";'
     yield 'CODEPAGE="utf-8";'
-    yield from _texts("LANGUAGE", [_language(table, language)])
+    yield from _texts("LANGUAGE", [_language(table)])
     yield "DECIMALS=0;"
     yield from _texts("MATRIX", [matrix])
     yield "AGGREGALLOWED=NO;"
@@ -112,11 +105,11 @@ def _keywords(
             yield from _texts(f'ELIMINATION("{name}")', values[-1:])
         else:
             yield f'ELIMINATION("{name}")=NO;'
-    yield from _about(table, flat, axes, words, language)
+    yield from _about(table, flat, axes, words)
 
 
 def _about(
-    table: ProtectedTable, flat: Flat, axes: Sequence[FlatAxis], words: _Words, language: str
+    table: ProtectedTable, flat: Flat, axes: Sequence[FlatAxis], words: _Words
 ) -> Iterator[str]:
     """Source, notes, and what symbols mean."""
     where = table.provenance
@@ -128,7 +121,7 @@ def _about(
         yield from _texts("REFPERIOD", [where.period])
     must = [SYNTHETIC] if where.synthetic else []
     yield from _prose("NOTEX", [*must, table.guarantee.sentence()])
-    yield from _prose("NOTE", _notes(table, flat, words, language))
+    yield from _prose("NOTE", _notes(table, flat, words))
     for name, values, axis in zip(words.names, words.values, axes, strict=True):
         if axis.total:
             yield from _prose(f'VALUENOTE("{name}","{values[-1]}")', [_TOTAL_NOTE])
@@ -139,15 +132,16 @@ def _about(
     yield from _unreliable(flat, words)
 
 
-def _language(table: ProtectedTable, wanted: str) -> str:
+def _language(table: ProtectedTable) -> str:
     """The language labels are shown in: the one wanted where they have it, else their first."""
+    wanted = table.layout.language
     known = [code for axis in table.domain.axes for code, _ in axis.level.label.by_language if code]
     return wanted if wanted in known else next(iter(known), wanted or "en")
 
 
-def _notes(table: ProtectedTable, flat: Flat, words: _Words, language: str) -> list[str]:
+def _notes(table: ProtectedTable, flat: Flat, words: _Words) -> list[str]:
     where = table.provenance
-    said = footnote(table, language, flat)
+    said = footnote(table, flat)
     more = (
         ["standard deviation and noise interval (lower, upper)"] if flat.lower is not None else []
     )

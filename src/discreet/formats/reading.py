@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ..core.domain import TOTAL, Axis, Category, Domain, Level, Text, Variable
 from ..core.exact import exact
 from ..core.guarantee import Guarantee
+from ..core.question import Layout
 from ..core.table import Noise, ProtectedTable, Provenance, Status
 from ..errors import InputError
 
@@ -103,6 +104,18 @@ def _table(document: Mapping[str, Any]) -> ProtectedTable:
         law=dict(facts.get("law", {})),
         notes=tuple(document.get("note", ())),
         measure=facts["measure"],
+        layout=_layout(facts),
+    )
+
+
+def _layout(facts: Mapping[str, Any]) -> Layout:
+    said = facts["layout"]
+    return Layout(
+        tuple(said["rows"]),
+        tuple(said["columns"]),
+        tuple(said["layers"]),
+        said.get("language", ""),
+        facts.get("percent", {}).get("of", ""),
     )
 
 

@@ -23,7 +23,6 @@ from typing import BinaryIO
 import numpy as np
 
 from ..core.domain import TOTAL
-from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
 from .csv import quoted
 from .flat import STATUS_LETTERS, Flat, FlatAxis, Mask, flatten
@@ -65,15 +64,10 @@ _TABLE = (
 _BLOCK = 1 << 17
 
 
-def save(
-    tables: Sequence[ProtectedTable],
-    stream: BinaryIO,
-    layouts: Sequence[Layout | None],
-    language: str = "",
-) -> None:
+def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one table."""
     table = tables[0]
-    flat = flatten(table, layouts[0], language)
+    flat = flatten(table)
     taken = {*_FIRST, *_OBSERVED, *_TABLE, "TIME_PERIOD", "SERIES_KEY", "OBS_KEY"}
     numbers = {identifier(name, taken): name for name in flat.numbers}
     variables = [identifier(axis.name, taken) for axis in flat.axes]
@@ -82,7 +76,7 @@ def save(
     header = (*_FIRST, *variables, *_OBSERVED, *numbers, *labels, *_TABLE)
     stream.write((",".join(header) + "\r\n").encode())
     start = ",".join(("dataflow", structure(table), "I"))
-    about = ",".join(quoted(_one_line(text)) for text in _about(table, flat, codes, language))
+    about = ",".join(quoted(_one_line(text)) for text in _about(table, flat, codes))
     empty = "," * (len(_TABLE) - 1)
     for at in range(0, len(flat), _BLOCK):
         block = slice(at, at + _BLOCK)
@@ -154,11 +148,9 @@ def _codes(axis: FlatAxis) -> list[str]:
     return [kept[code] if code in kept else code_identifier(code, taken) for code in axis.codes]
 
 
-def _about(
-    table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]], language: str
-) -> tuple[str, ...]:
+def _about(table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]]) -> tuple[str, ...]:
     where = table.provenance
-    notes = footnote(table, language, flat)
+    notes = footnote(table, flat)
     for axis, kept in zip(flat.axes, codes, strict=True):
         changed = [
             f"{old!r} is {new}" for old, new in zip(axis.codes, kept, strict=True) if old != new

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.guarantee import Kind
-from ..core.question import Layout
 from ..core.table import ProtectedTable, Status
-from .flat import Flat, FlatAxis, flatten, sides
+from .flat import Flat, FlatAxis, flatten
 from .footnote import SYNTHETIC, footnote, typical_error
 from .terminal_text import above, cut, padded, safe, wrapped
 
@@ -49,12 +48,10 @@ class Limits:
 
 def render(
     table: ProtectedTable,
-    layout: Layout | None = None,
     *,
     limits: Limits | None = None,
     color: bool = True,
     cost: str = "",
-    language: str = "",
     notes: bool = True,
 ) -> Group:
     """The table as something rich can print."""
@@ -62,7 +59,7 @@ def render(
     from rich.text import Text
 
     limits = limits or Limits()
-    lines = list(_lines(table, layout, limits, cost, language, notes))
+    lines = list(_lines(table, limits, cost, notes))
     made = [
         Text("").join(Text(words, style if color else "") for words, style in line)
         for line in lines
@@ -74,15 +71,13 @@ def render(
 
 def to_text(
     table: ProtectedTable,
-    layout: Layout | None = None,
     *,
     limits: Limits | None = None,
     cost: str = "",
-    language: str = "",
     notes: bool = True,
 ) -> str:
     """The table as plain text, without colour."""
-    lines = _lines(table, layout, limits or Limits(), cost, language, notes)
+    lines = _lines(table, limits or Limits(), cost, notes)
     out = io.StringIO()
     for line in lines:
         out.write("".join(words for words, _ in line).rstrip() + "\n")
@@ -93,17 +88,10 @@ Span = tuple[str, str]
 Line = list[Span]
 
 
-def _lines(
-    table: ProtectedTable,
-    layout: Layout | None,
-    limits: Limits,
-    cost: str,
-    language: str,
-    notes: bool,
-) -> Iterator[Line]:
-    flat = flatten(table, layout, language)
-    layers, rows, _ = sides(table, layout)
-    grid = _Grid(flat, len(layers), len(rows), limits)
+def _lines(table: ProtectedTable, limits: Limits, cost: str, notes: bool) -> Iterator[Line]:
+    flat = flatten(table)
+    layers, rows, _ = table.sides
+    grid = _Grid(flat, layers, rows, limits)
     for words in wrapped(safe(table.title) or "Table", limits.width):
         yield [(words, "bold")]
     under = [table.provenance.dataset_title, table.provenance.population, table.provenance.period]
@@ -125,7 +113,7 @@ def _lines(
         yield from _paragraph(odds, limits.width, "")
     yield from _paragraph(typical_error(table), limits.width, "")
     yield from _paragraph(f"Cost: {cost}" if cost else "", limits.width, "")
-    for note in footnote(table, language, flat) if notes else []:
+    for note in footnote(table, flat) if notes else []:
         if note != SYNTHETIC:
             first = "· "
             for words in wrapped(safe(note), limits.width - 2):

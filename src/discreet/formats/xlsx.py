@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from ..core.question import Layout
 from ..core.table import ProtectedTable
 from ..errors import InputError
 from .flat import Flat, flatten
@@ -26,18 +25,13 @@ MOST_ROWS = 1_048_576
 Row = Sequence[object]
 
 
-def save(
-    tables: Sequence[ProtectedTable],
-    stream: BinaryIO,
-    layouts: Sequence[Layout | None],
-    language: str = "",
-) -> None:
+def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one workbook of all tables."""
     for table in tables:
         _fits(table)
     import xlsxwriter
 
-    flats = [flatten(t, layout, language) for t, layout in zip(tables, layouts, strict=True)]
+    flats = [flatten(table) for table in tables]
     options = {
         "in_memory": True,
         "strings_to_formulas": False,
@@ -46,7 +40,7 @@ def save(
     }
     shell = io.BytesIO()
     with xlsxwriter.Workbook(shell, options) as book:
-        rows = _Workbook(book).fill(tables, flats, language)
+        rows = _Workbook(book).fill(tables, flats)
     fill(shell.getvalue(), stream, rows)
 
 
@@ -72,11 +66,9 @@ class _Workbook:
         self.real = book.add_format({"num_format": "0.00"})
         self.link = book.add_format({"font_color": "#0563C1", "underline": 1})
 
-    def fill(
-        self, tables: Sequence[ProtectedTable], flats: Sequence[Flat], language: str
-    ) -> dict[str, Rows]:
+    def fill(self, tables: Sequence[ProtectedTable], flats: Sequence[Flat]) -> dict[str, Rows]:
         """Every sheet, the tables with one specimen row; where their own rows go."""
-        facts = [about(t, language, flat) for t, flat in zip(tables, flats, strict=True)]
+        facts = [about(t, flat) for t, flat in zip(tables, flats, strict=True)]
         names = [f"Table {number}" for number in range(1, len(tables) + 1)]
         self._cover(tables, facts)
         self._contents(tables, names)

@@ -16,7 +16,9 @@ what the ledger knows an answer by (rule 4).
 
 from ..core.names import find_axis, find_code
 from ..core.question import Layout, Question, Recipe, TableSpec
-from .parse import from_mapping, from_query, make, to_query
+from .parse import from_mapping, make
+from .short_form import from_query, query_mapping
+from .writing import to_mapping, to_query, to_yaml
 
 __all__ = [
     "Layout",
@@ -28,5 +30,8 @@ __all__ = [
     "from_mapping",
     "from_query",
     "make",
+    "query_mapping",
+    "to_mapping",
     "to_query",
+    "to_yaml",
 ]

@@ -1,11 +1,10 @@
-"""Reading a recipe from Python values, a YAML or JSON mapping, or a query string; writing one back."""
+"""Reading a recipe from Python values or from a YAML or JSON mapping."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
 
 from ..core.description import Description, Policy
 from ..core.domain import AxisRef
@@ -128,56 +127,6 @@ def _settings_of(recipe: Mapping[str, Any], declared: Declaration) -> dict[str, 
             _check_keys({key: value}, (*known, *own), "a recipe")
         settings[key] = value
     return settings
-
-
-def from_query(text: str, description: Description, policy: Policy) -> Recipe:
-    """A recipe from its short form: `rows=region&columns=cause&where=sex:F&epsilon=0.5`."""
-    return from_mapping(query_mapping(text), description, policy)
-
-
-def query_mapping(text: str) -> dict[str, Any]:
-    """A recipe's short form as the mapping it stands for, names not yet looked up.
-
-    >>> query_mapping("rows=region&where=sex:F,M&epsilon=0.5")
-    {'rows': 'region', 'where': {'sex': 'F,M'}, 'epsilon': '0.5'}
-    """
-    recipe: dict[str, Any] = {}
-    for key, value in parse_qsl(text.lstrip("?"), keep_blank_values=True, max_num_fields=200):
-        if key == "where":
-            name, mark, codes = value.rpartition(":")
-            if not mark:
-                raise RecipeError(f"where must look like where=sex:F,M, got {value!r}.")
-            recipe.setdefault("where", {})[name] = codes
-        elif key in recipe:
-            raise RecipeError(f"{key} is given twice. Write it once, values joined by commas.")
-        else:
-            recipe[key] = value
-    return recipe
-
-
-def to_query(recipe: Recipe) -> str:
-    """The short form of a recipe for one table, with codes as they are."""
-    question, layout = recipe.question, recipe.layouts[0]
-    spec = question.tables[0]
-    parts: list[tuple[str, str]] = [
-        (key, ",".join(names))
-        for key, names in (
-            ("rows", layout.rows),
-            ("columns", layout.columns),
-            ("layers", layout.layers),
-        )
-        if names
-    ]
-    parts += [("where", f"{c.variable}:{c.level}:{','.join(c.codes)}") for c in spec.where]
-    if not spec.totals:
-        parts.append(("totals", "none"))
-    if spec.weighted:
-        parts.append(("weighted", "yes"))
-    if layout.percent:
-        parts.append(("percent", layout.percent))
-    parts.append(("method", question.method))
-    parts += sorted({**question.settings, **recipe.treatment.settings}.items())
-    return urlencode(parts, safe=":,/")
 
 
 def _table(

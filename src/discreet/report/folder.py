@@ -77,10 +77,7 @@ def write(
         name = file_name(made, number)
         for kind in kinds:
             target = folder / "tables" / f"{name}{kind.extension}"
-            layout = made.recipe.layouts[number]
-            files += formats.write(
-                table, target, kind.name, layout=layout, language=layout.language
-            )
+            files += formats.write(table, target, kind.name)
     files += _microdata(data, made, folder, beside, control or Control())
     checksums = {str(path.relative_to(folder)): file_digest(path) for path in files}
     facts = _facts(data, made, checksums)

@@ -63,8 +63,8 @@ class Wish:
 
 def understood(data: DataSet, mapping: Mapping[str, Any]) -> Recipe:
     """A recipe from a body; a language without labels is said at once."""
-    data.description.language_named(str(mapping.get("language") or ""))
-    return recipe.from_mapping(mapping, data.description, data.policy)
+    language = data.description.language_named(str(mapping.get("language") or ""))
+    return recipe.from_mapping({**mapping, "language": language}, data.description, data.policy)
 
 
 def question_hash(data: DataSet, asked: Recipe) -> str:
@@ -245,31 +245,29 @@ def released(
 
 def address(data: DataSet, asked: Recipe, wish: Wish, place: str, **more: str) -> str:
     """The address of a question's table, or of what lies beside it, by its short form."""
-    said = {"title": asked.title, "language": wish.language, "project": wish.project, **more}
+    said = {"project": wish.project, **more}
     extra = urlencode({name: text for name, text in said.items() if text})
-    query = "&".join(part for part in (recipe.to_query(asked), extra) if part)
+    layouts = tuple(replace(layout, language=wish.language) for layout in asked.layouts)
+    query = "&".join(
+        part for part in (recipe.to_query(replace(asked, layouts=layouts)), extra) if part
+    )
     return f"/api/v1/datasets/{quote(data.folder.name)}/{place}?{query}"
 
 
 def _described_by(data: DataSet, asked: Recipe, wish: Wish) -> dict[str, str]:
-    """Where the CSVW metadata of a CSV file are, if an address can say the question."""
+    """Where the CSVW metadata of a CSV file are, if an address can hold the question."""
     if wish.format.name != "csv":
         return {}
-    try:
-        back = recipe.from_query(recipe.to_query(asked), data.description, data.policy)
-    except DiscreetError:
-        return {}
     where = address(data, asked, wish, "tables/metadata")
-    if back.question != asked.question or len(where) > 4000:
+    if len(where) > 4000:
         return {}
     return {"Link": f'<{where}>; rel="describedby"; type="application/csvm+json"'}
 
 
 def rendered(made: release.Release, wish: Wish) -> bytes:
     """The tables of a release in the wished format."""
-    tables = list(made.tables)
-    layouts: list[Layout | None] = list(made.recipe.layouts)
-    return formats.to_bytes(tables, wish.format.name, layout=layouts, language=wish.language)
+    tables = [table.in_language(wish.language) for table in made.tables]
+    return formats.to_bytes(tables, wish.format.name)
 
 
 def _facts(made: release.Release, wish: Wish) -> dict[str, str]:
@@ -361,7 +359,7 @@ def _offer(
         passes = seen.verdict.allowed and seen.affordable
     except DiscreetError:
         passes = False
-    return {"words": words, "checked": passes, "recipe": mapping(changed)}
+    return {"words": words, "checked": passes, "recipe": recipe.to_mapping(changed)}
 
 
 def _relaid(layout: Layout, spec: TableSpec) -> Layout:
@@ -373,37 +371,3 @@ def _relaid(layout: Layout, spec: TableSpec) -> Layout:
         sides.append(tuple(refs.pop(name) for name in names if name in refs))
     rows, columns, layers = sides
     return replace(layout, rows=(*rows, *refs.values()), columns=columns, layers=layers)
-
-
-def mapping(asked: Recipe) -> dict[str, Any]:
-    """A recipe as the mapping that reads back to it."""
-    tables: list[dict[str, Any]] = []
-    for spec, layout in zip(asked.question.tables, asked.layouts, strict=True):
-        table: dict[str, Any] = {
-            side: list(names)
-            for side, names in (
-                ("rows", layout.rows),
-                ("columns", layout.columns),
-                ("layers", layout.layers),
-            )
-            if names
-        }
-        if spec.where:
-            table["where"] = {f"{c.variable}:{c.level}": list(c.codes) for c in spec.where}
-        if not spec.totals:
-            table["totals"] = "none"
-        if spec.weighted:
-            table["weighted"] = True
-        if layout.percent:
-            table["percent"] = layout.percent
-        if spec.share is not None:
-            table["share"] = str(spec.share)
-        if spec.name:
-            table["name"] = spec.name
-        tables.append(table)
-    whole: dict[str, Any] = {"method": asked.question.method, **asked.question.parameters}
-    if asked.title:
-        whole["title"] = asked.title
-    if len(tables) == 1:
-        return {**(tables[0] or {"rows": []}), **whole}
-    return {"tables": tables, **whole}

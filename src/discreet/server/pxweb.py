@@ -217,7 +217,7 @@ def metadata(
         whole = _whole(service, asker, ready, lang, request)
     for name in ("value", "status"):
         whole.pop(name, None)
-    for name in ("noise", "extra"):
+    for name in ("noise", "percent", "extra"):
         whole["extension"].pop(name, None)
     return JSONResponse(whole)
 
@@ -364,8 +364,8 @@ def _whole(
             "show": "value",
             "codelists": [],
         }
-    layout = ready.recipe.layouts[0]
-    down = len(layout.layers) + len(layout.rows)
+    sides = whole["extension"].pop("layout")
+    stub = [*sides["layers"], *sides["rows"]]
     whole["extension"]["px"] = {
         "tableid": ready.saved.id,
         "decimals": 0,
@@ -373,8 +373,8 @@ def _whole(
         "contents": whole["extension"]["measure"],
         "language": lang,
         "subject-code": ready.saved.dataset,
-        "stub": whole["id"][:down],
-        "heading": whole["id"][down:],
+        "stub": stub,
+        "heading": [name for name in whole["id"] if name not in stub],
     }
     return whole
 

@@ -174,9 +174,9 @@ def _part(
 
 
 def _columns(extension: Mapping[str, Any], chosen: list[int]) -> dict[str, Any]:
-    """Noise and further columns, cut like the values."""
+    """Noise, percentages and further columns, cut like the values."""
     made = dict(extension)
-    for group in ("noise", "extra"):
+    for group in ("noise", "percent", "extra"):
         if group in made:
             made[group] = {
                 name: [column[i] for i in chosen] if isinstance(column, list) else column

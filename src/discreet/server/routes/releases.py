@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
 
-from ... import formats, release, rules
+from ... import formats, recipe, release, rules
 from ...errors import InputError, Refusal
 from ...store.keeping import Published
 from ...workspace.files import make_folder, replace_bytes
@@ -99,7 +99,7 @@ def publish(
             identity,
             body.dataset,
             body.title,
-            answering.mapping(asked),
+            recipe.to_mapping(asked),
             made.plan.question_hash,
             made.plan.guarantee.sentence(),
             files,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Path, Request, Response
 
+from ... import recipe
 from ...store.keeping import Saved
 from .. import answering, shapes
 from ..answering import Wish
@@ -44,7 +45,7 @@ def save(service: Serving, asker: Asking, body: SaveForm, response: Response) ->
             asker.user,
             body.dataset,
             body.title or asked.title,
-            answering.mapping(asked),
+            recipe.to_mapping(asked),
             shared=body.shared,
         )
     response.headers["Location"] = f"/api/v1/saved/{made.id}"
@@ -79,7 +80,13 @@ def table(
     found = find(service, asker, saved)
     with service.dataset(asker, found.dataset) as data:
         asked = answering.understood(data, found.recipe)
-        wish = Wish.of(request, data, format=format, language=language, project=project)
+        wish = Wish.of(
+            request,
+            data,
+            format=format,
+            language=language or asked.layouts[0].language,
+            project=project,
+        )
         return answer(service, asker, data, asked, wish, request, found.dataset)
 
 

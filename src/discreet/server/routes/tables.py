@@ -148,7 +148,7 @@ def _size(service: Service, asked: Recipe, cells: int) -> dict[str, Any]:
         "expected_seconds": answering.expected_seconds(min(cells, 10**12), tables),
         "as_job": answering.must_be_job(service, cells, tables),
         "query": recipe.to_query(asked) if tables == 1 else None,
-        "recipe": answering.mapping(asked),
+        "recipe": recipe.to_mapping(asked),
     }
 
 
@@ -240,7 +240,7 @@ def metadata(
         answering.no_spending_by_link(request, asker, data, asked)
         _only_what_is_there(service, data, asked, request)
         made = answering.released(service, asker, data, asked, wish)
-        facts = csvw.metadata(made.tables[0], "tables", made.recipe.layouts[0], wish.language)
+        facts = csvw.metadata(made.tables[0].in_language(wish.language), "tables")
         facts["url"] = answering.address(data, asked, wish, "tables", format="csv")
         headers = {"Vary": answering.VARY}
         if language := spoken(data.description, wish.language):
@@ -331,7 +331,7 @@ def _only_what_is_there(service: Service, data: DataSet, asked: Recipe, request:
 def _remember(
     service: Service, asker: Asker, dataset: str, asked: Recipe, wish: Wish, key: str
 ) -> None:
-    said = [dataset, answering.mapping(asked), wish.format.name, wish.language, wish.project]
+    said = [dataset, recipe.to_mapping(asked), wish.format.name, wish.language, wish.project]
     digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
     if not service.accounts.same_request(asker.user, key, digest):
         raise Problem(
@@ -373,7 +373,7 @@ def _job(
         worker.KIND,
         {
             "dataset": dataset,
-            "recipe": answering.mapping(asked),
+            "recipe": recipe.to_mapping(asked),
             "format": wish.format.name,
             "language": wish.language,
             "project": wish.project,

@@ -1,0 +1,86 @@
+"""A recipe written back: as a mapping, as its short form (a query string), as YAML.
+
+Reading back what any of the three says gives the same recipe.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from ..core.exact import plain
+from ..core.question import Layout, Recipe, TableSpec
+
+_SPECIAL = frozenset(',:"')
+
+
+def to_mapping(recipe: Recipe) -> dict[str, Any]:
+    """A recipe as the mapping that reads back to it: one table at the top, several in a list."""
+    question = recipe.question
+    tables = [
+        _table(spec, layout) for spec, layout in zip(question.tables, recipe.layouts, strict=True)
+    ]
+    found: dict[str, Any] = (tables[0] or {"rows": []}) if len(tables) == 1 else {"tables": tables}
+    found |= {"method": question.method, **question.settings, **recipe.treatment.settings}
+    if recipe.title:
+        found["title"] = recipe.title
+    if language := recipe.layouts[0].language:
+        found["language"] = language
+    return found
+
+
+def to_query(recipe: Recipe) -> str:
+    """The short form of a recipe; several tables stand in it as JSON."""
+    mapping = to_mapping(recipe)
+    parts: list[tuple[str, str]] = []
+    for key, value in mapping.items():
+        if key == "where":
+            parts += [(key, f"{name}:{_codes(codes)}") for name, codes in value.items()]
+        elif key == "tables":
+            parts.append((key, json.dumps(value, ensure_ascii=False, separators=(",", ":"))))
+        elif isinstance(value, list):
+            parts.append((key, ",".join(value)))
+        else:
+            parts.append((key, "yes" if value is True else str(value)))
+    return urlencode(parts, safe=":,/")
+
+
+def to_yaml(recipe: Recipe) -> str:
+    """A recipe as a file that `discreet release` reads."""
+    import yaml
+
+    return str(
+        yaml.safe_dump(
+            to_mapping(recipe), sort_keys=False, allow_unicode=True, default_flow_style=None
+        )
+    )
+
+
+def _table(spec: TableSpec, layout: Layout) -> dict[str, Any]:
+    sides = {"rows": layout.rows, "columns": layout.columns, "layers": layout.layers}
+    table: dict[str, Any] = {side: list(names) for side, names in sides.items() if names}
+    if spec.where:
+        table["where"] = {f"{c.variable}:{c.level}": list(c.codes) for c in spec.where}
+    if not spec.totals:
+        table["totals"] = "none"
+    if spec.weighted:
+        table["weighted"] = True
+    if layout.percent:
+        table["percent"] = layout.percent
+    if spec.share is not None:
+        table["share"] = plain(spec.share)
+    if spec.name:
+        table["name"] = spec.name
+    return table
+
+
+def _codes(codes: list[str]) -> str:
+    """Codes joined by commas; all in double quotes where one could be read another way.
+
+    >>> _codes(["F", "M"]), _codes(["65+", 'a "b", c'])
+    ('F,M', '"65+","a ""b"", c"')
+    """
+    if all(code.strip() == code != "" and not _SPECIAL & set(code) for code in codes):
+        return ",".join(codes)
+    return ",".join('"' + code.replace('"', '""') + '"' for code in codes)
