@@ -89,7 +89,7 @@ def _serve(
     with DataSet.open(folder) as data:
         data.threads = threads
         plans = [
-            release.preview(data, make(data.description, data.policy, **shape, where=where)).plan
+            release.ask(data, make(data.description, data.policy, **shape, where=where)).plan
             for where in filters
         ]
         engine = data.engine()

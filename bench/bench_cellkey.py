@@ -33,6 +33,7 @@ from discreet.core.control import Control
 from discreet.core.description import Description, Policy
 from discreet.core.domain import AxisRef, Text, variable
 from discreet.core.family import Family
+from discreet.core.question import Treatment
 from discreet.core.table import Status
 from discreet.core.true_values import Cells, cube, reveal, seal
 from discreet.engines.coding import Source
@@ -94,7 +95,9 @@ def speed(records: int, rounds: int) -> dict[str, Any]:
     """Milliseconds to count and to protect the 4-way table, rounds alternating."""
     method, about = CellKeyMethod(), description()
     question = Question("bench", (TableSpec(tuple(AxisRef(n, n) for n in AXES)),), "cell-key")
-    plans = {name: method.plan(question, facts(about, p)) for name, p in POLICIES.items()}
+    plans = {
+        name: method.plan(question, Treatment(), facts(about, p)) for name, p in POLICIES.items()
+    }
     times: dict[str, list[float]] = {name: [] for name in ("counting", *plans)}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -153,7 +156,7 @@ def ours(codes: dict[str, np.ndarray], keys: np.ndarray, text: str) -> dict[tupl
     known = facts(about, {"ptable": text, "keys": "ons-256", "threshold": "10"})
     method = CellKeyMethod()
     spec = TableSpec(tuple(AxisRef(n, n) for n in SHAPE), totals=False)
-    plan = method.plan(Question("peer", (spec,), "cell-key"), known)
+    plan = method.plan(Question("peer", (spec,), "cell-key"), Treatment(), known)
     domain = about.domain(spec.axes)
     addresses = domain.address(np.stack([codes[n] for n in SHAPE], axis=1))
     held, inverse = np.unique(addresses, return_inverse=True)

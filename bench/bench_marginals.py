@@ -40,9 +40,12 @@ from discreet.core.control import Control
 from discreet.core.description import Budget, Description, Policy
 from discreet.core.domain import AxisRef, Text, variable
 from discreet.core.family import Family
+from discreet.core.question import Treatment
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts
+from discreet.methods.declaration import Part
 from discreet.methods.marginals.classic import Features, solve_program
+from discreet.methods.marginals.declaration import DECLARATION
 from discreet.methods.marginals.fitting import _warm
 from discreet.methods.marginals.margins import closure
 from discreet.methods.marginals.measured import Measured, read_all, variance_of
@@ -101,7 +104,9 @@ class Bench:
             TableSpec(tuple(AxisRef(f"v{a:02}", f"v{a:02}") for a in m), totals=False)
             for m in self.margins
         )
-        self.question = Question("bench", specs, "marginals", {"epsilon": epsilon, **parameters})
+        said = DECLARATION.read({"epsilon": epsilon, **parameters})
+        self.question = Question("bench", specs, "marginals", said[Part.MEASURED])
+        self.treatment = Treatment(said[Part.TREATED])
         self.true = {m: self._margin(m) for m in self.margins}
         self.method = MarginalsMethod()
 
@@ -121,7 +126,7 @@ class Bench:
 
     def release(self) -> dict[str, float]:
         began = time.perf_counter()
-        plan = self.method.plan(self.question, self.facts)
+        plan = self.method.plan(self.question, self.treatment, self.facts)
         planned = time.perf_counter()
         tables = self._count(plan)
         counted = time.perf_counter()
@@ -146,7 +151,7 @@ class Bench:
         """The error of independent noise on each table at the same ε, negative counts set to 0."""
         random = np.random.default_rng(0)
         moved = 1 if self.facts.description.records is None else 2
-        scale = moved * len(self.margins) / float(self.question.parameters["epsilon"])
+        scale = moved * len(self.margins) / float(self.question.settings["epsilon"])
         off = [
             np.abs(np.maximum(true + np.rint(random.laplace(0, scale, true.shape)), 0) - true)
             for true in self.true.values()
@@ -262,7 +267,7 @@ def beside_mbi(k: int, draws: int) -> None:
     its import and the first fit, which compiles.
     """
     bench = Bench(binary_rows(k, 3000, k), (2,) * k, 2, "1", declared=True)
-    plan = bench.method.plan(bench.question, bench.facts)
+    plan = bench.method.plan(bench.question, bench.treatment, bench.facts)
     budget = plan.detail.budget
     kept = [i for i, m in enumerate(budget.measured) if m.margin]  # the total is public
     said = [

@@ -37,7 +37,7 @@ def by_margins(table: np.ndarray, **parameters: str) -> np.ndarray:
     """One release by the marginals method."""
     rows = np.repeat(np.argwhere(table > -1), table.ravel(), axis=0)
     bench = Bench(rows, table.shape, 2, EPSILON, declared=False, **parameters)
-    plan = bench.method.plan(bench.question, bench.facts)
+    plan = bench.method.plan(bench.question, bench.treatment, bench.facts)
     measured = bench.method.measure(plan, bench._count(plan), None, Control())
     (out,) = bench.method.fit(plan, measured, bench.facts, Control())
     return out.values.astype(np.float64)
@@ -45,10 +45,12 @@ def by_margins(table: np.ndarray, **parameters: str) -> np.ndarray:
 
 WAYS: Mapping[str, Way] = {
     "classic": partial(by_margins, mode="classic"),
-    "classic, total non-fourier": partial(
-        by_margins, mode="classic", objective="total non-fourier"
+    "classic, total over cells": partial(
+        by_margins, mode="classic", objective="total", noise_on="cells"
     ),
-    "classic, largest over coefficients": partial(by_margins, mode="classic", objective="largest"),
+    "classic, largest over coefficients": partial(
+        by_margins, mode="classic", noise_on="coefficients"
+    ),
     "modern": by_margins,
 }
 

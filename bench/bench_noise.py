@@ -19,9 +19,10 @@ from discreet.core.control import Control
 from discreet.core.description import Budget, Description, Policy
 from discreet.core.domain import AxisRef, Text, variable
 from discreet.core.family import Family
+from discreet.core.question import Treatment
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts
-from discreet.methods.noise import NoiseMethod
+from discreet.methods.noise.method import NoiseMethod
 from discreet.recipe import Question, TableSpec
 
 SHAPE = {"area": 251, "cause": 15, "age": 10, "sex": 2}
@@ -42,7 +43,7 @@ def run(rounds: int = 30) -> dict[str, float]:
     totals = []
     for _ in range(rounds + 1):
         start = time.perf_counter()
-        plan = method.plan(question, facts)
+        plan = method.plan(question, Treatment(), facts)
         planned = time.perf_counter()
         measured = method.measure(plan, [table], None, control)
         drawn = time.perf_counter()

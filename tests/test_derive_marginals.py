@@ -108,9 +108,9 @@ def test_error_figures_are_those_of_the_best_unbiased_estimate(people: Path, rec
         change(people, records=records)
     with DataSet.open(people) as data:
         facts = data.description, data.policy
-        flow.release(data, from_mapping(PAIRS, *facts))
+        flow.ask(data, from_mapping(PAIRS, *facts)).release()
         mappings = [{"rows": [], "totals": "none", "method": "marginals", **a} for a in MEASURED]
-        parts = [flow.derive(data, from_mapping(mapping, *facts)) for mapping in mappings]
+        parts = [flow.ask(data, from_mapping(mapping, *facts)).derive() for mapping in mappings]
         stored = data.ledger().find(parts[0].plan.question_hash)
         assert stored is not None
     for made in parts:
@@ -293,7 +293,7 @@ def test_a_fit_is_kept_for_the_next_process(people: Path):
         stored = data.ledger().find(before.detail.plan.question_hash)
         assert stored is not None
         measured = Measurements.from_bytes(stored.measurements)
-        again = flow.fitted(data, method, before.detail.plan, measured, Control())
+        again = flow.fitted(data, before.detail.plan, measured, Control())
         assert set(again.arrays) > set(measured.arrays)
     with dc.open(people) as data:
         after = data.recipe(PAIRS).release()

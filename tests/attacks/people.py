@@ -57,4 +57,4 @@ def change(folder: Path, *, load: bool = False, **changes: Any) -> None:
 
 def ask(data: DataSet, **recipe: Any) -> Release:
     """Release a recipe given as a mapping."""
-    return flow.release(data, from_mapping(recipe, data.description, data.policy))
+    return flow.ask(data, from_mapping(recipe, data.description, data.policy)).release()

@@ -80,7 +80,7 @@ def test_a_variable_no_longer_declared_does_not_block_the_others(tmp_path):
     change(folder, variables=said["variables"])
     with DataSet.open(folder) as data:
         recipe = from_mapping({"rows": "area", "epsilon": "1"}, data.description, data.policy)
-        assert flow.preview(data, recipe).follows_from
+        assert flow.ask(data, recipe).follows_from
 
 
 def test_what_follows_from_an_older_version_is_not_offered(tmp_path):
@@ -92,9 +92,9 @@ def test_what_follows_from_an_older_version_is_not_offered(tmp_path):
     change(folder, load=True)
     with DataSet.open(folder) as data:
         recipe = from_mapping({"rows": "area", "epsilon": "1"}, data.description, data.policy)
-        assert flow.preview(data, recipe).follows_from is None
+        assert flow.ask(data, recipe).follows_from is None
         with pytest.raises(Refusal):
-            flow.derive(data, recipe)
+            flow.ask(data, recipe).derive()
 
 
 def test_who_comes_second_is_told_that_nothing_was_charged(tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ import discreet as dc
 from discreet.core.control import Control
 from discreet.core.guarantee import Guarantee, Kind
 from discreet.core.origin import Origin
+from discreet.core.question import Treatment
 from discreet.errors import Bug, DiscreetError, InputError, Refusal
 from discreet.methods.synthetic import SyntheticMethod
 from discreet.recipe import Question
@@ -230,9 +231,9 @@ def test_the_method_does_nothing_without_an_origin(here: Path):
     with DataSet.open(here / "people") as data:
         assert data.facts.origin is None
         with pytest.raises(Refusal, match="not made from a release"):
-            method.plan(question, data.facts)
+            method.plan(question, Treatment(), data.facts)
     with DataSet.open(here / "open") as data:
-        plan = method.plan(question, data.facts)
+        plan = method.plan(question, Treatment(), data.facts)
     with pytest.raises(Bug):
         method.measure(replace(plan, detail=None), (), None, Control())  # type: ignore[arg-type]
 

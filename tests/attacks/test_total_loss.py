@@ -27,7 +27,7 @@ from discreet.core.pure_laplace import PureLaplace
 from discreet.core.true_values import reveal
 from discreet.errors import InputError, Refusal
 from discreet.methods.base import Facts
-from discreet.methods.noise import NoiseMethod, laws
+from discreet.methods.noise.method import NoiseMethod, laws
 
 from ..engines.numpy_engine import NumpyEngine
 from ..facts import policy
@@ -148,7 +148,9 @@ def planned(asked, description):
     whole = {"tables": tables, "plan": asked["plan"], "consistency": asked["consistency"]}
     try:
         recipe = recipes.from_mapping({**whole, **BUDGETS[asked["law"]]}, description, made)
-        return NoiseMethod().plan(recipe.question, Facts(description, made, "v", "p"))
+        return NoiseMethod().plan(
+            recipe.question, recipe.treatment, Facts(description, made, "v", "p")
+        )
     except (InputError, Refusal):
         assume(False)
 

@@ -75,7 +75,7 @@ def made(draw: st.DrawFn) -> recipes.Recipe:
     whole["language"] = draw(st.sampled_from(["", "fr", "no"]))
     whole["epsilon"] = draw(st.sampled_from(["0.5", "1/3", "1e-3"]))
     if draw(st.booleans()):
-        whole["plan"] = draw(st.sampled_from(["best", "cells"]))
+        whole["plan"] = draw(st.sampled_from(["best", "interior"]))
     return recipes.from_mapping(whole, *FACTS)
 
 

@@ -26,6 +26,7 @@ from discreet.methods.cellkey.perturb import weighted_values
 from discreet.methods.cellkey.ptable import PTable
 from discreet.methods.cellkey.reading import Readings
 from discreet.methods.cellkey.rows import Row
+from discreet.methods.cellkey.settings import Treatment
 
 from .world import FixedSecrets, World, spec
 
@@ -498,20 +499,18 @@ def test_bad_settings_get_one_sentence(parameters, why):
 
 def test_settings_take_yaml_text():
     """Every value may come as text, as discreet.yaml hands it over."""
-    settings = CellKeyMethod().settings(
-        {
-            "max_perturbation": "5",
-            "variance": "3",
-            "blocked_below": "2",
-            "exact_variance": "no",
-            "monotone": "yes",
-            "threshold": "10",
-            "additive": "yes",
-            "zeros": "kept",
-        }
-    )
-    assert settings.threshold == 10
-    assert settings.additive
+    written = {
+        "max_perturbation": "5",
+        "variance": "3",
+        "blocked_below": "2",
+        "exact_variance": "no",
+        "monotone": "yes",
+        "threshold": "10",
+        "additive": "yes",
+        "zeros": "kept",
+    }
+    settings = CellKeyMethod().settings(written)
+    assert Treatment.of(written, {}) == Treatment(threshold=10, additive=True)
     assert settings.table.rows[1].pmf.keys() == {-1, 2, 3, 4, 5}
 
 
@@ -542,11 +541,8 @@ def test_records_without_keys_and_foreign_parameters_are_refused():
     (counted,) = world.engine.count(plan.counts)
     with pytest.raises(DataError, match="no record keys"):
         world.method.measure(plan, [counted], FixedSecrets(), Control())
-    from discreet.recipe import Question
-
-    asked = Question("people", (spec("town"),), "cell-key", {"epsilon": "1"})
-    with pytest.raises(RecipeError, match="takes no epsilon"):
-        world.method.plan(asked, world.facts)
+    with pytest.raises(RecipeError, match="epsilon is set by the policy"):
+        world.plan(spec("town"), epsilon="1")
     foreign = Measurements({"0": np.zeros(13, np.int64)}, {"p_table": "another"})
     with pytest.raises(Bug, match="another p-table"):
         world.method.fit(plan, foreign, world.facts, Control())
@@ -568,6 +564,6 @@ def test_an_empty_data_set_has_a_table():
 def test_the_registry_knows_its_methods():
     """Names, the method itself, and one sentence for a name there is not."""
     assert {"cell-key", "noise"} <= set(registry.names())
-    assert registry.get("cell-key").name == "cell-key"
+    assert registry.get("cell-key").declaration.name == "cell-key"
     with pytest.raises(InputError, match="Did you mean cell-key"):
         registry.get("cellkey")

@@ -15,6 +15,7 @@ from discreet.core.description import Description
 from discreet.core.design import design as design_law
 from discreet.core.domain import Text, variable
 from discreet.core.law_builders import max_entropy
+from discreet.core.question import Treatment
 from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.dialects import ten_five
 from discreet.methods.cellkey.method import CellKeyMethod
@@ -326,11 +327,11 @@ def test_the_guarantee_counts_earlier_laws():
     assert not [c for c in world.plan(spec("firm")).guarantee.caveats if "answered" in c]
     question = world.plan(spec("firm")).question
     facts = replace(world.facts, earlier_laws=2)
-    told = world.method.plan(question, facts).guarantee.caveats[-1]
+    told = world.method.plan(question, Treatment(), facts).guarantee.caveats[-1]
     assert "2 other laws before: a cell may have been answered 3 times, each with noise" in told
     classic = firms({**BEFORE, "keys": "sadeghi"}, number)[0]
     facts = replace(classic.facts, earlier_laws=1)
-    told = classic.method.plan(question, facts).guarantee.caveats[-1]
+    told = classic.method.plan(question, Treatment(), facts).guarantee.caveats[-1]
     assert (
         "1 other law before: a cell may have been answered 2 times from one classical key" in told
     )

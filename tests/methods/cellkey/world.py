@@ -16,9 +16,11 @@ from discreet.core.table import ProtectedTable
 from discreet.core.true_values import add_totals, dense, reveal
 from discreet.methods.base import Facts, Measurements, Plan
 from discreet.methods.cellkey.method import CellKeyMethod
-from discreet.recipe import Question, TableSpec
+from discreet.recipe import TableSpec
+from discreet.rules import mark
 
 from ...engines.numpy_engine import NumpyEngine
+from .. import asking
 
 
 class FixedSecrets:
@@ -67,8 +69,8 @@ class World:
         )
         return Facts(self.description, policy, "data 1", policy.version)
 
-    def plan(self, *specs: TableSpec) -> Plan:
-        return self.method.plan(Question(self.description.name, specs, "cell-key"), self.facts)
+    def plan(self, *specs: TableSpec, **said: Any) -> Plan:
+        return asking.plan("cell-key", specs, self.facts, **said)
 
     def measure(self, *specs: TableSpec) -> Measurements:
         plan = self.plan(*specs)
@@ -78,7 +80,8 @@ class World:
     def tables(self, *specs: TableSpec) -> tuple[ProtectedTable, ...]:
         plan = self.plan(*specs)
         kept = Measurements.from_bytes(self.measure(*specs).to_bytes())
-        return self.method.fit(plan, kept, self.facts, Control())
+        made = self.method.fit(plan, kept, self.facts, Control())
+        return tuple(mark(table, self.facts.policy) for table in made)
 
     def values(self, spec: TableSpec) -> np.ndarray:
         """The perturbed values of one table, as measured."""

@@ -10,11 +10,17 @@ from discreet.core.control import Control
 from discreet.core.description import Budget, Description, Policy
 from discreet.core.domain import Count, Text, variable
 from discreet.core.family import Family
+from discreet.core.question import Question, TableSpec, Treatment
 from discreet.core.table import ProtectedTable, TrueTable
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts, Measurements, Plan
 from discreet.methods.marginals.method import MarginalsMethod
-from discreet.recipe import Question, TableSpec, find_axis
+from discreet.recipe import find_axis
+from discreet.rules import mark
+
+from .. import asking
+
+Asked = tuple[Question, Treatment]
 
 
 def described(shape: tuple[int, ...], **changes: Any) -> Description:
@@ -36,11 +42,11 @@ def facts_of(description: Description, **parameters: Any) -> Facts:
     return Facts(description, policy, "d1", policy.version)
 
 
-def question(description: Description, tables: list[list[str]], **parameters: str) -> Question:
+def question(description: Description, tables: list[list[str]], **parameters: str) -> Asked:
     specs = tuple(
         TableSpec(tuple(sorted(find_axis(description, name) for name in names))) for names in tables
     )
-    return Question(description.name, specs, "marginals", parameters)
+    return asking.read("marginals", description.name, specs, **parameters)
 
 
 def count(rows: np.ndarray, description: Description, counts: tuple[Count, ...]) -> list[TrueTable]:
@@ -66,16 +72,16 @@ def count(rows: np.ndarray, description: Description, counts: tuple[Count, ...])
 
 
 def released(
-    rows: np.ndarray, description: Description, asked: Question, **policy: Any
+    rows: np.ndarray, description: Description, asked: Asked, **policy: Any
 ) -> tuple[Plan, Measurements, tuple[ProtectedTable, ...]]:
     """The whole way: plan, count, measure, store, read back, fit."""
     method = MarginalsMethod()
     facts = facts_of(description, **policy)
-    plan = method.plan(asked, facts)
-    tables = count(rows, description, plan.counts)
-    measured = method.measure(plan, tables, None, Control())
+    plan = method.plan(*asked, facts)
+    measured = method.measure(plan, count(rows, description, plan.counts), None, Control())
     stored = Measurements.from_bytes(measured.to_bytes())
-    return plan, stored, method.fit(plan, stored, facts, Control())
+    tables = method.fit(plan, stored, facts, Control())
+    return plan, stored, tuple(mark(table, facts.policy) for table in tables)
 
 
 def latent(shape: tuple[int, ...], records: int, seed: int, classes: int = 6) -> np.ndarray:

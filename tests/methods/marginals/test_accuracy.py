@@ -33,7 +33,7 @@ def design_for(shape: tuple[int, ...], epsilon: str, order: int = 2, **more: str
     made = described(shape)
     names = [[f"v{axis}" for axis in margin] for margin in all_ways(len(shape), order)]
     return design_of(
-        MarginalsMethod().plan(question(made, names, epsilon=epsilon, **more), facts_of(made))
+        MarginalsMethod().plan(*question(made, names, epsilon=epsilon, **more), facts_of(made))
     )
 
 
@@ -157,7 +157,7 @@ def test_a_table_beyond_its_bound_weighs_more_until_it_is_within() -> None:
     shape = (2,) * 10
     made = described(shape, records=9000)
     names = [[f"v{axis}" for axis in margin] for margin in all_ways(10, 2)]
-    design = design_of(MarginalsMethod().plan(question(made, names, epsilon="4"), facts_of(made)))
+    design = design_of(MarginalsMethod().plan(*question(made, names, epsilon="4"), facts_of(made)))
     rows = latent(shape, 9000, 3)
     rows[:, 1] = rows[:, 0]
     tables = noisy(design, rows, 1)

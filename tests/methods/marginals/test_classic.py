@@ -209,7 +209,7 @@ def test_theorems_7_and_8_hold(fourier: bool) -> None:
     names = [[f"v{a}", f"v{b}"] for a, b in all_ways(6, order)]
     parameters = {"epsilon": "1", "mode": "classic"}
     if not fourier:
-        parameters["objective"] = "largest non-fourier"
+        parameters["noise_on"] = "cells"
     asked = question(made, names, **parameters)
     delta = Fraction(1, 20)
     margins = all_ways(6, order)

@@ -73,9 +73,9 @@ def asked(
     if classic:
         parameters["mode"] = "classic"
         if draw(st.booleans()):
-            parameters["objective"] = draw(
-                st.sampled_from(["total", "hybrid in margins", "largest non-fourier"])
-            )
+            parameters["objective"] = draw(st.sampled_from(["total", "hybrid in margins"]))
+        if draw(st.booleans()):
+            parameters["noise_on"] = draw(st.sampled_from(["cells", "coefficients"]))
     elif draw(st.booleans()):
         parameters["epsilon"] = draw(st.sampled_from(["0.0005", "0.1", "3"]))
         parameters["records_about"] = str(max(1, len(rows)))

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from discreet.core.control import Control
 from discreet.core.description import StructuralZero
 from discreet.core.domain import Condition
+from discreet.core.question import Question, TableSpec, Treatment
 from discreet.core.table import Status
 from discreet.errors import Cancelled, InputError, RecipeError, Refusal
 from discreet.methods import registry
 from discreet.methods.base import Measurements
 from discreet.methods.marginals.method import MarginalsMethod, design_of
 from discreet.methods.marginals.synthesis import write_microdata
-from discreet.recipe import Question, TableSpec, from_mapping
+from discreet.recipe import from_mapping
 from tests.facts import people
 
 from .people import count, described, facts_of, latent, question, released, true_margin
@@ -139,7 +140,7 @@ def test_same_measurements_same_tables() -> None:
     plan, stored, tables = released(latent(shape, 800, 2), made, asked)
     again = MarginalsMethod()
     facts = facts_of(made)
-    twice = again.fit(again.plan(asked, facts), stored, facts, Control())
+    twice = again.fit(again.plan(*asked, facts), stored, facts, Control())
     for one, two in zip(tables, twice, strict=True):
         assert (one.values == two.values).all()
     assert plan.charge is not None
@@ -150,7 +151,7 @@ def test_plans_read_no_data_and_print_the_error_first() -> None:
     """A plan is made of public facts: charge, counts, expected error and time."""
     made = described((3, 4, 5), records=3000)
     method = registry.get("marginals")
-    plan = method.plan(question(made, [["v0", "v1"], ["v1", "v2"]], epsilon="2"), facts_of(made))
+    plan = method.plan(*question(made, [["v0", "v1"], ["v1", "v2"]], epsilon="2"), facts_of(made))
     assert [error.noise_sd > 0 for error in plan.errors] == [True, True]
     assert plan.errors[0].totals_sd[""] == 0, "a declared total has no noise"
     assert any("Fitting takes about" in words for words in plan.warnings)
@@ -165,7 +166,7 @@ def test_classic_mode_says_at_most_where_it_spends_less() -> None:
     """Under add/remove the paper's noise is twice what ε needs; the guarantee says ε ≤."""
     made = described((2, 2))
     asked = question(made, [["v0", "v1"]], epsilon="1", mode="classic")
-    plan = MarginalsMethod().plan(asked, facts_of(made))
+    plan = MarginalsMethod().plan(*asked, facts_of(made))
     assert "ε ≤ 1" in plan.guarantee.sentence()
 
 
@@ -188,7 +189,7 @@ def test_levels_filters_and_structural_zeros() -> None:
         made,
         facts_of(made).policy,
     )
-    plan, _, tables = released(rows, made, recipe.question)
+    plan, _, tables = released(rows, made, (recipe.question, recipe.treatment))
     by_region, by_area, by_work, women = tables
     area_totals = (
         by_area.values[-1, :6] if by_area.domain.names[0] == "age" else by_area.values[:6, -1]
@@ -209,8 +210,8 @@ def test_records_per_unit_divide_epsilon() -> None:
     one = MarginalsMethod()
     made, thrice = described((3, 4)), described((3, 4), records_per_unit=3)
     asked = question(made, [["v0", "v1"]], epsilon="1.5")
-    first = design_of(one.plan(asked, facts_of(made))).budget.measured[0].rate
-    second = design_of(one.plan(asked, facts_of(thrice))).budget.measured[0].rate
+    first = design_of(one.plan(*asked, facts_of(made))).budget.measured[0].rate
+    second = design_of(one.plan(*asked, facts_of(thrice))).budget.measured[0].rate
     assert first == 3 * second == Fraction(3, 2)
 
 
@@ -236,7 +237,7 @@ def test_synthetic_microdata_tabulate_to_the_same_margins(tmp_path: Path) -> Non
     made = described(shape)
     method = MarginalsMethod()
     facts = facts_of(made)
-    plan = method.plan(question(made, [["v0", "v1"], ["v1", "v2"]], epsilon="1"), facts)
+    plan = method.plan(*question(made, [["v0", "v1"], ["v1", "v2"]], epsilon="1"), facts)
     tables = count(latent(shape, 500, 9), made, plan.counts)
     measured = method.measure(plan, tables, None, Control())
     (first, _) = method.fit(plan, measured, facts, Control())
@@ -288,7 +289,7 @@ def test_workloads_in_one_line() -> None:
         ([["v0", "v1"], ["v1", "v0"]], {"epsilon": "1"}, "asked for twice"),
         ([["v0"]], {}, "no epsilon"),
         ([["v0"]], {"epsilon": "-1"}, "epsilon must be"),
-        ([["v0"]], {"epsilon": "1", "mode": "newest"}, "mode must be modern or classic"),
+        ([["v0"]], {"epsilon": "1", "mode": "newest"}, "mode must be one of modern, classic"),
         ([["v0"]], {"epsilon": "1", "objective": "total"}, "for mode classic only"),
         ([["v0"]], {"epsilon": "1", "mode": "classic", "objective": "least"}, "objective must be"),
         ([["v0"]], {"delta": "1e-6"}, "delta has no place"),
@@ -306,7 +307,7 @@ def test_bad_questions_get_one_clear_sentence(
     """Refused before anything is counted, with what is wrong and what to do."""
     made = described((2, 3, 1000, 1000, 1000))
     with pytest.raises(InputError, match=words) as caught:
-        MarginalsMethod().plan(question(made, tables, **parameters), facts_of(made))
+        MarginalsMethod().plan(*question(made, tables, **parameters), facts_of(made))
     assert "\n" not in str(caught.value)
 
 
@@ -314,7 +315,7 @@ def test_noise_above_the_counts_is_warned_with_the_epsilon_that_would_do() -> No
     """A 20 × 20 table of 100 people at ε = 0.1: said before spending."""
     made = described((20, 20), records=100)
     plan = MarginalsMethod().plan(
-        question(made, [["v0", "v1"]], epsilon="0.1", one_way_share="0"), facts_of(made)
+        *question(made, [["v0", "v1"]], epsilon="0.1", one_way_share="0"), facts_of(made)
     )
     assert any("exceeds the mean cell" in w and "Epsilon" in w for w in plan.warnings)
 
@@ -325,11 +326,11 @@ def test_refusals_and_stops() -> None:
     found = replace(made, variables=(replace(made.variables[0], declared=False), made.variables[1]))
     asked = question(made, [["v0", "v1"]], epsilon="1")
     with pytest.raises(Refusal, match="not declared"):
-        MarginalsMethod().plan(asked, facts_of(found))
+        MarginalsMethod().plan(*asked, facts_of(found))
     with pytest.raises(Refusal, match="epsilon up to"):
-        MarginalsMethod().plan(asked, facts_of(made, epsilon_most="0.5"))
+        MarginalsMethod().plan(*asked, facts_of(made, epsilon_most="0.5"))
     method, facts = MarginalsMethod(), facts_of(made)
-    plan = method.plan(asked, facts)
+    plan = method.plan(*asked, facts)
     measured = method.measure(
         plan, count(latent((2, 3), 50, 1), made, plan.counts), None, Control()
     )
@@ -340,14 +341,14 @@ def test_refusals_and_stops() -> None:
 def test_weighted_tables_and_shares_are_refused() -> None:
     """Counts of records only; shares are the plan's own affair."""
     made = described((2, 3))
-    spec = question(made, [["v0"]]).tables[0]
+    spec = question(made, [["v0"]])[0].tables[0]
     for changed, words in (
         (replace(spec, weighted=True), "not weighted"),
         (replace(spec, share=Fraction(1)), "finds the shares itself"),
     ):
-        asked = Question("made", (changed,), "marginals", {"epsilon": "1"})
+        asked = Question("made", (changed,), "marginals", {"epsilon": "1"}), Treatment()
         with pytest.raises(RecipeError, match=words):
-            MarginalsMethod().plan(asked, facts_of(made))
+            MarginalsMethod().plan(*asked, facts_of(made))
 
 
 def test_measurements_hold_whole_numbers_only() -> None:
@@ -386,6 +387,6 @@ def test_empty_data_are_released_too() -> None:
 def test_the_total_table() -> None:
     """A total alone has nothing to be consistent with: the sentence names the other method."""
     made = described((2, 3))
-    asked = Question("made", (TableSpec(()),), "marginals", {"epsilon": "2"})
+    asked = Question("made", (TableSpec(()),), "marginals", {"epsilon": "2"}), Treatment()
     with pytest.raises(RecipeError, match="method noise"):
-        MarginalsMethod().plan(asked, facts_of(made))
+        MarginalsMethod().plan(*asked, facts_of(made))

@@ -101,7 +101,7 @@ def test_a_fit_outside_the_box_gives_way_to_the_program(
 ) -> None:
     """A table far from what was measured is replaced by one in which every number is in its box."""
     made = described(shape, records=500)
-    plan = MarginalsMethod().plan(question(made, names, epsilon="1"), facts_of(made))
+    plan = MarginalsMethod().plan(*question(made, names, epsilon="1"), facts_of(made))
     design = design_of(plan)
     rows = latent(shape, 500, 3)
     tables = [m.of(true_margin(rows, shape, m.margin)) for m in design.budget.measured]
@@ -122,7 +122,7 @@ def test_a_fit_hardly_outside_the_box_hardly_moves() -> None:
     shape = (2,) * 12
     made = described(shape, records=4000)
     names = [[f"v{a}", f"v{b}"] for a in range(12) for b in range(a)]
-    design = design_of(MarginalsMethod().plan(question(made, names, epsilon="1"), facts_of(made)))
+    design = design_of(MarginalsMethod().plan(*question(made, names, epsilon="1"), facts_of(made)))
     rows = latent(shape, 4000, 3)
     tables = [m.of(true_margin(rows, shape, m.margin)) for m in design.budget.measured]
     held = held_numbers(design, tables)

@@ -85,7 +85,7 @@ def test_contradictions_get_one_clear_sentence(
     made = described(SHAPE, records=records)
     asked = question(made, [["v0", "v1"]], epsilon="1")
     with pytest.raises(InputError, match=words):
-        MarginalsMethod().plan(asked, facts_of(made, published=published))
+        MarginalsMethod().plan(*asked, facts_of(made, published=published))
 
 
 def test_a_published_count_where_nobody_can_be() -> None:
@@ -95,7 +95,7 @@ def test_a_published_count_where_nobody_can_be() -> None:
     asked = question(made, [["v0", "v1"]], epsilon="1")
     published = {"v0": {"c0": "20", "c1": "10", "c2": "20"}}
     with pytest.raises(InputError, match="contradict"):
-        MarginalsMethod().plan(asked, facts_of(made, published=published))
+        MarginalsMethod().plan(*asked, facts_of(made, published=published))
 
 
 def written(rows: np.ndarray, shape: tuple[int, ...], *margins: tuple[int, ...]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def check_kept(
     published = written(rows, shape, *margins)
     plan, stored, tables = released(rows, made, asked, published=published)
     method = MarginalsMethod()
-    synthetic = method.synthesise(method.plan(asked, facts_of(made, published=published)), stored)
+    synthetic = method.synthesise(method.plan(*asked, facts_of(made, published=published)), stored)
     for margin in margins:
         assert (synthetic.margin(margin) == true_margin(rows, shape, margin)).all(), margin
         named = " × ".join(f"v{axis}" for axis in margin)
@@ -241,14 +241,14 @@ def test_contradictions_name_the_margins_and_the_cell() -> None:
     with pytest.raises(
         InputError, match=r"published\.v0 × v1 and published\.v1 × v2 differ at v1 c1"
     ):
-        MarginalsMethod().plan(asked, facts_of(made, published=good))
+        MarginalsMethod().plan(*asked, facts_of(made, published=good))
     apart = {"c0": {"c0": "0", "c1": "1"}, "c1": {"c0": "1", "c1": "0"}}
     odd = {"v0 × v1": apart, "v1 × v2": apart, "v0 × v2": apart}
     with pytest.raises(InputError, match="no table of whole counts is found") as caught:
-        MarginalsMethod().plan(asked, facts_of(made, published=odd))
+        MarginalsMethod().plan(*asked, facts_of(made, published=odd))
     assert "v0 × v1; v0 × v2; v1 × v2" in str(caught.value)
     even = {name: odd[name] for name in ("v0 × v1", "v1 × v2")}
-    assert MarginalsMethod().plan(asked, facts_of(made, published=even)).charge is not None
+    assert MarginalsMethod().plan(*asked, facts_of(made, published=even)).charge is not None
 
 
 def test_structural_zeros_and_margins_together_can_be_impossible() -> None:
@@ -258,7 +258,7 @@ def test_structural_zeros_and_margins_together_can_be_impossible() -> None:
     asked = question(made, [["v0", "v1"], ["v1", "v2"]], epsilon="1")
     bad = {"v0": {"c0": "8", "c1": "2"}, "v1": {"c0": "7", "c1": "3"}}
     with pytest.raises(InputError, match="with structural zeros all at once"):
-        MarginalsMethod().plan(asked, facts_of(made, published=bad))
+        MarginalsMethod().plan(*asked, facts_of(made, published=bad))
     fine = {"v0": {"c0": "8", "c1": "2"}, "v1": {"c0": "1", "c1": "9"}}
     rows = np.array([[0, 1, 0]] * 8 + [[1, 0, 1]] + [[1, 1, 2]])
     _, _, (table, _) = released(rows, made, asked, published=fine)
@@ -273,7 +273,7 @@ def test_too_many_cells_to_decide_are_refused() -> None:
     asked = question(made, [["v0", "v1", "v2"]], epsilon="1")
     published = written(rows, shape, (0, 1), (1, 2), (0, 2))
     with pytest.raises(InputError, match="64,000 cells together; most is 5,000"):
-        MarginalsMethod().plan(asked, facts_of(made, published=published))
+        MarginalsMethod().plan(*asked, facts_of(made, published=published))
 
 
 def test_everything_public_leaves_nothing_to_measure() -> None:
@@ -282,7 +282,7 @@ def test_everything_public_leaves_nothing_to_measure() -> None:
     made = described(SHAPE)
     asked = question(made, [["v0", "v1"], ["v1"]], epsilon="1")
     with pytest.raises(RecipeError, match="published already"):
-        MarginalsMethod().plan(asked, facts_of(made, published=written(rows, SHAPE, (0, 1))))
+        MarginalsMethod().plan(*asked, facts_of(made, published=written(rows, SHAPE, (0, 1))))
 
 
 def test_other_variables_are_summed_away_and_finer_levels_summed_up() -> None:
@@ -303,7 +303,9 @@ def test_other_variables_are_summed_away_and_finer_levels_summed_up() -> None:
         area: {sex: int(table[i, j]) for j, sex in enumerate(sexes.codes)}
         for i, area in enumerate(areas.codes)
     }
-    _, _, (found,) = released(rows, made, recipe.question, published={"area × sex": numbers})
+    _, _, (found,) = released(
+        rows, made, (recipe.question, recipe.treatment), published={"area × sex": numbers}
+    )
     position = found.domain.names.index("region")
     totals = found.values.take(-1, axis=1 - position)[:-1]
     region = np.array(made.variable("area").level("region").of_finest)
@@ -315,7 +317,9 @@ def test_other_variables_are_summed_away_and_finer_levels_summed_up() -> None:
     )
     by_region = {"north": int(totals[0]), "south": int(totals[1])}
     with pytest.raises(InputError, match="needs area at area"):
-        MarginalsMethod().plan(coarse.question, facts_of(made, published={"region": by_region}))
+        MarginalsMethod().plan(
+            coarse.question, coarse.treatment, facts_of(made, published={"region": by_region})
+        )
 
 
 def test_chains() -> None:

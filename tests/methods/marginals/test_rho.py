@@ -30,7 +30,7 @@ def test_the_guarantee_says_rho_and_what_it_keeps_in_epsilon() -> None:
     """ρ, the (ε, δ) it keeps at a stated δ, a charge in ρ, the law's name: all before spending."""
     made = described((3, 4, 5), records=3000)
     asked = question(made, [["v0", "v1"], ["v1", "v2"]], rho="0.5")
-    plan = MarginalsMethod().plan(asked, facts_of(made))
+    plan = MarginalsMethod().plan(*asked, facts_of(made))
     assert "ρ = 0.5 (neighbours: replace one person)" in plan.guarantee.sentence()
     kept = ZcdpLoss("0.5").to_approximate("1e-6").epsilon
     (said,) = [words for words in plan.guarantee.caveats if "keeps ε ≤" in words]
@@ -49,7 +49,7 @@ def test_a_unit_of_several_records_needs_their_square() -> None:
     one, thrice = described((3, 4)), described((3, 4), records_per_unit=3)
     asked = question(one, [["v0", "v1"]], rho="0.5")
     laws = [
-        design_of(method.plan(asked, facts_of(made))).budget.measured[0].law
+        design_of(method.plan(*asked, facts_of(made))).budget.measured[0].law
         for made in (one, thrice)
     ]
     assert laws == [DiscreteGaussian.of(1), DiscreteGaussian.of(9)]
@@ -75,10 +75,10 @@ def test_limits_hold_for_both_kinds(
     made = described((2, 3))
     request = question(made, [["v0", "v1"]], **asked)
     if fine:
-        assert MarginalsMethod().plan(request, facts_of(made, **limits)).charge is not None
+        assert MarginalsMethod().plan(*request, facts_of(made, **limits)).charge is not None
         return
     with pytest.raises(Refusal) as caught:
-        MarginalsMethod().plan(request, facts_of(made, **limits))
+        MarginalsMethod().plan(*request, facts_of(made, **limits))
     assert caught.value.rule == "most-per-question"
 
 
@@ -86,11 +86,11 @@ def test_noise_above_the_counts_names_the_rho_that_would_do() -> None:
     """And asking with that ρ, noise is half the mean cell or less."""
     made = described((20, 20), records=100)
     asked = question(made, [["v0", "v1"]], rho="0.01", one_way_share="0")
-    plan = MarginalsMethod().plan(asked, facts_of(made))
+    plan = MarginalsMethod().plan(*asked, facts_of(made))
     (words,) = [words for words in plan.warnings if "exceeds the mean cell" in words]
     enough = words.split("Rho ")[1].split()[0]
     again = question(made, [["v0", "v1"]], rho=enough, one_way_share="0")
-    assert MarginalsMethod().plan(again, facts_of(made)).errors[0].noise_sd <= 0.125 * 1.001
+    assert MarginalsMethod().plan(*again, facts_of(made)).errors[0].noise_sd <= 0.125 * 1.001
 
 
 def test_the_coefficients_closed_form_is_the_least() -> None:
@@ -174,7 +174,7 @@ def test_intervals_of_one_draw_hold_95_percent(sigma2: str) -> None:
 def test_more_rho_than_any_law_needs_is_not_spent() -> None:
     """Noise has a least variance; the rest of the ρ is not spent, and the guarantee says ≤."""
     made = described((2, 3))
-    plan = MarginalsMethod().plan(question(made, [["v0", "v1"]], rho="90"), facts_of(made))
+    plan = MarginalsMethod().plan(*question(made, [["v0", "v1"]], rho="90"), facts_of(made))
     measured = design_of(plan).budget.measured
     assert cost(measured, 2, "add-remove") <= 90
     assert min(variance_of(m) for m in measured) > 0
@@ -194,7 +194,7 @@ def test_classic_mode_stays_with_epsilon() -> None:
     for policy, asked in (({"rho": "1"}, {}), ({}, {"rho": "1"})):
         with pytest.raises(RecipeError, match="classic spends epsilon only"):
             MarginalsMethod().plan(
-                question(made, [["v0", "v1"]], mode="classic", **asked), facts_of(made, **policy)
+                *question(made, [["v0", "v1"]], mode="classic", **asked), facts_of(made, **policy)
             )
 
 
@@ -220,7 +220,7 @@ def test_stored_measurements_are_read_by_their_own_plan(spent: dict[str, str]) -
     names = [["v0", "v1"], ["v1", "v2"]]
     asked = question(made, names, **spent)
     facts = facts_of(made)
-    plan = method.plan(asked, facts)
+    plan = method.plan(*asked, facts)
     old = tuple(
         Measured(margin, (), Fraction(1, 5), design_of(plan).settings.noise)
         for margin in ((0, 1), (1, 2))

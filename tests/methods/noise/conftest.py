@@ -13,8 +13,11 @@ from discreet.core.domain import AxisRef, Condition, Count, Text, variable
 from discreet.core.family import Family
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts, Plan
-from discreet.methods.noise import NoiseMethod
-from discreet.recipe import Question, TableSpec
+from discreet.methods.noise.method import NoiseMethod
+from discreet.recipe import TableSpec
+from discreet.rules import mark
+
+from .. import asking
 
 
 class World:
@@ -54,7 +57,7 @@ class World:
         )
 
     def plan(self, *specs: TableSpec, **parameters: str) -> Plan:
-        return self.method.plan(Question("tiny", specs, "noise", parameters), self.facts)
+        return asking.plan("noise", specs, self.facts, **parameters)
 
     def index(self, ref, record) -> int:
         position = [v.name for v in self.description.variables].index(ref.variable)
@@ -93,7 +96,10 @@ class World:
 
     def release(self, plan: Plan):
         measured = self.method.measure(plan, self.tables(plan), None, Control())
-        return self.method.fit(plan, measured, self.facts, Control())
+        return tuple(
+            mark(table, self.policy)
+            for table in self.method.fit(plan, measured, self.facts, Control())
+        )
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from discreet.core.control import Control
 from discreet.core.description import StructuralZero, Weight
 from discreet.core.domain import Condition, variable
 from discreet.core.guarantee import Kind
+from discreet.core.question import Treatment
 from discreet.core.table import Status
 from discreet.core.true_values import add_totals
 from discreet.errors import Cancelled
@@ -21,6 +22,7 @@ from discreet.methods.base import Measurements
 from discreet.methods.noise import laws
 from discreet.methods.noise.consistency import Components, subsets, whole_numbers
 from discreet.recipe import Question
+from discreet.rules import mark
 
 
 def _fit(world, plan, arrays):
@@ -108,7 +110,7 @@ def test_unreliable_follows_the_policy(people):
     plan = w.plan(w.spec("ill", totals=False), epsilon="1")
     sd = math.sqrt(float(plan.detail.scheme.measured[0].law.variance))
     (table,) = _fit(w, plan, {"m000": np.array([math.ceil(4 * sd), math.floor(4 * sd)])})
-    assert table.status.tolist() == [Status.OK, Status.UNRELIABLE]
+    assert mark(table, w.policy).status.tolist() == [Status.OK, Status.UNRELIABLE]
 
 
 def test_fit_sees_only_what_was_stored(people):
@@ -140,7 +142,7 @@ def test_a_question_that_follows_is_fitted_from_the_same_measurements(people):
     measured = w.method.measure(plan, w.tables(plan), None, Control())
     (whole,) = w.method.fit(plan, measured, w.facts, Control())
     later = Question("tiny", (w.spec("region:half", "sex"),), "noise", {})
-    derived = w.method.derive(plan, later, w.facts)
+    derived = w.method.derive(plan, later, Treatment(), w.facts)
     (table,) = w.method.fit(derived, measured, w.facts, Control())
     by_region = whole.values[:-1, :-1, -1]
     halves = np.stack([by_region[0] + by_region[1], by_region[2]])
@@ -148,7 +150,7 @@ def test_a_question_that_follows_is_fitted_from_the_same_measurements(people):
     law = plan.detail.scheme.measured[0].law
     assert table.noise.sd[0, 0] == pytest.approx(math.sqrt(4 * float(law.variance)))
     filtered = Question("tiny", (w.spec("sex", where={"ill": ["yes"]}),), "noise", {})
-    assert w.method.derive(plan, filtered, w.facts) is None
+    assert w.method.derive(plan, filtered, Treatment(), w.facts) is None
 
 
 # -- zeros, weights, negatives ------------------------------------------------------------------

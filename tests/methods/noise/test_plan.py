@@ -15,8 +15,8 @@ from discreet.core.domain import variable
 from discreet.core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from discreet.errors import Bug, InputError, LawError, RecipeError, Refusal
 from discreet.methods import registry
-from discreet.methods.noise import NoiseMethod
 from discreet.methods.noise.margins import Margin
+from discreet.methods.noise.method import NoiseMethod
 from discreet.methods.noise.shares import best_shares
 
 # -- refusals -----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ BAD = [
     ({"epsilon": "1", "of": "95%"}, "of goes with within"),
     ({"within": "5", "of": "100%"}, "below 100 %"),
     ({"epsilon": "1", "epsylon": "1"}, "no setting epsylon.*Did you mean epsilon"),
-    ({"epsilon": "1", "epsilon_most": "9"}, "no setting epsilon_most"),
+    ({"epsilon": "1", "epsilon_most": "9"}, "epsilon_most is set by the policy"),
 ]
 
 

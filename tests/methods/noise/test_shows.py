@@ -10,6 +10,7 @@ import pytest
 
 from discreet.core.domain import variable
 from discreet.core.loss import PureLoss
+from discreet.core.question import Question
 from discreet.methods.noise.plans import Planner
 from discreet.methods.noise.settings import for_question
 from discreet.methods.noise.shares import (
@@ -28,7 +29,7 @@ GEOMETRIC = (0.05, 0.4621, 0.7616, 0.9866, 0.9999)
 def _alternatives(four_way, epsilon, total_known=True):
     world = four_way()
     wanted = [world.spec(a, b, totals=False) for a, b in itertools.combinations("abcd", 2)]
-    settings = for_question({}, {"epsilon": epsilon}, len(wanted))
+    settings = for_question({}, Question("tiny", tuple(wanted), "noise", {"epsilon": epsilon}))
     planner = Planner.of(wanted, world.description, settings, total_known=total_known)
     schemes = planner.schemes(Fraction(epsilon))
     return (

@@ -17,7 +17,6 @@ LAWS = [
     {"epsilon": "1", "law": "normal", "delta": "1e-6"},
     {"rho": "1/7", "law": "gaussian"},
     {"epsilon": "1", "delta": "1e-5", "law": "gaussian"},
-    {"within": "6"},
 ]
 
 
