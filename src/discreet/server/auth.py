@@ -18,8 +18,8 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import APIRouter, Depends, Request
 
 from ..store.accounts import SCOPES, Accounts, Role
-from .bodies import StrictRoute
 from .problems import Problem, documented
+from .requests import StrictRoute
 from .settings import Settings
 
 EVERYONE: tuple[Role, ...] = ("public", "analyst", "custodian", "auditor")

@@ -22,9 +22,9 @@ from starlette.types import Scope
 from ..errors import DiscreetError
 from . import problems
 from .auth import ASKERS, Asker
-from .bodies import RecipeForm, read_json
 from .problems import Problem
 from .repeats import ROUTE
+from .requests import RecipeForm, read_json
 from .routes import tables
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from ..formats import html
 from ..methods import registry
 from ..recipe import Recipe, from_query, to_query
 from ..workspace import DataSet
-from . import answering
+from . import table_answers
 from .auth import EVERYONE, Asker, Asking, equal, guarded
 from .negotiation import accepts
 from .problems import Problem
@@ -270,7 +270,7 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
     )
     if drawn:
         mapping["epsilon"] = asked["epsilon"] or "0.1"
-    recipe = answering.understood(data, mapping)
+    recipe = table_answers.understood(data, mapping)
     seen = release.preview(data, recipe, user=asker.user)
     seen.verdict.enforce()
     facts: dict[str, Any] = {
@@ -288,7 +288,7 @@ def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]
         "api": _command(data, recipe),
         "command": _terminal(data, asked),
     }
-    if answering.must_be_job(service, seen.verdict.cells, 1):
+    if table_answers.must_be_job(service, seen.verdict.cells, 1):
         raise Refusal(
             f"A table of {seen.verdict.cells:,} cells is too long for a page. Ask over the API.",
             rule="page-size",

@@ -33,13 +33,13 @@ from ..methods import registry
 from ..recipe import Recipe
 from ..store.keeping import Saved
 from ..workspace import DataSet
-from . import answering
-from .answering import Wish
+from . import table_answers
 from .auth import ASKERS, Asker, Asking, guarded
-from .bodies import Form, Name
 from .problems import Problem, documented, not_found
 from .pxweb_selection import cut, split
+from .requests import Form, Name
 from .service import Service, Serving
+from .table_answers import Wish
 
 PREFIX = "/pxweb/v2"
 router = guarded(ASKERS, "tables", "PxWebApi v2")
@@ -307,7 +307,7 @@ def _open(service: Service, asker: Asker, saved: Saved) -> Iterator[_Ready | Non
 
 def _ready(service: Service, saved: Saved, opened: DataSet) -> _Ready | None:
     try:
-        asked = answering.understood(opened, saved.recipe)
+        asked = table_answers.understood(opened, saved.recipe)
         verdict = rules.judge(asked.question, opened.description, opened.policy)
     except DiscreetError:
         return None  # saved under a description or policy that has changed since
@@ -316,7 +316,7 @@ def _ready(service: Service, saved: Saved, opened: DataSet) -> _Ready | None:
     if verdict.cells > service.settings.long_cells:
         return None
     if registry.get(asked.question.method).drawn:
-        known = opened.ledger().find(answering.question_hash(opened, asked))
+        known = opened.ledger().find(table_answers.question_hash(opened, asked))
         if known is None:
             return None
     return _Ready(saved, opened, asked)
@@ -347,7 +347,7 @@ def _whole(
     wish = Wish(formats.by_name("json-stat"), lang if lang in known else "", "")
     request.state.notes["dataset"] = ready.saved.dataset
     unconditional = Request({**request.scope, "headers": []})
-    answered = answering.respond(service, asker, ready.data, ready.recipe, wish, unconditional)
+    answered = table_answers.respond(service, asker, ready.data, ready.recipe, wish, unconditional)
     whole: dict[str, Any] = json.loads(bytes(answered.body))
     whole["label"] = ready.saved.title or whole["label"]
     labels = [whole["dimension"][name]["label"] for name in whole["id"]]

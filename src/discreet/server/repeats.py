@@ -74,12 +74,12 @@ class Repeats:
             return None
         if found.dataset not in service.visible(asker):
             return None
-        if service.shelf.served(found.dataset) != found.edition:
+        if service.datasets.served(found.dataset) != found.edition:
             return None
         kept = service.answers.get(found.tag)
         if kept is None or service.withheld(asker, found.dataset, kept.question):
             return None
-        from .answering import headers_for
+        from .table_answers import headers_for
 
         headers = headers_for(service, found.dataset, kept.language, asker, found.tag)
         headers |= kept.headers | {"Discreet-Charged": "no"}

@@ -21,13 +21,13 @@ from ..store.accounts import Accounts
 from ..store.audit_log import AuditLog
 from ..store.keeping import Keeping
 from ..workspace import DataSet
-from . import changes
+from . import two_custodians
 from .auth import Asker, unknown
 from .limits import Buckets, Slots
+from .open_datasets import OpenDatasets
 from .problems import Problem, not_found
 from .repeats import Repeats
 from .settings import Settings
-from .shelf import Shelf
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,10 @@ class Service:
         self.folder = workspace
         self.settings = settings
         cores = os.cpu_count() or 1
-        self.shelf = Shelf(workspace, self._note_policy, max(1, cores // settings.workers))
-        names = self.shelf.names()
+        self.datasets = OpenDatasets(
+            workspace, self._note_policy, max(1, cores // settings.workers)
+        )
+        names = self.datasets.names()
         for name in settings.public:
             if name != "*" and name not in names:
                 raise InputError(
@@ -106,14 +108,14 @@ class Service:
     def close(self) -> None:
         """Let go of everything."""
         self.pool.shutdown(wait=False, cancel_futures=True)
-        self.shelf.close()
+        self.datasets.close()
         self.jobs.close()
         self.audit.close()
         self.accounts.close()
 
     def visible(self, asker: Asker) -> list[str]:
         """The data sets this asker may know of."""
-        names = self.shelf.names()
+        names = self.datasets.names()
         if asker.role == "public":
             return [name for name in names if self.settings.is_public(name)]
         return list(names)
@@ -146,14 +148,14 @@ class Service:
     def dataset(self, asker: Asker, name: str) -> Iterator[DataSet]:
         """A data set this asker may see, open."""
         self.must_see(asker, name)
-        with self.shelf.use(name) as data:
+        with self.datasets.use(name) as data:
             yield data
 
     def readable(self, asker: Asker) -> Iterator[tuple[str, DataSet]]:
         """The data sets this asker may see and that can be opened, one after another."""
         for name in self.visible(asker):
             try:
-                with self.shelf.use(name) as data:
+                with self.datasets.use(name) as data:
                     yield name, data
             except Problem as problem:
                 if problem.kind != "dataset":
@@ -162,9 +164,11 @@ class Service:
     def _note_policy(self, name: str, data: DataSet) -> None:
         """Keep every policy that is served; a new one is said in the audit log, with who is known."""
         if data.policy.budget is not None:
-            changes.finish(self.keeping, data, name)  # a process may have died while it made one
+            two_custodians.finish(
+                self.keeping, data, name
+            )  # a process may have died while it made one
         facts, history = policy_facts(data), self.keeping.policies(name)
-        note = changes.who_changed(facts, history, self.keeping.proposals(), data.folder)
+        note = two_custodians.who_changed(facts, history, self.keeping.proposals(), data.folder)
         if self.keeping.note_policy(name, data.policy.version, facts, note):
             event = f"policy {data.policy.version} is served from now on"
             self.audit.add({"event": event, "dataset": name, "reason": note})

@@ -2,7 +2,7 @@
 
 A job is done over when its worker died: its question is charged once, so doing it over costs
 nothing and gives the same numbers. A job whose data set has changed since it was asked fails with
-a sentence instead of answering another question.
+a sentence instead of table_answers another question.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..errors import Cancelled, DiscreetError, InputError, StoreError
 from ..store import Job
 from ..store.jobs import LeaseLost
 from ..workspace.files import make_folder, replace_bytes
-from . import answering, logs, problems
+from . import logs, problems, table_answers
 from .auth import PUBLIC, Asker
 from .negotiation import spoken
 from .problems import Problem
@@ -143,20 +143,22 @@ class Worker:
     def _make(self, job: Job, control: Control) -> dict[str, Any]:
         service, asked = self._service, job.request
         asker = self._asker(job)
-        wish = answering.Wish(formats.by_name(asked["format"]), asked["language"], asked["project"])
+        wish = table_answers.Wish(
+            formats.by_name(asked["format"]), asked["language"], asked["project"]
+        )
         with service.dataset(asker, asked["dataset"]) as data:
-            understood = answering.understood(data, asked["recipe"])
-            if answering.question_hash(data, understood) != asked["question"]:
+            understood = table_answers.understood(data, asked["recipe"])
+            if table_answers.question_hash(data, understood) != asked["question"]:
                 raise Problem(
                     409,
                     "changed",
                     "The data set or its policy changed after this was asked. Ask again.",
                 )
-            answering.may_spend(service, asker, data, understood)
+            table_answers.may_spend(service, asker, data, understood)
             made = release.release(
                 data, understood, user=asker.user, project=wish.project, control=control
             )
-            body = answering.rendered(made, wish)
+            body = table_answers.rendered(made, wish)
             language = spoken(data.description, wish.language)
         folder = service.folder / RESULTS
         make_folder(folder, mode=0o700)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from ...errors import InputError
-from .. import shapes
+from .. import responses
 from ..auth import (
     ACCOUNTS,
     CUSTODIANS,
@@ -20,8 +20,8 @@ from ..auth import (
     same_site_login,
     unknown,
 )
-from ..bodies import LoginForm, TokenForm, UserForm
 from ..problems import Problem, documented, not_found
+from ..requests import LoginForm, TokenForm, UserForm
 from ..service import Service, Serving
 
 sessions = guarded(EVERYONE, "read", "session")
@@ -32,13 +32,13 @@ ROUTERS = [sessions, tokens, users]
 _HOURS = 12
 
 
-@sessions.get("/session", response_model=shapes.SessionShape)
+@sessions.get("/session", response_model=responses.SessionShape)
 def who(service: Serving, asker: Asking) -> dict[str, Any]:
     """Who is asking, and the token that changes made with a session need."""
     return _facts(service, asker)
 
 
-@sessions.post("/session", response_model=shapes.SessionShape, responses=documented(415))
+@sessions.post("/session", response_model=responses.SessionShape, responses=documented(415))
 def log_in(
     request: Request, service: Serving, body: LoginForm, response: Response
 ) -> dict[str, Any]:
@@ -100,13 +100,15 @@ def logged_out(service: Service, asker: Asker, response: Response) -> Response:
     return response
 
 
-@tokens.get("/tokens", response_model=shapes.TokenList)
+@tokens.get("/tokens", response_model=responses.TokenList)
 def own(service: Serving, asker: Asking) -> dict[str, Any]:
     """One's own tokens; never their text."""
     return {"tokens": [asdict(token) for token in service.accounts.tokens(asker.name)]}
 
 
-@tokens.post("/tokens", response_model=shapes.NewToken, status_code=201, responses=documented(415))
+@tokens.post(
+    "/tokens", response_model=responses.NewToken, status_code=201, responses=documented(415)
+)
 def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
     """A new token, shown this once; made with a token it can do no more and lives no longer."""
     scopes = list(body.scopes or asker.scopes)
@@ -144,14 +146,14 @@ def revoke(service: Serving, asker: Asking, token: Annotated[str, Path(max_lengt
     return Response(status_code=204)
 
 
-@users.get("/users", response_model=shapes.UserList)
+@users.get("/users", response_model=responses.UserList)
 def everyone(service: Serving) -> dict[str, Any]:
     """Every account, revoked ones too."""
     return {"users": [asdict(user) for user in service.accounts.users()]}
 
 
 @users.post(
-    "/users", response_model=shapes.UserShape, status_code=201, responses=documented(409, 415)
+    "/users", response_model=responses.UserShape, status_code=201, responses=documented(409, 415)
 )
 def add(request: Request, service: Serving, body: UserForm) -> dict[str, Any]:
     """A new account."""
@@ -159,7 +161,7 @@ def add(request: Request, service: Serving, body: UserForm) -> dict[str, Any]:
     return asdict(service.accounts.add_user(body.name, body.role, password=body.password))
 
 
-@users.delete("/users/{user}", response_model=shapes.UserShape)
+@users.delete("/users/{user}", response_model=responses.UserShape)
 def end(
     request: Request, service: Serving, user: Annotated[str, Path(max_length=64)]
 ) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from ...errors import RecipeError
 from ...methods import registry
 from ...workspace import DataSet
 from ...workspace.dataset import loss_of
-from .. import shapes
-from ..answering import VARY
+from .. import responses
 from ..auth import EVERYONE, Asking, guarded
 from ..negotiation import chosen_language, joined, spoken
 from ..problems import not_found
 from ..service import Service, Serving
+from ..table_answers import VARY
 
 router = guarded(EVERYONE, "read", "catalogue")
 ROUTERS = [router]
@@ -31,7 +31,7 @@ Wishes = Annotated[str, Header(alias="Accept-Language", include_in_schema=False)
 DataSetId = Annotated[str, Path(max_length=200, description="A data set.")]
 
 
-@router.get("/config", response_model=shapes.ConfigShape)
+@router.get("/config", response_model=responses.ConfigShape)
 def config(service: Serving, asker: Asking) -> dict[str, Any]:
     """All limits, the methods and formats there are, and each policy in plain words."""
     settings = service.settings
@@ -78,7 +78,7 @@ def config(service: Serving, asker: Asking) -> dict[str, Any]:
     }
 
 
-@router.get("/datasets", response_model=shapes.DataSets)
+@router.get("/datasets", response_model=responses.DataSets)
 def datasets(
     service: Serving,
     asker: Asking,
@@ -118,7 +118,7 @@ def datasets(
     return {"datasets": found}
 
 
-@router.get("/datasets/{dataset}", response_model=shapes.DataSetDetail)
+@router.get("/datasets/{dataset}", response_model=responses.DataSetDetail)
 def dataset(
     service: Serving,
     asker: Asking,
@@ -145,7 +145,7 @@ def dataset(
         }
 
 
-@router.get("/datasets/{dataset}/variables", response_model=shapes.Variables)
+@router.get("/datasets/{dataset}/variables", response_model=responses.Variables)
 def variables(
     service: Serving,
     asker: Asking,
@@ -168,7 +168,7 @@ def variables(
         return {"variables": found}
 
 
-@router.get("/datasets/{dataset}/variables/{variable}", response_model=shapes.VariableShape)
+@router.get("/datasets/{dataset}/variables/{variable}", response_model=responses.VariableShape)
 def variable(
     service: Serving,
     asker: Asking,
@@ -187,7 +187,7 @@ def variable(
         return _variable(found, language, [])
 
 
-@router.get("/datasets/{dataset}/codelists/{level}", response_model=shapes.CodeList)
+@router.get("/datasets/{dataset}/codelists/{level}", response_model=responses.CodeList)
 def codelist(
     service: Serving,
     asker: Asking,

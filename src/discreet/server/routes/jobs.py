@@ -15,11 +15,11 @@ from fastapi.responses import StreamingResponse
 from ... import formats
 from ...errors import InputError
 from ...store import Job
-from .. import answering, shapes, worker
-from ..answering import Wish
+from .. import responses, table_answers, worker
 from ..auth import ASKERS, KEEPERS, Asker, Asking, guarded
 from ..problems import Problem, not_found
 from ..service import Service, Serving
+from ..table_answers import Wish
 from .tables import TABLE, FormatName
 
 listing = guarded(KEEPERS, "tables", "jobs")
@@ -32,20 +32,20 @@ _streams = threading.BoundedSemaphore(64)
 """Clients that may watch jobs at once in each process."""
 
 
-@listing.get("/jobs", response_model=shapes.JobsShape)
+@listing.get("/jobs", response_model=responses.JobsShape)
 def jobs(service: Serving, asker: Asking) -> dict[str, Any]:
     """One's own jobs, newest first."""
     found = [job for job in service.jobs.list(user=asker.user) if job.kind == worker.KIND]
     return {"jobs": [worker.facts(job) for job in found]}
 
 
-@router.get("/jobs/{job}", response_model=shapes.JobShape)
+@router.get("/jobs/{job}", response_model=responses.JobShape)
 def job(service: Serving, asker: Asking, job: JobId) -> dict[str, Any]:
     """State and progress of a job."""
     return worker.facts(_mine(service, asker, job))
 
 
-@router.delete("/jobs/{job}", response_model=shapes.JobShape)
+@router.delete("/jobs/{job}", response_model=responses.JobShape)
 def cancel(service: Serving, asker: Asking, job: JobId) -> dict[str, Any]:
     """Ask a job to stop; one that has ended stays as it is."""
     _mine(service, asker, job)
@@ -119,15 +119,15 @@ def result(
             headers["Content-Language"] = language
         return Response(path.read_bytes(), 200, headers, made.media_type)
     with service.dataset(asker, asked["dataset"]) as data:
-        understood = answering.understood(data, asked["recipe"])
-        if answering.question_hash(data, understood) != asked["question"]:
+        understood = table_answers.understood(data, asked["recipe"])
+        if table_answers.question_hash(data, understood) != asked["question"]:
             raise Problem(
                 409,
                 "changed",
                 f"The data set changed since; this result is kept as {made.name} only. Ask anew.",
             )
         wish = Wish(formats.by_name(format or made.name), asked["language"], asked["project"])
-        return answering.respond(service, asker, data, understood, wish, request)
+        return table_answers.respond(service, asker, data, understood, wish, request)
 
 
 def _mine(service: Service, asker: Asker, identity: str) -> Job:

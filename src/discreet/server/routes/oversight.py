@@ -18,10 +18,10 @@ from ...store import Ledger
 from ...store.keeping import Proposal
 from ...workspace import DataSet
 from ...workspace.dataset import loss_written
-from .. import changes, shapes
+from .. import responses, two_custodians
 from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, Asking, guarded
-from ..bodies import BudgetForm, ProposalForm, project_name
 from ..problems import Problem, documented, not_found
+from ..requests import BudgetForm, ProposalForm, project_name
 from ..service import Service, Serving
 from .catalogue import DataSetId
 
@@ -33,7 +33,7 @@ ROUTERS = [public, overseeing, custody]
 ProposalId = Annotated[str, Path(max_length=64)]
 
 
-@public.get("/datasets/{dataset}/budget", response_model=shapes.Standings)
+@public.get("/datasets/{dataset}/budget", response_model=responses.Standings)
 def budget(
     service: Serving,
     asker: Asking,
@@ -95,7 +95,7 @@ def audit(
     return {"rows": rows, "next": rows[-1]["number"] if len(rows) == most else None}
 
 
-@overseeing.get("/proposals", response_model=shapes.ProposalList)
+@overseeing.get("/proposals", response_model=responses.ProposalList)
 def proposals(service: Serving) -> dict[str, Any]:
     """Changes of budgets: waiting, made and rejected."""
     return {"proposals": [asdict(one) for one in service.keeping.proposals()]}
@@ -103,7 +103,7 @@ def proposals(service: Serving) -> dict[str, Any]:
 
 @custody.post(
     "/proposals",
-    response_model=shapes.ProposalShape,
+    response_model=responses.ProposalShape,
     status_code=201,
     responses=documented(409, 415),
 )
@@ -125,14 +125,16 @@ def propose(
     return asdict(made)
 
 
-@overseeing.get("/proposals/{proposal}", response_model=shapes.ProposalShape)
+@overseeing.get("/proposals/{proposal}", response_model=responses.ProposalShape)
 def one(service: Serving, proposal: ProposalId) -> dict[str, Any]:
     """One proposal."""
     return asdict(_find(service, proposal))
 
 
 @custody.post(
-    "/proposals/{proposal}/accept", response_model=shapes.ProposalShape, responses=documented(409)
+    "/proposals/{proposal}/accept",
+    response_model=responses.ProposalShape,
+    responses=documented(409),
 )
 def accept(
     request: Request, service: Serving, asker: Asking, proposal: ProposalId
@@ -150,7 +152,9 @@ def accept(
 
 
 @custody.post(
-    "/proposals/{proposal}/reject", response_model=shapes.ProposalShape, responses=documented(409)
+    "/proposals/{proposal}/reject",
+    response_model=responses.ProposalShape,
+    responses=documented(409),
 )
 def reject(service: Serving, asker: Asking, proposal: ProposalId) -> dict[str, Any]:
     """Reject a proposal, or take one's own back."""
@@ -162,7 +166,7 @@ def reject(service: Serving, asker: Asking, proposal: ProposalId) -> dict[str, A
 
 @custody.put(
     "/datasets/{dataset}/budgets/{scope}",
-    response_model=shapes.Standings,
+    response_model=responses.Standings,
     responses=documented(409, 415),
 )
 def share(
@@ -215,11 +219,11 @@ def _sharer(service: Service, kept: Ledger, scope: str, loss: Loss | None) -> tu
 
 def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: str) -> Proposal:
     """Change the budget in discreet.yaml and ledger; the proposal is decided first, so only once."""
-    changes.finish(service.keeping, data, proposal.dataset)
+    two_custodians.finish(service.keeping, data, proposal.dataset)
     if not service.keeping.decide(proposal.id, "applying", by, note):
         raise Problem(409, "decided", f"This proposal is {proposal.state} already.")
     (decided,) = service.keeping.proposals(proposal.id)
-    return changes.make(service.keeping, data, decided)
+    return two_custodians.make(service.keeping, data, decided)
 
 
 def _find(service: Service, identity: str) -> Proposal:

@@ -20,13 +20,13 @@ from ... import formats, release, rules
 from ...errors import InputError, Refusal
 from ...store.keeping import Published
 from ...workspace.files import make_folder, replace_bytes
-from .. import answering, shapes
-from ..answering import Wish
+from .. import responses, table_answers
 from ..auth import ASKERS, CUSTODIANS, Asker, Asking, guarded
-from ..bodies import ReleaseForm, WithdrawForm
 from ..negotiation import chosen_format, spoken
 from ..problems import Problem, documented, not_found
+from ..requests import ReleaseForm, WithdrawForm
 from ..service import Service, Serving
+from ..table_answers import Wish
 from .tables import TABLE, FormatName
 
 reading = guarded(ASKERS, "read", "releases")
@@ -39,7 +39,7 @@ LANGUAGE = "language"
 ReleaseId = Annotated[str, Path(max_length=64)]
 
 
-@reading.get("/releases", response_model=shapes.ReleaseList)
+@reading.get("/releases", response_model=responses.ReleaseList)
 def releases(
     service: Serving, asker: Asking, dataset: Annotated[str, Query(max_length=200)] = ""
 ) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def releases(
 
 @publishing.post(
     "/releases",
-    response_model=shapes.ReleaseShape,
+    response_model=responses.ReleaseShape,
     status_code=201,
     responses=documented(409, 415),
 )
@@ -69,7 +69,7 @@ def publish(
     with service.dataset(asker, body.dataset) as data:
         if body.supersedes is not None:
             service.keeping.may_supersede(body.dataset, body.supersedes)
-        asked = answering.understood(data, {**body.recipe.mapping(), "title": body.title})
+        asked = table_answers.understood(data, {**body.recipe.mapping(), "title": body.title})
         cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
         if cells > service.settings.long_cells:
             raise InputError(
@@ -79,10 +79,10 @@ def publish(
         try:
             with service.slots.one():
                 made = release.release(
-                    data, asked, user=asker.user, control=answering.within(service)
+                    data, asked, user=asker.user, control=table_answers.within(service)
                 )
         except Refusal as refusal:
-            raise answering.refused(data, asked, refusal, asker) from None
+            raise table_answers.refused(data, asked, refusal, asker) from None
         files = {}
         folder = service.folder / FOLDER / identity
         make_folder(folder, mode=0o700)
@@ -93,13 +93,13 @@ def publish(
             if known.many or len(made.tables) == 1:
                 wish = Wish(known, language, "")
                 name = f"tables{known.extension}"
-                replace_bytes(folder / name, answering.rendered(made, wish), mode=0o600)
+                replace_bytes(folder / name, table_answers.rendered(made, wish), mode=0o600)
                 files[known.name] = name
         kept = Published(
             identity,
             body.dataset,
             body.title,
-            answering.mapping(asked),
+            table_answers.mapping(asked),
             made.plan.question_hash,
             made.plan.guarantee.sentence(),
             files,
@@ -116,7 +116,7 @@ def publish(
     return _facts(service, kept)
 
 
-@reading.get("/releases/{release}", response_model=shapes.ReleaseShape)
+@reading.get("/releases/{release}", response_model=responses.ReleaseShape)
 def one(service: Serving, asker: Asking, release: ReleaseId) -> dict[str, Any]:
     """A release: what it is, when it became public, what became of it."""
     return _facts(service, _find(service, asker, release))
@@ -144,7 +144,7 @@ def tables(
     headers = {
         "ETag": f'"{found.id}-{wanted.name}"',
         "Cache-Control": "public, no-cache" if asker.role == "public" else "private, no-store",
-        "Vary": answering.VARY,
+        "Vary": table_answers.VARY,
         "Discreet-Question": found.question,
     }
     with contextlib.suppress(FileNotFoundError):
@@ -160,7 +160,7 @@ def tables(
 
 @publishing.post(
     "/releases/{release}/withdraw",
-    response_model=shapes.ReleaseShape,
+    response_model=responses.ReleaseShape,
     responses=documented(409, 415),
 )
 def withdraw(

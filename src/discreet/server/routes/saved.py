@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from ...store.keeping import Saved
-from .. import answering, shapes
-from ..answering import Wish
+from .. import responses, table_answers
 from ..auth import ASKERS, KEEPERS, Asker, Asking, guarded
-from ..bodies import SaveForm
 from ..problems import documented, not_found
+from ..requests import SaveForm
 from ..service import Service, Serving
+from ..table_answers import Wish
 from .tables import TABLE, FormatName, LanguageName, Project, answer
 
 reading = guarded(ASKERS, "tables", "saved tables")
@@ -23,7 +23,7 @@ ROUTERS = [reading, keeping]
 SavedId = Annotated[str, Path(max_length=64)]
 
 
-@reading.get("/saved", response_model=shapes.SavedList)
+@reading.get("/saved", response_model=responses.SavedList)
 def saved(service: Serving, asker: Asking) -> dict[str, Any]:
     """Saved tables: one's own, and those shared with everybody who may see their data set."""
     seen = set(service.visible(asker))
@@ -34,24 +34,24 @@ def saved(service: Serving, asker: Asking) -> dict[str, Any]:
 
 
 @keeping.post(
-    "/saved", response_model=shapes.SavedShape, status_code=201, responses=documented(409, 415)
+    "/saved", response_model=responses.SavedShape, status_code=201, responses=documented(409, 415)
 )
 def save(service: Serving, asker: Asking, body: SaveForm, response: Response) -> dict[str, Any]:
     """Keep a recipe; it is checked to be understood, and not run."""
     with service.dataset(asker, body.dataset) as data:
-        asked = answering.understood(data, body.recipe.mapping())
+        asked = table_answers.understood(data, body.recipe.mapping())
         made = service.keeping.save(
             asker.user,
             body.dataset,
             body.title or asked.title,
-            answering.mapping(asked),
+            table_answers.mapping(asked),
             shared=body.shared,
         )
     response.headers["Location"] = f"/api/v1/saved/{made.id}"
     return facts(made)
 
 
-@reading.get("/saved/{saved}", response_model=shapes.SavedShape)
+@reading.get("/saved/{saved}", response_model=responses.SavedShape)
 def one(service: Serving, asker: Asking, saved: SavedId) -> dict[str, Any]:
     """A saved table's recipe."""
     return facts(find(service, asker, saved))
@@ -78,7 +78,7 @@ def table(
     """The table itself, on today's data; charged like any other question, once."""
     found = find(service, asker, saved)
     with service.dataset(asker, found.dataset) as data:
-        asked = answering.understood(data, found.recipe)
+        asked = table_answers.understood(data, found.recipe)
         wish = Wish.of(request, data, format=format, language=language, project=project)
         return answer(service, asker, data, asked, wish, request, found.dataset)
 

@@ -15,13 +15,13 @@ from ...formats import csvw
 from ...methods import registry
 from ...recipe import Recipe
 from ...workspace import DataSet
-from .. import answering, shapes, worker
-from ..answering import Wish
+from .. import responses, table_answers, worker
 from ..auth import ASKERS, EVERYONE, Asker, Asking, guarded
-from ..bodies import RecipeForm, project_name
 from ..negotiation import spoken
 from ..problems import Problem, documented
+from ..requests import RecipeForm, project_name
 from ..service import Service, Serving
+from ..table_answers import Wish
 from .catalogue import DataSetId
 
 checking = guarded(EVERYONE, "read", "tables")
@@ -59,7 +59,7 @@ TABLE: dict[int | str, dict[str, Any]] = {
             for made in formats.FORMATS.values()
         },
     },
-    202: {"description": "A job was made; see Location.", "model": shapes.JobShape},
+    202: {"description": "A job was made; see Location.", "model": responses.JobShape},
     304: {"description": "The same as the client has."},
     **documented(406, 409, 410, 415),
 }
@@ -67,7 +67,7 @@ TABLE: dict[int | str, dict[str, Any]] = {
 
 @checking.post(
     "/datasets/{dataset}/tables:check",
-    response_model=shapes.CheckShape,
+    response_model=responses.CheckShape,
     responses=documented(409, 415),
 )
 def check(
@@ -81,7 +81,7 @@ def check(
 ) -> dict[str, Any]:
     """The verdict on a question from public facts only: nothing is read or spent."""
     with service.dataset(asker, dataset) as data:
-        asked = answering.understood(data, body.mapping())
+        asked = table_answers.understood(data, body.mapping())
         request.state.notes["dataset"] = dataset
         if free:
             judged = rules.judge(asked.question, data.description, data.policy)
@@ -100,7 +100,7 @@ def verdict(
     try:
         seen = release.preview(data, asked, user=asker.user, project=project, earlier=False)
     except Refusal as refusal:
-        raise answering.refused(data, asked, refusal, asker) from None
+        raise table_answers.refused(data, asked, refusal, asker) from None
     return (
         seen.to_json()
         | _judgement(data, asked, seen.verdict, asker, project)
@@ -138,17 +138,17 @@ def _judgement(
 ) -> dict[str, Any]:
     return {
         "breaches": [{"rule": b.rule, "sentence": b.sentence} for b in judged.breaches],
-        "alternatives": answering.alternatives(data, asked, judged, None, asker, project),
+        "alternatives": table_answers.alternatives(data, asked, judged, None, asker, project),
     }
 
 
 def _size(service: Service, asked: Recipe, cells: int) -> dict[str, Any]:
     tables = len(asked.question.tables)
     return {
-        "expected_seconds": answering.expected_seconds(min(cells, 10**12), tables),
-        "as_job": answering.must_be_job(service, cells, tables),
+        "expected_seconds": table_answers.expected_seconds(min(cells, 10**12), tables),
+        "as_job": table_answers.must_be_job(service, cells, tables),
         "query": recipe.to_query(asked) if tables == 1 else None,
-        "recipe": answering.mapping(asked),
+        "recipe": table_answers.mapping(asked),
     }
 
 
@@ -168,7 +168,7 @@ def ask(
 ) -> Response:
     """A table, or several: answered at once where it is short, else a job (202)."""
     with service.dataset(asker, dataset) as data:
-        asked = answering.understood(data, body.mapping())
+        asked = table_answers.understood(data, body.mapping())
         language = language or body.language
         wish = Wish.of(request, data, format=format, language=language, project=project)
         if free:
@@ -237,12 +237,12 @@ def metadata(
         kept = [(k, v) for k, v in request.query_params.multi_items() if k not in ours]
         asked = recipe.from_query(_encoded(kept), data.description, data.policy)
         wish = Wish.of(request, data, format="csv", language=language, project=project)
-        answering.no_spending_by_link(request, asker, data, asked)
+        table_answers.no_spending_by_link(request, asker, data, asked)
         _only_what_is_there(service, data, asked, request)
-        made = answering.released(service, asker, data, asked, wish)
+        made = table_answers.released(service, asker, data, asked, wish)
         facts = csvw.metadata(made.tables[0], "tables", made.recipe.layouts[0], wish.language)
-        facts["url"] = answering.address(data, asked, wish, "tables", format="csv")
-        headers = {"Vary": answering.VARY}
+        facts["url"] = table_answers.address(data, asked, wish, "tables", format="csv")
+        headers = {"Vary": table_answers.VARY}
         if language := spoken(data.description, wish.language):
             headers["Content-Language"] = language
         return JSONResponse(facts, headers=headers, media_type=CSVW)
@@ -269,15 +269,15 @@ def answer(
 ) -> Response:
     """The table or a job for it."""
     request.state.notes["dataset"] = dataset
-    answering.no_spending_by_link(request, asker, data, asked)
+    table_answers.no_spending_by_link(request, asker, data, asked)
     _only_what_is_there(service, data, asked, request)
     _holds_all(asked, wish)
     if idempotency_key is not None:
         _remember(service, asker, dataset, asked, wish, idempotency_key)
     cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
     wanted = "respond-async" in (prefer or "")
-    if not wanted and not answering.must_be_job(service, cells, len(asked.question.tables)):
-        return answering.respond(service, asker, data, asked, wish, request)
+    if not wanted and not table_answers.must_be_job(service, cells, len(asked.question.tables)):
+        return table_answers.respond(service, asker, data, asked, wish, request)
     return _job(service, asker, data, asked, wish, request, dataset)
 
 
@@ -308,12 +308,12 @@ def _free(
         # under an embargo nothing counts as released for whoever may not ask at a cost
         newest = 0 if service.withheld(asker, data.folder.name) else MOST_LOOKED_AT
         with service.slots.one():
-            control = answering.within(service)
+            control = table_answers.within(service)
             made = release.derive(data, asked, newest=newest, control=control)
-            return answering.as_response(service, asker, data, made, wish)
+            return table_answers.as_response(service, asker, data, made, wish)
     except Refusal as refusal:
         request.state.notes["rule"] = refusal.rule
-        raise answering.refused(data, asked, refusal, asker, wish) from None
+        raise table_answers.refused(data, asked, refusal, asker, wish) from None
 
 
 def _only_what_is_there(service: Service, data: DataSet, asked: Recipe, request: Request) -> None:
@@ -321,17 +321,17 @@ def _only_what_is_there(service: Service, data: DataSet, asked: Recipe, request:
     if not getattr(request.state, "head", False):
         return
     cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
-    if answering.must_be_job(service, cells, len(asked.question.tables)):
+    if table_answers.must_be_job(service, cells, len(asked.question.tables)):
         raise Problem(403, "head", "This would begin a job, which HEAD does not do. Use GET.")
     drawn = registry.get(asked.question.method).drawn
-    if drawn and data.ledger().find(answering.question_hash(data, asked)) is None:
+    if drawn and data.ledger().find(table_answers.question_hash(data, asked)) is None:
         raise Problem(403, "head", "This would spend budget, which HEAD does not do. Use GET.")
 
 
 def _remember(
     service: Service, asker: Asker, dataset: str, asked: Recipe, wish: Wish, key: str
 ) -> None:
-    said = [dataset, answering.mapping(asked), wish.format.name, wish.language, wish.project]
+    said = [dataset, table_answers.mapping(asked), wish.format.name, wish.language, wish.project]
     digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
     if not service.accounts.same_request(asker.user, key, digest):
         raise Problem(
@@ -354,13 +354,13 @@ def _job(
     """A job for a question that would be answered; what would be refused is refused now."""
     try:
         rules.judge(asked.question, data.description, data.policy).enforce()
-        answering.may_spend(service, asker, data, asked)
+        table_answers.may_spend(service, asker, data, asked)
         seen = release.preview(data, asked, user=asker.user, project=wish.project, earlier=False)
         if not seen.affordable and seen.plan.charge is not None:
             data.ledger().require(seen.plan.charge, user=asker.user, project=wish.project)
     except Refusal as refusal:
         request.state.notes["rule"] = refusal.rule
-        raise answering.refused(data, asked, refusal, asker, wish) from None
+        raise table_answers.refused(data, asked, refusal, asker, wish) from None
     waiting = [j for j in service.jobs.list(user=asker.user) if j.state in ("waiting", "running")]
     if len(waiting) >= 20:
         raise Problem(
@@ -373,7 +373,7 @@ def _job(
         worker.KIND,
         {
             "dataset": dataset,
-            "recipe": answering.mapping(asked),
+            "recipe": table_answers.mapping(asked),
             "format": wish.format.name,
             "language": wish.language,
             "project": wish.project,

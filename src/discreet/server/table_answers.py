@@ -25,10 +25,10 @@ from ..recipe import Layout, Recipe, TableSpec
 from ..workspace import DataSet
 from . import problems
 from .auth import Asker
-from .bodies import project_name
 from .negotiation import chosen_format, chosen_language, spoken
 from .problems import Problem
 from .repeats import Repeat
+from .requests import project_name
 from .service import Kept, Service
 
 VARY = "Accept, Accept-Language, Authorization, Cookie"
@@ -95,7 +95,7 @@ def tag(service: Service, data: DataSet, asked: Recipe, wish: Wish) -> str:
         "etag",
         asked.question.hash(data_version=data.data_version, policy_version=data.policy.version),
         _fingerprint(service, data, asked),
-        service.shelf.edition(data),
+        service.datasets.edition(data),
         said,
         wish.format.name,
         wish.language,
@@ -181,7 +181,9 @@ def respond(
         service.answers.put(tag_, kept)
     notes |= {"question": kept.question, "cells": kept.cells, "charged": charged}
     headers = headers_for(service, name, spoken, asker, tag_)
-    request.state.repeat = Repeat(tag_, name, service.shelf.edition(data), wish.format.media_type)
+    request.state.repeat = Repeat(
+        tag_, name, service.datasets.edition(data), wish.format.media_type
+    )
     if _matches(request, tag_):
         return Response(status_code=304, headers=headers)
     headers |= kept.headers | {"Discreet-Charged": "yes" if charged else "no"}
