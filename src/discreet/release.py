@@ -25,7 +25,7 @@ from .core.domain import AxisRef
 from .core.loss import in_words
 from .core.question import TableSpec
 from .core.table import ProtectedTable
-from .errors import Bug, InputError, Refusal
+from .errors import Alternative, Bug, InputError, Refusal
 from .methods import registry
 from .methods.base import Facts, Measurements, Method, Plan, as_measured
 from .recipe import Question, Recipe
@@ -153,8 +153,12 @@ def release(
     project: str = "",
     idempotency_key: str | None = None,
     control: Control | None = None,
+    hold: str | None = None,
 ) -> Release:
-    """Answer a recipe: charged before anything leaves, the same numbers for ever."""
+    """Answer a recipe: charged before anything leaves, the same numbers for ever.
+
+    `hold` is the budget that was held in the ledger for this question, if any was.
+    """
     control = control or Control()
     method = _method(data, recipe)
     control.step(0.0, "planning")
@@ -163,7 +167,7 @@ def release(
     if method.drawn:
         ledger = data.ledger()
         measurements, reused, receipt = _drawn(
-            data, ledger, method, plan, user, project, idempotency_key, control
+            data, ledger, method, plan, user, project, idempotency_key, control, hold
         )
         plan = as_measured(method, plan, measurements, data.facts)
         left: str | None = in_words(ledger.left(user=user, project=project), left=True)
@@ -338,7 +342,7 @@ def _method(data: DataSet, recipe: Recipe) -> Method:
             f"{data.name} serves the {data.policy.family} family only, and {method.name} is of the "
             f"{method.family} family: kinds of guarantee do not mix.",
             rule="one-family",
-            alternatives=[f"use method {name}" for name in allowed],
+            alternatives=[Alternative(f"use method {name}", {"method": name}) for name in allowed],
         )
     return method
 
@@ -373,12 +377,13 @@ def _drawn(
     project: str,
     idempotency_key: str | None,
     control: Control,
+    hold: str | None,
 ) -> tuple[Measurements, bool, Mapping[str, Any]]:
     charge = _charge(plan)
     stored = ledger.find(plan.question_hash)
     reused = stored is not None
     if stored is None:
-        ledger.require(charge, user=user, project=project)
+        ledger.require(charge, user=user, project=project, hold=hold)
         measurements = _measure(data, method, plan, control)
         facts = {**measurements.facts, "question": plan.question.canonical()}
         ours = replace(measurements, facts=facts).to_bytes()
@@ -390,6 +395,7 @@ def _drawn(
             project=project,
             data_version=data.data_version,
             policy_version=data.policy.version,
+            hold=hold,
         )
         # somebody who asked the same at the same moment was charged, not this asker
         reused = stored.measurements != ours

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Literal
 
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
+from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from ..recipe import parse
@@ -70,28 +68,14 @@ class StrictRequest(Request):
     """A request whose JSON is read strictly."""
 
     async def json(self) -> Any:
-        """The body as JSON."""
+        """The body as JSON; read once."""
+        if "_json" in vars(self):
+            return self._json
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Problem(415, "media-type", "Send the body as application/json.")
-        return read_json(await self.body(), self.app.state.settings.most_json_depth)
-
-
-class StrictRoute(APIRoute):
-    """A route that reads JSON strictly."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Wrap the request."""
-        inner = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            strict = StrictRequest(request.scope, request.receive)
-            length = int(request.headers.get("content-length") or 0)
-            if self.body_field is not None and length:
-                await strict.json()  # refuses other media types with one sentence
-            return await inner(strict)
-
-        return handle
+        self._json: Any = read_json(await self.body(), self.app.state.settings.most_json_depth)
+        return self._json
 
 
 class Form(BaseModel):

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -22,53 +19,12 @@ from ..store.audit_log import AuditLog
 from ..store.keeping import Keeping
 from ..workspace import DataSet
 from . import two_custodians
+from .answer_cache import AnswerCache
 from .auth import Asker, unknown
 from .limits import Buckets, Slots
 from .open_datasets import OpenDatasets
 from .problems import Problem, not_found
-from .repeats import Repeats
 from .settings import Settings
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A finished answer: its bytes and what was said with them."""
-
-    body: bytes
-    headers: dict[str, str]
-    cells: int
-    question: str
-    language: str
-
-
-class Answers:
-    """Finished answers by ETag, the longest unused going first; holds published bytes only."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._size = 0
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, tag: str) -> Kept | None:
-        """The answer with this tag."""
-        with self._lock:
-            found = self._kept.get(tag)
-            if found is not None:
-                self._kept.move_to_end(tag)
-            return found
-
-    def put(self, tag: str, answer: Kept) -> None:
-        """Keep an answer while there is room."""
-        if len(answer.body) > self._most // 4:
-            return
-        with self._lock:
-            before = self._kept.pop(tag, None)
-            self._size += len(answer.body) - (len(before.body) if before else 0)
-            self._kept[tag] = answer
-            while self._size > self._most:
-                _, dropped = self._kept.popitem(last=False)
-                self._size -= len(dropped.body)
 
 
 class Service:
@@ -95,11 +51,7 @@ class Service:
         self.buckets = Buckets(settings.calls_per_minute, settings.workers)
         self.logins = Buckets(settings.logins_per_minute, settings.workers)
         self.slots = Slots(settings.slots, settings.waiting)
-        self.answers = Answers(settings.cache_bytes)
-        self.repeats = Repeats()
-        self.pool = ThreadPoolExecutor(
-            settings.slots + settings.waiting + 24, thread_name_prefix="table"
-        )
+        self.answers = AnswerCache(settings.cache_bytes)
         self.fingerprints: dict[tuple[str, str, str, str], str] = {}
         self.job_waits = threading.Event()
         self._embargo: frozenset[tuple[str, str]] = frozenset()
@@ -107,7 +59,6 @@ class Service:
 
     def close(self) -> None:
         """Let go of everything."""
-        self.pool.shutdown(wait=False, cancel_futures=True)
         self.datasets.close()
         self.jobs.close()
         self.audit.close()

@@ -14,7 +14,7 @@ from ..auth import (
     CUSTODIANS,
     EVERYONE,
     Asker,
-    Asking,
+    CurrentAsker,
     cookie_name,
     guarded,
     same_site_login,
@@ -33,7 +33,7 @@ _HOURS = 12
 
 
 @sessions.get("/session", response_model=responses.SessionShape)
-def who(service: Serving, asker: Asking) -> dict[str, Any]:
+def who(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Who is asking, and the token that changes made with a session need."""
     return _facts(service, asker)
 
@@ -85,7 +85,7 @@ def logged_in(
 
 
 @sessions.delete("/session", status_code=204, response_class=Response)
-def log_out(service: Serving, asker: Asking) -> Response:
+def log_out(service: Serving, asker: CurrentAsker) -> Response:
     """End the session."""
     return logged_out(service, asker, Response(status_code=204))
 
@@ -101,7 +101,7 @@ def logged_out(service: Service, asker: Asker, response: Response) -> Response:
 
 
 @tokens.get("/tokens", response_model=responses.TokenList)
-def own(service: Serving, asker: Asking) -> dict[str, Any]:
+def own(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """One's own tokens; never their text."""
     return {"tokens": [asdict(token) for token in service.accounts.tokens(asker.name)]}
 
@@ -109,7 +109,7 @@ def own(service: Serving, asker: Asking) -> dict[str, Any]:
 @tokens.post(
     "/tokens", response_model=responses.NewToken, status_code=201, responses=documented(415)
 )
-def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
+def make(service: Serving, asker: CurrentAsker, body: TokenForm) -> dict[str, Any]:
     """A new token, shown this once; made with a token it can do no more and lives no longer."""
     scopes = list(body.scopes or asker.scopes)
     beyond = [scope for scope in scopes if scope not in asker.scopes]
@@ -131,7 +131,9 @@ def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
 
 
 @tokens.delete("/tokens/{token}", status_code=204, response_class=Response)
-def revoke(service: Serving, asker: Asking, token: Annotated[str, Path(max_length=64)]) -> Response:
+def revoke(
+    service: Serving, asker: CurrentAsker, token: Annotated[str, Path(max_length=64)]
+) -> Response:
     """Revoke a token of one's own, at once, with those made with it."""
     own = {one.id: one for one in service.accounts.tokens(asker.name)}
     beyond = (

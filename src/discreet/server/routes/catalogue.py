@@ -14,7 +14,7 @@ from ...methods import registry
 from ...workspace import DataSet
 from ...workspace.dataset import loss_of
 from .. import responses
-from ..auth import EVERYONE, Asking, guarded
+from ..auth import EVERYONE, CurrentAsker, guarded
 from ..negotiation import chosen_language, joined, spoken
 from ..problems import not_found
 from ..service import Service, Serving
@@ -32,7 +32,7 @@ DataSetId = Annotated[str, Path(max_length=200, description="A data set.")]
 
 
 @router.get("/config", response_model=responses.ConfigShape)
-def config(service: Serving, asker: Asking) -> dict[str, Any]:
+def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """All limits, the methods and formats there are, and each policy in plain words."""
     settings = service.settings
     policies = []
@@ -81,7 +81,7 @@ def config(service: Serving, asker: Asking) -> dict[str, Any]:
 @router.get("/datasets", response_model=responses.DataSets)
 def datasets(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     query: Search = "",
     language: Language = "",
@@ -121,7 +121,7 @@ def datasets(
 @router.get("/datasets/{dataset}", response_model=responses.DataSetDetail)
 def dataset(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     dataset: DataSetId,
     language: Language = "",
@@ -148,7 +148,7 @@ def dataset(
 @router.get("/datasets/{dataset}/variables", response_model=responses.Variables)
 def variables(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     dataset: DataSetId,
     query: Search = "",
@@ -171,7 +171,7 @@ def variables(
 @router.get("/datasets/{dataset}/variables/{variable}", response_model=responses.VariableShape)
 def variable(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     dataset: DataSetId,
     variable: Annotated[str, Path(max_length=300)],
@@ -190,7 +190,7 @@ def variable(
 @router.get("/datasets/{dataset}/codelists/{level}", response_model=responses.CodeList)
 def codelist(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     dataset: DataSetId,
     level: Annotated[str, Path(max_length=300, description="A level, or variable:level.")],

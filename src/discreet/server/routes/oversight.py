@@ -19,7 +19,7 @@ from ...store.keeping import Proposal
 from ...workspace import DataSet
 from ...workspace.dataset import loss_written
 from .. import responses, two_custodians
-from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, Asking, guarded
+from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, CurrentAsker, guarded
 from ..problems import Problem, documented, not_found
 from ..requests import BudgetForm, ProposalForm, project_name
 from ..service import Service, Serving
@@ -36,7 +36,7 @@ ProposalId = Annotated[str, Path(max_length=64)]
 @public.get("/datasets/{dataset}/budget", response_model=responses.Standings)
 def budget(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     dataset: DataSetId,
     project: Annotated[str, Query(max_length=100)] = "",
 ) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def budget(
 
 
 @public.get("/datasets/{dataset}/register", response_model=dict[str, Any])
-def register(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, Any]:
+def register(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """The public loss register: every charge, the budget and the sum; no names."""
     with service.dataset(asker, dataset) as data:
         if data.policy.budget is None:
@@ -63,7 +63,7 @@ def register(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, A
 
 
 @overseeing.get("/datasets/{dataset}/ledger", response_model=dict[str, Any])
-def ledger(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, Any]:
+def ledger(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """Every entry of the ledger: who was charged what, and each change of a budget."""
     with service.dataset(asker, dataset) as data:
         if data.policy.budget is None:
@@ -72,7 +72,7 @@ def ledger(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, Any
 
 
 @overseeing.get("/datasets/{dataset}/policies", response_model=dict[str, Any])
-def policies(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, Any]:
+def policies(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """Every policy this data set was served under, newest first."""
     with service.dataset(asker, dataset) as data:
         return {
@@ -84,7 +84,7 @@ def policies(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, A
 @overseeing.get("/audit", response_model=dict[str, Any])
 def audit(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     before: Annotated[int | None, Query(ge=1, le=2**60)] = None,
     dataset: Annotated[str, Query(max_length=200)] = "",
     user: Annotated[str, Query(max_length=64)] = "",
@@ -108,7 +108,7 @@ def proposals(service: Serving) -> dict[str, Any]:
     responses=documented(409, 415),
 )
 def propose(
-    request: Request, service: Serving, asker: Asking, body: ProposalForm, response: Response
+    request: Request, service: Serving, asker: CurrentAsker, body: ProposalForm, response: Response
 ) -> dict[str, Any]:
     """Propose a budget; made at once only where there is no second custodian to ask."""
     request.state.notes |= {"dataset": body.dataset, "reason": body.reason}
@@ -137,7 +137,7 @@ def one(service: Serving, proposal: ProposalId) -> dict[str, Any]:
     responses=documented(409),
 )
 def accept(
-    request: Request, service: Serving, asker: Asking, proposal: ProposalId
+    request: Request, service: Serving, asker: CurrentAsker, proposal: ProposalId
 ) -> dict[str, Any]:
     """Accept what another custodian proposed; the budget changes and the ledger names both."""
     found = _find(service, proposal)
@@ -156,7 +156,7 @@ def accept(
     response_model=responses.ProposalShape,
     responses=documented(409),
 )
-def reject(service: Serving, asker: Asking, proposal: ProposalId) -> dict[str, Any]:
+def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> dict[str, Any]:
     """Reject a proposal, or take one's own back."""
     found = _find(service, proposal)
     if not service.keeping.decide(found.id, "rejected", asker.name, ""):
@@ -172,7 +172,7 @@ def reject(service: Serving, asker: Asking, proposal: ProposalId) -> dict[str, A
 def share(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     dataset: DataSetId,
     scope: Annotated[str, Path(max_length=120, description="user:NAME or project:NAME")],
     body: BudgetForm,

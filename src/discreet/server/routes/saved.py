@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from ...store.keeping import Saved
-from .. import responses, table_answers
-from ..auth import ASKERS, KEEPERS, Asker, Asking, guarded
+from .. import refusals, responses
+from ..asking import Asking, Wish, understood
+from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..problems import documented, not_found
 from ..requests import SaveForm
 from ..service import Service, Serving
-from ..table_answers import Wish
 from .tables import TABLE, FormatName, LanguageName, Project, answer
 
 reading = guarded(ASKERS, "tables", "saved tables")
@@ -24,7 +24,7 @@ SavedId = Annotated[str, Path(max_length=64)]
 
 
 @reading.get("/saved", response_model=responses.SavedList)
-def saved(service: Serving, asker: Asking) -> dict[str, Any]:
+def saved(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Saved tables: one's own, and those shared with everybody who may see their data set."""
     seen = set(service.visible(asker))
     found = [
@@ -36,15 +36,17 @@ def saved(service: Serving, asker: Asking) -> dict[str, Any]:
 @keeping.post(
     "/saved", response_model=responses.SavedShape, status_code=201, responses=documented(409, 415)
 )
-def save(service: Serving, asker: Asking, body: SaveForm, response: Response) -> dict[str, Any]:
+def save(
+    service: Serving, asker: CurrentAsker, body: SaveForm, response: Response
+) -> dict[str, Any]:
     """Keep a recipe; it is checked to be understood, and not run."""
     with service.dataset(asker, body.dataset) as data:
-        asked = table_answers.understood(data, body.recipe.mapping())
+        asked = understood(data, body.recipe.mapping())
         made = service.keeping.save(
             asker.user,
             body.dataset,
             body.title or asked.title,
-            table_answers.mapping(asked),
+            refusals.mapping(asked),
             shared=body.shared,
         )
     response.headers["Location"] = f"/api/v1/saved/{made.id}"
@@ -52,13 +54,13 @@ def save(service: Serving, asker: Asking, body: SaveForm, response: Response) ->
 
 
 @reading.get("/saved/{saved}", response_model=responses.SavedShape)
-def one(service: Serving, asker: Asking, saved: SavedId) -> dict[str, Any]:
+def one(service: Serving, asker: CurrentAsker, saved: SavedId) -> dict[str, Any]:
     """A saved table's recipe."""
     return facts(find(service, asker, saved))
 
 
 @keeping.delete("/saved/{saved}", status_code=204, response_class=Response)
-def forget(service: Serving, asker: Asking, saved: SavedId) -> Response:
+def forget(service: Serving, asker: CurrentAsker, saved: SavedId) -> Response:
     """Delete a saved table of one's own."""
     if not service.keeping.forget(asker.user, saved):
         raise not_found("saved table")
@@ -69,7 +71,7 @@ def forget(service: Serving, asker: Asking, saved: SavedId) -> Response:
 def table(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     saved: SavedId,
     format: FormatName = None,
     language: LanguageName = None,
@@ -78,9 +80,8 @@ def table(
     """The table itself, on today's data; charged like any other question, once."""
     found = find(service, asker, saved)
     with service.dataset(asker, found.dataset) as data:
-        asked = table_answers.understood(data, found.recipe)
         wish = Wish.of(request, data, format=format, language=language, project=project)
-        return answer(service, asker, data, asked, wish, request, found.dataset)
+        return answer(Asking(service, asker, data, understood(data, found.recipe), wish, request))
 
 
 def find(service: Service, asker: Asker, identity: str) -> Saved:
