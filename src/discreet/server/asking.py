@@ -21,6 +21,7 @@ from ..errors import DiscreetError, Refusal
 from ..formats import Format
 from ..methods import registry
 from ..recipe import Recipe, from_mapping
+from ..release import Preview, Release
 from ..workspace import DataSet
 from .auth import Asker
 from .negotiation import chosen_format, chosen_language, spoken
@@ -119,12 +120,12 @@ class Asking:
         return sum(rules.cells_of(spec, self.data.description) for spec in tables)
 
     @cached_property
-    def preview(self) -> release.Preview:
+    def preview(self) -> Preview:
         """Verdict, plan and what it costs; does not look for earlier releases."""
         return self._preview(self.recipe, earlier=False)
 
     @cached_property
-    def full_preview(self) -> release.Preview:
+    def full_preview(self) -> Preview:
         """The same, with an earlier release the question follows from where there is one."""
         return self._preview(self.recipe, earlier=True)
 
@@ -136,7 +137,7 @@ class Asking:
             return False
         return preview.verdict.allowed and preview.affordable
 
-    def _preview(self, recipe: Recipe, *, earlier: bool) -> release.Preview:
+    def _preview(self, recipe: Recipe, *, earlier: bool) -> Preview:
         user, project = self.asker.user, self.wish.project
         return release.preview(self.data, recipe, user=user, project=project, earlier=earlier)
 
@@ -228,9 +229,7 @@ class Asking:
 
     # The tables
 
-    def release(
-        self, control: Control | None = None, *, hold: str | None = None
-    ) -> release.Release:
+    def release(self, control: Control | None = None, *, hold: str | None = None) -> Release:
         """The tables, charged before anything leaves; a job brings its own control and hold."""
         self.may_spend()
         return release.release(
@@ -242,7 +241,7 @@ class Asking:
             hold=hold,
         )
 
-    def derive(self, newest: int = MOST_LOOKED_AT) -> release.Release:
+    def derive(self, newest: int = MOST_LOOKED_AT) -> Release:
         """The tables from what was released before: nothing is read, drawn or charged.
 
         Under an embargo nothing counts as released for whoever may not ask at a cost.

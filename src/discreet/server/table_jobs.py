@@ -58,7 +58,7 @@ def create(asking: Asking) -> Job:
         # the same question sent again, after a lost connection say, is charged once and held once
         alike = ("dataset", "project", "question")
         twins = [job for job in unended if all(job.request[k] == request[k] for k in alike)]
-        hold = held(asking, twins[0].request["hold"] if twins else None)
+        hold = held(asking, twins[0].request.get("hold") if twins else None)
     try:
         job = service.jobs.create(KIND, {**request, "hold": hold}, user=asking.asker.user)
     except DiscreetError:
@@ -114,7 +114,7 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
                 "changed",
                 "The data set or its policy changed after this was asked. Ask again.",
             )
-        release = asking.release(control, hold=held(asking, request["hold"]))
+        release = asking.release(control, hold=held(asking, request.get("hold")))
         body = rendered(release, wish)
     folder = service.folder / RESULTS
     make_folder(folder, mode=0o700)

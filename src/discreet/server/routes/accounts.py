@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from ...errors import InputError
+from ...store.accounts import User
 from .. import responses
 from ..auth import (
     ACCOUNTS,
@@ -103,13 +104,11 @@ def logged_out(service: Service, asker: Asker, response: Response) -> Response:
 @tokens.get("/tokens", response_model=responses.TokenList)
 def own(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """One's own tokens; never their text."""
-    return {"tokens": [asdict(token) for token in service.accounts.tokens(asker.name)]}
+    return {"tokens": service.accounts.tokens(asker.name)}
 
 
-@tokens.post(
-    "/tokens", response_model=responses.NewToken, status_code=201, responses=documented(415)
-)
-def make(service: Serving, asker: CurrentAsker, body: TokenForm) -> dict[str, Any]:
+@tokens.post("/tokens", status_code=201, responses=documented(415))
+def make(service: Serving, asker: CurrentAsker, body: TokenForm) -> responses.NewToken:
     """A new token, shown this once; made with a token it can do no more and lives no longer."""
     scopes = list(body.scopes or asker.scopes)
     beyond = [scope for scope in scopes if scope not in asker.scopes]
@@ -127,7 +126,7 @@ def make(service: Serving, asker: CurrentAsker, body: TokenForm) -> dict[str, An
         days=body.days,
         made_with=asker.via.removeprefix("token "),
     )
-    return {**asdict(made), "token": text}
+    return responses.NewToken(**asdict(made), token=text)
 
 
 @tokens.delete("/tokens/{token}", status_code=204, response_class=Response)
@@ -151,27 +150,23 @@ def revoke(
 @users.get("/users", response_model=responses.UserList)
 def everyone(service: Serving) -> dict[str, Any]:
     """Every account, revoked ones too."""
-    return {"users": [asdict(user) for user in service.accounts.users()]}
+    return {"users": service.accounts.users()}
 
 
-@users.post(
-    "/users", response_model=responses.UserShape, status_code=201, responses=documented(409, 415)
-)
-def add(request: Request, service: Serving, body: UserForm) -> dict[str, Any]:
+@users.post("/users", status_code=201, responses=documented(409, 415))
+def add(request: Request, service: Serving, body: UserForm) -> User:
     """A new account."""
     request.state.notes["reason"] = f"add {body.role} {body.name}"
-    return asdict(service.accounts.add_user(body.name, body.role, password=body.password))
+    return service.accounts.add_user(body.name, body.role, password=body.password)
 
 
-@users.delete("/users/{user}", response_model=responses.UserShape)
-def end(
-    request: Request, service: Serving, user: Annotated[str, Path(max_length=64)]
-) -> dict[str, Any]:
+@users.delete("/users/{user}")
+def end(request: Request, service: Serving, user: Annotated[str, Path(max_length=64)]) -> User:
     """Revoke an account with its tokens and sessions, at once and for ever."""
     if user not in [known.name for known in service.accounts.users()]:
         raise not_found("account")
     request.state.notes["reason"] = f"revoke {user}"
-    return asdict(service.accounts.revoke_user(user))
+    return service.accounts.revoke_user(user)
 
 
 def _facts(service: Service, asker: Asker) -> dict[str, Any]:

@@ -6,7 +6,6 @@ is only one custodian the change is made at once, and ledger and answer say that
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
@@ -15,6 +14,7 @@ from ... import api
 from ...core.loss import Loss, fits
 from ...errors import InputError, did_you_mean
 from ...store import Ledger
+from ...store.base import Standing
 from ...store.keeping import Proposal
 from ...workspace import DataSet
 from ...workspace.dataset import loss_written
@@ -45,12 +45,7 @@ def budget(
         if data.policy.budget is None:
             return {"standings": []}
         found = data.ledger().standing(user=asker.user, project=project_name(project))
-        return {
-            "standings": [
-                {"scope": s.scope, "cap": str(s.cap), "spent": str(s.spent), "left": str(s.left)}
-                for s in found
-            ]
-        }
+        return {"standings": [_standing(one) for one in found]}
 
 
 @public.get("/datasets/{dataset}/register", response_model=dict[str, Any])
@@ -98,18 +93,13 @@ def audit(
 @overseeing.get("/proposals", response_model=responses.ProposalList)
 def proposals(service: Serving) -> dict[str, Any]:
     """Changes of budgets: waiting, made and rejected."""
-    return {"proposals": [asdict(one) for one in service.keeping.proposals()]}
+    return {"proposals": service.keeping.proposals()}
 
 
-@custody.post(
-    "/proposals",
-    response_model=responses.ProposalShape,
-    status_code=201,
-    responses=documented(409, 415),
-)
+@custody.post("/proposals", status_code=201, responses=documented(409, 415))
 def propose(
     request: Request, service: Serving, asker: CurrentAsker, body: ProposalForm, response: Response
-) -> dict[str, Any]:
+) -> Proposal:
     """Propose a budget; made at once only where there is no second custodian to ask."""
     request.state.notes |= {"dataset": body.dataset, "reason": body.reason}
     loss = _loss(body)
@@ -122,23 +112,19 @@ def propose(
             note = "one custodian sufficed, because there is only one"
             made = _apply(service, data, made, asker.name, note)
     response.headers["Location"] = f"/api/v1/proposals/{made.id}"
-    return asdict(made)
+    return made
 
 
-@overseeing.get("/proposals/{proposal}", response_model=responses.ProposalShape)
-def one(service: Serving, proposal: ProposalId) -> dict[str, Any]:
+@overseeing.get("/proposals/{proposal}")
+def one(service: Serving, proposal: ProposalId) -> Proposal:
     """One proposal."""
-    return asdict(_find(service, proposal))
+    return _find(service, proposal)
 
 
-@custody.post(
-    "/proposals/{proposal}/accept",
-    response_model=responses.ProposalShape,
-    responses=documented(409),
-)
+@custody.post("/proposals/{proposal}/accept", responses=documented(409))
 def accept(
     request: Request, service: Serving, asker: CurrentAsker, proposal: ProposalId
-) -> dict[str, Any]:
+) -> Proposal:
     """Accept what another custodian proposed; the budget changes and the ledger names both."""
     found = _find(service, proposal)
     request.state.notes |= {"dataset": found.dataset, "reason": found.reason}
@@ -148,20 +134,16 @@ def accept(
         )
     with service.dataset(asker, found.dataset) as data:
         _charged(data)
-        return asdict(_apply(service, data, found, asker.name, "two custodians agreed"))
+        return _apply(service, data, found, asker.name, "two custodians agreed")
 
 
-@custody.post(
-    "/proposals/{proposal}/reject",
-    response_model=responses.ProposalShape,
-    responses=documented(409),
-)
-def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> dict[str, Any]:
+@custody.post("/proposals/{proposal}/reject", responses=documented(409))
+def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> Proposal:
     """Reject a proposal, or take one's own back."""
     found = _find(service, proposal)
     if not service.keeping.decide(found.id, "rejected", asker.name, ""):
         raise Problem(409, "decided", f"This proposal is {found.state} already.")
-    return asdict(_find(service, proposal))
+    return _find(service, proposal)
 
 
 @custody.put(
@@ -185,12 +167,16 @@ def share(
         kind, name = _sharer(service, kept, scope, loss)
         kept.set_subcap(scope, loss, who=asker.name, reason=body.reason)
         found = kept.standing(**{kind: name})
-        return {
-            "standings": [
-                {"scope": s.scope, "cap": str(s.cap), "spent": str(s.spent), "left": str(s.left)}
-                for s in found
-            ]
-        }
+        return {"standings": [_standing(one) for one in found]}
+
+
+def _standing(one: Standing) -> dict[str, str]:
+    return {
+        "scope": one.scope,
+        "cap": str(one.cap),
+        "spent": str(one.spent),
+        "left": str(one.left),
+    }
 
 
 def _sharer(service: Service, kept: Ledger, scope: str, loss: Loss | None) -> tuple[str, str]:

@@ -33,12 +33,10 @@ def saved(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     return {"saved": [facts(one) for one in found]}
 
 
-@keeping.post(
-    "/saved", response_model=responses.SavedShape, status_code=201, responses=documented(409, 415)
-)
+@keeping.post("/saved", status_code=201, responses=documented(409, 415))
 def save(
     service: Serving, asker: CurrentAsker, body: SaveForm, response: Response
-) -> dict[str, Any]:
+) -> responses.SavedTable:
     """Keep a recipe; it is checked to be understood, and not run."""
     with service.dataset(asker, body.dataset) as data:
         asked = understood(data, body.recipe.mapping())
@@ -53,8 +51,8 @@ def save(
     return facts(made)
 
 
-@reading.get("/saved/{saved}", response_model=responses.SavedShape)
-def one(service: Serving, asker: CurrentAsker, saved: SavedId) -> dict[str, Any]:
+@reading.get("/saved/{saved}")
+def one(service: Serving, asker: CurrentAsker, saved: SavedId) -> responses.SavedTable:
     """A saved table's recipe."""
     return facts(find(service, asker, saved))
 
@@ -98,6 +96,6 @@ def _may_read(one: Saved, asker: Asker) -> bool:
     return one.shared or (bool(asker.name) and one.owner == asker.user)
 
 
-def facts(one: Saved) -> dict[str, Any]:
+def facts(one: Saved) -> responses.SavedTable:
     """A saved table as clients see it."""
-    return {**asdict(one), "table": f"/api/v1/saved/{one.id}/table"}
+    return responses.SavedTable(**asdict(one), table=f"/api/v1/saved/{one.id}/table")
