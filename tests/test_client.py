@@ -251,8 +251,9 @@ def test_a_budget_exceeded_says_what_fits_and_that_is_taken(server: Server) -> N
         draft.release()
     assert caught.value.rule == "budget"
     assert "largest epsilon that fits" in caught.value.message
-    (words,) = caught.value.alternatives
-    fits = remote.table(rows=["age"], epsilon=words.rpartition(" ")[2])
+    (offer,) = caught.value.alternatives
+    assert offer.change is not None
+    fits = remote.table(rows=["age"], epsilon=offer.change["epsilon"])
     assert fits.preview().affordable
 
 

@@ -25,7 +25,7 @@ from .core.charge import Charge
 from .core.control import Control
 from .core.exact import rounded_down
 from .core.guarantee import Guarantee
-from .core.loss import fits, in_words, loss_from_json
+from .core.loss import Loss, fits, in_words, loss_from_json
 from .core.table import ProtectedTable
 from .errors import InputError
 from .formats import frame, html, terminal
@@ -117,16 +117,24 @@ class DataSet:
         mapping = read_file(Path(recipe)).plain()
         return Draft(self._data, recipes.from_mapping(mapping, *facts), user, project)
 
-    def ledger_facts(self) -> dict[str, Any]:
-        """What was allowed, spent and is left, with every entry, as plain values."""
+    def ledger_facts(self, *, short: bool = False) -> dict[str, Any]:
+        """What was allowed, spent and is left, with every entry, as plain values.
+
+        Numbers are exact; with `short`, long ones are in five digits as in messages: never too
+        little spent, never too much left.
+        """
         ledger = self._data.ledger()
+
+        def said(loss: Loss | None, *, left: bool = False) -> str:
+            return in_words(loss, left=left) if short and loss is not None else str(loss)
+
         entries = []
         for entry in ledger.entries():
             charges = [Charge.from_json(charge) for charge in entry.body.get("charges") or []]
-            loss = ", ".join(str(charge.loss) for charge in charges)
+            loss = ", ".join(said(charge.loss) for charge in charges)
             budget = entry.body.get("budget")
             if budget:
-                loss = f"cap: {loss_from_json(budget)}"
+                loss = f"cap: {said(loss_from_json(budget))}"
             entries.append(
                 {
                     "number": entry.seq,
@@ -142,15 +150,20 @@ class DataSet:
             )
         return {
             "dataset": self.name,
-            "cap": str(ledger.cap()),
-            "spent": str(ledger.spent()),
-            "left": str(ledger.left()),
+            "cap": said(ledger.cap()),
+            "spent": said(ledger.spent()),
+            "left": said(ledger.left(), left=True),
             "largest_epsilon": rounded_down(ledger.largest_affordable(), 6),
             "shares": [
-                {"scope": s.scope, "cap": str(s.cap), "spent": str(s.spent), "left": str(s.left)}
-                for s in shares(ledger)
+                {
+                    "scope": share.scope,
+                    "cap": said(share.cap),
+                    "spent": said(share.spent),
+                    "left": said(share.left, left=True),
+                }
+                for share in shares(ledger)
             ],
-            "by_version": {name: str(loss) for name, loss in ledger.loss_by_version().items()},
+            "by_version": {name: said(loss) for name, loss in ledger.loss_by_version().items()},
             "entry_count": len(entries),
             "entries": entries,
         }

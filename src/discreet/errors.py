@@ -22,7 +22,8 @@ No message ever holds a record, a key, a true count or SQL.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 
 class DiscreetError(Exception):
@@ -69,18 +70,38 @@ class KeyReused(InputError):
     """An idempotency key that came before with another request; nothing is charged or answered."""
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """What would work instead of a refused question.
+
+    `change` is what to change in its recipe: the method or settings by name, None for one to leave
+    out. It is None itself where only the words can say what to do.
+    """
+
+    words: str
+    change: Mapping[str, str | None] | None = None
+
+    def __str__(self) -> str:
+        return self.words
+
+
 class Refusal(DiscreetError):
     """A lawful no, decided from public facts.
 
-    `rule` names the rule; `alternatives` are sentences that say what would work instead.
+    `rule` names the rule; `alternatives` say what would work instead. Those given as text have
+    words and no change.
     """
 
     exit_code = 3
 
-    def __init__(self, message: str, *, rule: str, alternatives: Sequence[str] = ()) -> None:
+    def __init__(
+        self, message: str, *, rule: str, alternatives: Sequence[Alternative | str] = ()
+    ) -> None:
         super().__init__(message)
         self.rule = rule
-        self.alternatives = tuple(alternatives)
+        self.alternatives = tuple(
+            Alternative(each) if isinstance(each, str) else each for each in alternatives
+        )
 
 
 class BudgetExceeded(Refusal):

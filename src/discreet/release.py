@@ -28,7 +28,7 @@ from .core.exact import plain
 from .core.loss import in_words
 from .core.question import Recipe
 from .core.table import ProtectedTable
-from .errors import Bug, HistoryMoved, Refusal, StoreError
+from .errors import Alternative, Bug, HistoryMoved, Refusal, StoreError
 from .methods import registry
 from .methods.base import Facts, KeepsFit, Measurements, Method, Plan, Remembers, as_measured
 from .methods.declaration import Declaration, Spends
@@ -100,7 +100,9 @@ class Release:
 
 def ask(data: DataSet, recipe: Recipe, payer: Payer | None = None) -> Asked:
     """Ask a data set: judged and planned from public facts, nothing read or spent."""
-    return Asked(data, recipe, payer or Payer())
+    asked = Asked(data, recipe, payer or Payer())
+    _ = asked.declaration  # another family's method is refused at once
+    return asked
 
 
 class Asked:
@@ -111,10 +113,14 @@ class Asked:
 
     def __init__(self, data: DataSet, recipe: Recipe, payer: Payer) -> None:
         self.data, self.recipe, self.payer = data, recipe, payer
-        self.declaration = _declaration(data, recipe.question.method)
         self.verdict = rules.judge(recipe.question, data.description, data.policy)
 
     # -- before anything is spent -----------------------------------------------------------
+
+    @cached_property
+    def declaration(self) -> Declaration:
+        """What the method asked for is; refused where it is of another family (rule 7)."""
+        return _declaration(self.data, self.recipe.question.method)
 
     @cached_property
     def method(self) -> Method:
@@ -210,8 +216,11 @@ class Asked:
             )
         return tuple(rungs)
 
-    def to_json(self) -> dict[str, Any]:
-        """What would happen, as plain values: the same on the command line and over HTTP."""
+    def to_json(self, *, look_back: bool = True) -> dict[str, Any]:
+        """What would happen, as plain values: the same on the command line and over HTTP.
+
+        With `look_back`, the whole ledger is read for the same question on other data.
+        """
         plan = self.plan
         return {
             "standing": str(self.standing),
@@ -239,7 +248,7 @@ class Asked:
                 for error in plan.errors
             ],
             "plans": [dict(other) for other in plan.alternatives],
-            "warnings": list(self.warnings),
+            "warnings": list(self.warnings if look_back else plan.warnings),
         }
 
     # -- the answer -------------------------------------------------------------------------
@@ -398,7 +407,10 @@ def _declaration(data: DataSet, name: str) -> Declaration:
             f"{data.name} serves the {data.policy.family} family only, and {declared.name} is of the "
             f"{declared.family} family: kinds of guarantee do not mix.",
             rule="one-family",
-            alternatives=[f"use method {one}" for one in registry.of_family(data.policy.family)],
+            alternatives=[
+                Alternative(f"use method {one}", {"method": one})
+                for one in registry.of_family(data.policy.family)
+            ],
         )
     return declared
 

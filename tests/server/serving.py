@@ -19,7 +19,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from discreet.server import Settings, create_app
-from discreet.server.protocol import Impatient
+from discreet.server.slow_clients import HeadTimeout
 from discreet.store.accounts import Accounts
 
 PASSWORD = "a long enough phrase"
@@ -73,7 +73,7 @@ def serving_app(app: FastAPI) -> Iterator[str]:
         log_config=None,
         access_log=False,
         ws="none",
-        http=Impatient,
+        http=HeadTimeout,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.server import Settings, logs, protocol
-from discreet.server.bodies import read_json
+from discreet.server import Settings, logs, slow_clients
 from discreet.server.limits import Buckets, Slots
 from discreet.server.problems import Problem
+from discreet.server.requests import read_json
 
 from .serving import Served, add_accounts, serving
 
@@ -441,7 +441,7 @@ def test_bandit_finds_nothing_medium_or_above():
 
 def test_heads_that_drip_are_let_go_and_others_served(served: Served, monkeypatch):
     """Clients that never end their headers, or never begin, lose the connection; others are served."""
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 1.0)
+    monkeypatch.setattr(slow_clients, "HEAD_SECONDS", 1.0)
     host, port = served.url.removeprefix("http://").split(":")
     wires = [socket.create_connection((host, int(port)), timeout=30) for _ in range(60)]
     for number, wire in enumerate(wires):

@@ -164,8 +164,12 @@ def test_refusals_name_their_rule_and_offer_what_works(served: Served):
         assert not less["checked"]  # likely: others may spend meanwhile
         seen = ana.post("/datasets/deaths-dp/tables:check", json=less["recipe"]).json()
         assert seen["affordable"]
+        assert less["change"]["epsilon"] == less["recipe"]["epsilon"]
         wrong = ana.post("/datasets/deaths/tables", json={**REGIONS, "method": "noise"})
         assert wrong.json()["rule"] == "one-family"
+        for offer in wrong.json()["alternatives"]:
+            assert offer["change"] == {"method": offer["recipe"]["method"]}
+            assert offer["checked"]
 
 
 def test_check_says_what_would_happen_and_does_nothing(served: Served):

@@ -83,7 +83,9 @@ def test_refusal_says_spent_asked_left_and_the_largest(ledger):
         "left epsilon = 0.25. The largest epsilon that fits is 0.25."
     )
     assert refused.value.exit_code == 3
-    assert refused.value.alternatives == ("ask with epsilon at most 0.25",)
+    (offer,) = refused.value.alternatives
+    assert offer.words == "ask with epsilon at most 0.25"
+    assert offer.change == {"epsilon": "0.25", "rho": None}
     assert ledger.find("q2") is None
     commit(ledger, "q2", "0.25")
     assert ledger.largest_affordable() == 0

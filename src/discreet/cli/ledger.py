@@ -27,7 +27,7 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
     from .. import api
 
     with api.open(path) as data:
-        facts = data.ledger_facts()
+        facts = data.ledger_facts(short=not json)
     if json:
         show.as_json(facts)
         return
@@ -36,8 +36,8 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
         show.pairs(
             [
                 ("allowed", facts["cap"]),
-                ("spent", _short(facts["spent"])),
-                ("left", _short(facts["left"], left=True)),
+                ("spent", facts["spent"]),
+                ("left", facts["left"]),
                 ("largest ε that fits", facts["largest_epsilon"]),
                 ("entries", facts["entry_count"]),
             ]
@@ -45,7 +45,7 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
     )
     if facts["shares"]:
         held = [
-            (s["scope"], _said(s["cap"]), _said(s["spent"]), _said(s["left"], left=True))
+            (s["scope"], _signs(s["cap"]), _signs(s["spent"]), _signs(s["left"]))
             for s in facts["shares"]
         ]
         out.print(show.grid("Shares", ("|of", "allowed", "spent", "left"), held, tight=True))
@@ -55,7 +55,7 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
             e["time"][:16].replace("T", " "),
             f"share of {e['scope']}" if e["kind"] == "cap" and e["scope"] else e["kind"],
             _who(e),
-            _said(e["loss"]) or ("taken away" if e["kind"] == "cap" else ""),
+            _signs(e["loss"]) or ("taken away" if e["kind"] == "cap" else ""),
             e["question"][:10],
         )
         for e in facts["entries"]
@@ -72,21 +72,9 @@ def _who(entry: dict[str, Any]) -> str:
     return f"{who} ({project})" if project else who
 
 
-def _said(loss: str, *, left: bool = False) -> str:
+def _signs(loss: str) -> str:
     """A loss in signs, for a table."""
-    short = _short(loss, left=left)
-    return short.replace("epsilon", "ε").replace("delta", "δ").replace("rho", "ρ")
-
-
-def _short(loss: str, *, left: bool = False) -> str:
-    """A loss with long numbers in five digits, never too little spent or too much left."""
-    import re
-    from fractions import Fraction
-
-    from ..core.exact import rounded_down, rounded_up
-
-    rounded = rounded_down if left else rounded_up
-    return re.sub(r"[\d.e/-]{15,}", lambda found: rounded(Fraction(found[0]), 5), loss)
+    return loss.replace("epsilon", "ε").replace("delta", "δ").replace("rho", "ρ")
 
 
 @ledger_app.command("verify")

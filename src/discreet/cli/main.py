@@ -81,11 +81,14 @@ def _tell(error: DiscreetError) -> int:
     if "--json" in sys.argv:
         body: dict[str, object] = {"message": error.message, "kind": type(error).__name__}
         if isinstance(error, Refusal):
-            body |= {"rule": error.rule, "alternatives": list(error.alternatives)}
+            body |= {
+                "rule": error.rule,
+                "alternatives": [each.words for each in error.alternatives],
+            }
         print(json.dumps({"error": body, "exit_code": error.exit_code}, ensure_ascii=False))
     else:
         message = error.message
-        offers = error.alternatives if isinstance(error, Refusal) else ()
+        offers = [o.words for o in error.alternatives] if isinstance(error, Refusal) else []
         if not any(words in message for words in offers):
             more = [f"{words[:1].upper()}{words[1:]}".rstrip(".") for words in offers[:3]]
             message = " ".join([message, *(f"{words}." for words in more)])

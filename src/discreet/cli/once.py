@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
-import click
-from typer.core import TyperCommand
+import typer
+from typer.core import TyperCommand, TyperOption
 
 
 class Once(TyperCommand):
     """Refuses an option that is given twice and holds one value."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, each single option at most once."""
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        given = Counter(id(parameter) for parameter in order)
+        times = Counter(id(parameter) for parameter in order)
         for parameter in order:
-            single = isinstance(parameter, click.Option) and not parameter.multiple
-            if single and given[id(parameter)] > 1:
-                raise click.UsageError(
-                    f"{parameter.opts[0]} is given {given[id(parameter)]} times. Give it once.", ctx
+            single = isinstance(parameter, TyperOption) and not parameter.multiple
+            if single and times[id(parameter)] > 1:
+                raise typer.BadParameter(
+                    f"is given {times[id(parameter)]} times. Give it once.",
+                    ctx=ctx,
+                    param=parameter,
                 )
         return super().parse_args(ctx, args)

@@ -125,7 +125,7 @@ def run(
         timeout_keep_alive=15,
         timeout_graceful_shutdown=10,
         limit_concurrency=1000,
-        http="discreet.server.protocol:Impatient",
+        http="discreet.server.slow_clients:HeadTimeout",
         ws="none",
     )
 

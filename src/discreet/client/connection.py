@@ -18,6 +18,7 @@ import httpx
 
 from .. import errors
 from ..errors import (
+    Alternative,
     BudgetExceeded,
     Bug,
     Cancelled,
@@ -150,9 +151,12 @@ def from_problem(facts: Mapping[str, Any]) -> DiscreetError:
     text = str(facts.get("detail", ""))
     if kind == "refusal":
         rule = str(facts.get("rule") or "")
-        words = [str(offer.get("words", "")) for offer in facts.get("alternatives") or []]
-        made = BudgetExceeded if rule == "budget" else Refusal
-        return made(text, rule=rule, alternatives=words)
+        offers = [
+            Alternative(str(offer.get("words", "")), offer.get("change"))
+            for offer in facts.get("alternatives") or []
+        ]
+        refusal = BudgetExceeded if rule == "budget" else Refusal
+        return refusal(text, rule=rule, alternatives=offers)
     if kind == "input":
         known = getattr(errors, str(facts.get("error", "")), InputError)
         if isinstance(known, type) and issubclass(known, InputError):

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from .. import __version__
 from ..errors import Bug, DiscreetError
 from . import documentation, logs, pages, problems, pxweb, routes
-from .auth import Guard
+from .auth import Guard, GuardedRoute
 from .gate import Gate
 from .problems import Problem, ProblemDocument
 from .service import Service
@@ -86,13 +86,13 @@ def from_environment() -> FastAPI:
 
 
 def refuse_unguarded(router: APIRouter) -> None:
-    """Deny by default: a router that lets nobody in particular through is our mistake.
+    """Deny by default: a route that lets nobody in particular through is our mistake.
 
     The gate holds to it as well: an answer that no guard let through becomes an error.
     """
-    if not any(isinstance(each.dependency, Guard) for each in router.dependencies):
-        paths = ", ".join(getattr(route, "path", "") for route in router.routes)
-        raise Bug(f"The routes {paths} have no guard.")
+    for route in router.routes:
+        if not isinstance(route, GuardedRoute) or not isinstance(route.guard, Guard):
+            raise Bug(f"The route {getattr(route, 'path', '')} has no guard.")
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

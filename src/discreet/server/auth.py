@@ -13,13 +13,14 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.routing import APIRoute
 
 from ..store.accounts import SCOPES, Accounts, Role
-from .bodies import StrictRoute
 from .problems import Problem, documented
+from .requests import StrictRequest
 from .settings import Settings
 
 EVERYONE: tuple[Role, ...] = ("public", "analyst", "custodian", "auditor")
@@ -135,15 +136,15 @@ async def asker(request: Request) -> Asker:
 
 
 class Guard:
-    """Lets some roles through, with a scope; the marker every route must carry."""
+    """Lets some roles through, with a scope."""
 
     def __init__(self, roles: tuple[Role, ...], scope: str) -> None:
         self.roles = roles
         self.scope = scope
 
-    async def __call__(self, request: Request) -> Asker:
-        """The asker, or 401 or 403."""
-        found = await asker(request)
+    def admit(self, request: Request) -> None:
+        """Let a request through, or raise 401 or 403."""
+        found: Asker = request.state.asker
         if found.role not in self.roles:
             if found.role == "public":
                 raise unknown("This needs an account. Log in or send a token.")
@@ -156,18 +157,46 @@ class Guard:
         if self.scope not in found.scopes:
             raise Problem(403, "scope", f"This token lacks the scope {self.scope}.")
         request.state.guarded = True
-        return found
 
 
-def guarded(roles: tuple[Role, ...], scope: str, tag: str) -> APIRouter:
+Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class GuardedRoute(APIRoute):
+    """A route behind a guard: nothing of a body is read before the guard let the request in."""
+
+    guard: ClassVar[Guard]
+
+    def get_route_handler(self) -> Handler:
+        """Guard, then a JSON body read strictly, then the route's function."""
+        framework = super().get_route_handler()
+
+        async def read(request: Request) -> Response:
+            if self.body_field is not None and int(request.headers.get("content-length") or 0):
+                await request.json()  # refuses other media types with one sentence
+            return await framework(request)
+
+        async def handle(request: Request) -> Response:
+            self.guard.admit(request)
+            return await self.answer(StrictRequest(request.scope, request.receive), read)
+
+        return handle
+
+    async def answer(self, request: Request, read: Handler) -> Response:
+        """What a request gets that was let in; `read` is the ordinary way to it."""
+        return await read(request)
+
+
+def guarded(
+    roles: tuple[Role, ...], scope: str, tag: str, route: type[GuardedRoute] = GuardedRoute
+) -> APIRouter:
     """A router whose every route lets only these roles through."""
+    guard = Guard(roles, scope)
     return APIRouter(
-        route_class=StrictRoute,
-        dependencies=[Depends(Guard(roles, scope))],
+        route_class=type(route.__name__, (route,), {"guard": guard}),
         responses=documented(),
         tags=[tag],
     )
 
 
-Handler: TypeAlias = Callable[[Request], Coroutine[Any, Any, Any]]
-Asking: TypeAlias = Annotated[Asker, Depends(asker)]
+CurrentAsker: TypeAlias = Annotated[Asker, Depends(asker)]

@@ -18,10 +18,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import Bug
-from . import lane, logs
+from . import logs
 from .auth import PUBLIC, Asker, identify
 from .problems import Problem, bug
-from .repeats import ROUTE
 
 if TYPE_CHECKING:
     from .service import Service
@@ -67,15 +66,7 @@ class Gate:
             problem = passage.enter()
             if problem is None:
                 body = await self._body(scope, receive)
-                if not await self._repeated(scope, body, receive, passage):
-                    straight = passage.key and await lane.straight(
-                        self.service, scope, body, passage.asker
-                    )
-                    if straight:
-                        await straight(scope, receive, passage.send)
-                    else:
-                        await self.app(scope, _replay(body, receive), passage.send)
-                    passage.remember()
+                await self.app(scope, _replay(body, receive), passage.send)
                 return
         except Problem as refused:
             problem = refused
@@ -96,24 +87,6 @@ class Gate:
         if problem.status in (408, 413, 431) or not pages.asks_for_page(scope["path"], accept):
             return problem.response()
         return pages.problem(Request(scope, receive), problem)
-
-    async def _repeated(
-        self, scope: Scope, body: bytes, receive: Receive, passage: Passage
-    ) -> bool:
-        """Answer a request that came before, byte for byte; False where it must go the whole way."""
-        repeats = self.service.repeats
-        passage.key = repeats.key(scope, body)
-        found = passage.key and repeats.answer(self.service, passage.key, passage.asker)
-        if not found:
-            return False
-        response, repeat = found
-        kept = self.service.answers.get(repeat.tag)
-        passage.notes |= {"dataset": repeat.dataset, "route": ROUTE, "charged": False}
-        if kept is not None:
-            passage.notes |= {"question": kept.question, "cells": kept.cells}
-        scope["state"]["guarded"] = True
-        await response(scope, receive, passage.send)
-        return True
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body, within limits of size and time; nothing is handled half."""
@@ -159,7 +132,6 @@ class Passage:
         self.extra: dict[str, str] = {}
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
         state["asker"] = PUBLIC
-        self.key: bytes | None = None
         self.notes: dict[str, Any] = {}
         state["notes"] = self.notes
         self.head = bool(state.get("head"))
@@ -204,12 +176,6 @@ class Passage:
             "too-often",
             f"More than {allowance.limit} requests in a minute. Wait {allowance.wait_seconds} s.",
         )
-
-    def remember(self) -> None:
-        """Know this request when it comes again, where it was answered with a table."""
-        repeat = self.scope["state"].get("repeat")
-        if self.key is not None and repeat is not None and self.status == 200:
-            self.service.repeats.remember(self.key, repeat)
 
     async def send(self, message: Message) -> None:
         """Pass a message on; the head only once its row is in the audit log."""

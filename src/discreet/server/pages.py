@@ -8,31 +8,31 @@ where it costs nothing (asked before, or following from an earlier release).
 from __future__ import annotations
 
 import shlex
-import time
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl
 
 from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from .. import formats, release, rules
-from ..core.control import Control
+from .. import formats, rules
+from ..earlier import NEWEST
 from ..errors import DiscreetError, Refusal
 from ..formats import html
 from ..methods import registry
-from ..recipe import Recipe, to_query
+from ..recipe import Recipe
 from ..workspace import DataSet
-from . import answering
-from .auth import EVERYONE, Asker, Asking, equal, guarded
+from . import table_answers
+from .asking import Asking, spends, understood
+from .auth import EVERYONE, Asker, CurrentAsker, equal, guarded
 from .negotiation import accepts
 from .problems import Problem
 from .routes.accounts import logged_in, logged_out
 from .routes.catalogue import DataSetId
-from .service import Service, Serving
+from .service import Serving
 
 router = guarded(EVERYONE, "read", "pages")
 
@@ -124,7 +124,7 @@ async def log_in(request: Request, service: Serving) -> Response:
 
 
 @router.post("/logout", include_in_schema=False)
-async def log_out(request: Request, service: Serving, asker: Asking) -> Response:
+async def log_out(request: Request, service: Serving, asker: CurrentAsker) -> Response:
     """End the session from a page."""
     fields = await _form_fields(request)
     right = asker.session and equal(fields.get("csrf", ""), service.accounts.csrf(asker.session))
@@ -145,7 +145,7 @@ async def _form_fields(request: Request) -> dict[str, str]:
 
 
 @router.get("/", include_in_schema=False)
-def home(request: Request, service: Serving, asker: Asking) -> HTMLResponse:
+def home(request: Request, service: Serving, asker: CurrentAsker) -> HTMLResponse:
     """The data sets this reader may see."""
     shown = []
     for name in service.visible(asker):
@@ -177,7 +177,7 @@ def style() -> Response:
 def build(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     dataset: DataSetId,
     rows: Names = [],  # noqa: B006 (read-only)
     columns: Names = [],  # noqa: B006
@@ -201,9 +201,11 @@ def build(
         status = 200
         if any(asked[side] for side in ("rows", "columns", "layers")):
             try:
-                facts |= _answer(service, asker, data, asked)
+                asking = Asking(service, asker, data, _recipe(data, asked), request=request)
+                facts |= _answer(asking, asked)
             except Refusal as refusal:
-                status, facts["refused"] = 403, (refusal.message, refusal.alternatives)
+                words = tuple(alternative.words for alternative in refusal.alternatives)
+                status, facts["refused"] = 403, (refusal.message, words)
             except Problem as problem:
                 status, facts["refused"] = problem.status, (problem.detail, ())
             except DiscreetError as error:
@@ -236,14 +238,13 @@ def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
         for level in variable.levels
         if len(level) <= 60
     ]
-    method = data.policy.method
     return {
         "name": data.folder.name,
         "title": str(data.description.title),
         "synthetic": data.description.synthetic,
         "rules": rules.in_words(data.policy),
         "family": str(data.policy.family),
-        "budgeted": method in registry.names() and registry.get(method).drawn,
+        "budgeted": spends(data),
         "choices": choices,
         "categories": categories,
         "percents": _PERCENTS,
@@ -258,61 +259,64 @@ def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _answer(service: Service, asker: Asker, data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
+def _recipe(data: DataSet, asked: dict[str, Any]) -> Recipe:
+    """The question that the fields of the form say."""
     mapping: dict[str, Any] = {side: asked[side] for side in ("rows", "columns", "layers")}
     if asked["percent"]:
         mapping["percent"] = asked["percent"]
     if asked["category"]:
         level, code = _picked(asked["category"])
         mapping["where"] = {level: [code]}
-    drawn = (
-        registry.get(data.policy.method).drawn if data.policy.method in registry.names() else False
-    )
-    if drawn:
+    if spends(data):
         mapping["epsilon"] = asked["epsilon"] or "0.1"
-    recipe = answering.understood(data, mapping)
-    seen = release.preview(data, recipe, user=asker.user)
-    seen.verdict.enforce()
-    facts: dict[str, Any] = {
-        "verdict": {
-            "cells": seen.verdict.cells,
-            "within": seen.plan.errors[0].half_width if seen.plan.errors else None,
-            "guarantee": seen.plan.guarantee.sentence(),
-            "odds": seen.plan.guarantee.odds,
-            "cost": None if seen.plan.charge is None else str(seen.plan.charge.loss),
-            "answered": seen.answered,
-            "follows": seen.follows_from,
-            "left": seen.left,
-            "affordable": seen.affordable,
-        },
-        "api": _command(data, recipe),
-        "command": _terminal(data, asked),
-    }
-    if answering.must_be_job(service, seen.verdict.cells, 1):
+    return understood(data, mapping)
+
+
+def _answer(asking: Asking, asked: dict[str, Any]) -> dict[str, Any]:
+    """What the question would cost and say, and its table where that costs nothing."""
+    question = asking.asked
+    question.verdict.enforce()
+    facts = _verdict(asking) | {"command": _terminal(asking.data, asked)}
+    if asking.must_be_job:
         raise Refusal(
-            f"A table of {seen.verdict.cells:,} cells is too long for a page. Ask over the API.",
+            f"A table of {asking.cells:,} cells is too long for a page. Ask over the API.",
             rule="page-size",
         )
-    folder = data.folder.name
-    known = seen.answered and not service.withheld(asker, folder, seen.plan.question_hash)
-    follows = seen.follows_from is not None and not service.withheld(asker, folder)
-    if drawn and not known and not follows:
+    service, asker, dataset = asking.service, asking.asker, asking.dataset
+    budgeted = spends(asking.data, asking.recipe.question.method)
+    known = question.answered and not service.withheld(asker, dataset, asking.question)
+    follows = question.follows_from is not None and not service.withheld(asker, dataset)
+    derived = budgeted and not known
+    if derived and not follows:
         return facts
-    deadline = time.monotonic() + service.settings.most_seconds
-    control = Control(cancelled=lambda: time.monotonic() > deadline)
     with service.slots.one():
-        if drawn and not known:
-            made = release.derive(data, recipe, newest=release.NEWEST, control=control)
-            facts["api"] += "&free=true"
-        else:
-            made = release.release(data, recipe, user=asker.user, control=control)
-        facts["table"] = html.fragment(made.tables[0])
-    if not (drawn and known):
+        release = asking.derive(NEWEST) if derived else asking.release()
+        facts["table"] = html.fragment(release.tables[0])
+    if derived:
+        facts["api"] += "&free=true"
+    if not (budgeted and known):
         facts["downloads"] = [
-            (made_.title, f"{facts['api']}&format={made_.name}")
-            for made_ in formats.FORMATS.values()
+            (form.title, f"{facts['api']}&format={form.name}") for form in formats.FORMATS.values()
         ]
     return facts
+
+
+def _verdict(asking: Asking) -> dict[str, Any]:
+    asked, plan = asking.asked, asking.asked.plan
+    return {
+        "verdict": {
+            "cells": asked.verdict.cells,
+            "within": plan.errors[0].half_width if plan.errors else None,
+            "guarantee": plan.guarantee.sentence(),
+            "odds": plan.guarantee.odds,
+            "cost": None if plan.charge is None else str(plan.charge.loss),
+            "answered": asked.answered,
+            "follows": asked.follows_from,
+            "left": asked.left,
+            "affordable": asked.affordable,
+        },
+        "api": table_answers.address(asking, "tables"),
+    }
 
 
 def _picked(category: str) -> tuple[str, str]:
@@ -333,8 +337,3 @@ def _terminal(data: DataSet, asked: dict[str, Any]) -> str:
     if asked["percent"]:
         words.append(f"--percent {asked['percent']}")
     return " ".join([*words, f"--epsilon {asked['epsilon'] or '0.1'}"])
-
-
-def _command(data: DataSet, recipe: Recipe) -> str:
-    """The address of the same table."""
-    return f"/api/v1/datasets/{quote(data.folder.name)}/tables?{to_query(recipe)}"

@@ -80,6 +80,8 @@ class Alternative(BaseModel):
     """What would work instead of a refused question."""
 
     words: str
+    change: dict[str, str | None] | None = None
+    """What to change in the recipe, by name; null takes a setting away."""
     checked: bool
     """True: judged, and passes. False: likely."""
     recipe: dict[str, Any] | None = None
@@ -108,7 +110,10 @@ def of(error: DiscreetError, alternatives: Sequence[Mapping[str, Any]] | None = 
     if isinstance(error, Refusal):
         offered = alternatives
         if offered is None:
-            offered = [{"words": w, "checked": False, "recipe": None} for w in error.alternatives]
+            offered = [
+                {"words": each.words, "change": each.change, "checked": False, "recipe": None}
+                for each in error.alternatives
+            ]
         return Problem(403, "refusal", error.message, rule=error.rule, alternatives=list(offered))
     if isinstance(error, KeyReused):
         return Problem(409, "key-reused", error.message)

@@ -14,11 +14,12 @@ there. Numbers come through the same flow as everywhere.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -26,19 +27,16 @@ from fastapi import Path, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from .. import __version__, formats, rules
+from .. import __version__
 from ..core.domain import TOTAL
 from ..errors import DiscreetError, InputError
-from ..methods import registry
-from ..recipe import Recipe
 from ..store.keeping import Saved
-from ..workspace import DataSet
-from . import answering
-from .answering import Wish
-from .auth import ASKERS, Asker, Asking, guarded
-from .bodies import Form, Name
+from . import table_answers
+from .asking import Asking, Wish, understood
+from .auth import ASKERS, Asker, CurrentAsker, guarded
 from .problems import Problem, documented, not_found
 from .pxweb_selection import cut, split
+from .requests import Form, Name
 from .service import Service, Serving
 
 PREFIX = "/pxweb/v2"
@@ -133,12 +131,11 @@ class _Ready:
     """A saved table that can be read here, with its data set open."""
 
     saved: Saved
-    data: DataSet
-    recipe: Recipe
+    asking: Asking
 
 
 @router.get("/config", response_model=ConfigOut)
-def config(service: Serving, asker: Asking) -> dict[str, Any]:
+def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Limits and languages, as PxWebApi v2 names them."""
     found: dict[str, None] = {"en": None}
     for name in service.visible(asker):
@@ -163,7 +160,7 @@ def config(service: Serving, asker: Asking) -> dict[str, Any]:
 @router.get("/tables", response_model=TablesOut)
 def tables(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     lang: Lang = "en",
     query: Annotated[str, Query(max_length=200)] = "",
     pastDays: Annotated[int | None, Query(ge=0, le=36_500)] = None,
@@ -202,7 +199,7 @@ def tables(
 
 
 @router.get("/tables/{table}", response_model=TableOut)
-def one(service: Serving, asker: Asking, table: TableId, lang: Lang = "en") -> dict[str, Any]:
+def one(service: Serving, asker: CurrentAsker, table: TableId, lang: Lang = "en") -> dict[str, Any]:
     """One table."""
     with _must_open(service, asker, table) as ready:
         return _facts(ready, lang)
@@ -210,11 +207,11 @@ def one(service: Serving, asker: Asking, table: TableId, lang: Lang = "en") -> d
 
 @router.get("/tables/{table}/metadata", response_class=JSONResponse, responses=DATA)
 def metadata(
-    request: Request, service: Serving, asker: Asking, table: TableId, lang: Lang = "en"
+    request: Request, service: Serving, asker: CurrentAsker, table: TableId, lang: Lang = "en"
 ) -> JSONResponse:
     """Variables and codes: the JSON-stat table without its numbers."""
     with _must_open(service, asker, table) as ready:
-        whole = _whole(service, asker, ready, lang, request)
+        whole = _whole(ready, lang, request)
     for name in ("value", "status"):
         whole.pop(name, None)
     for name in ("noise", "percent", "extra"):
@@ -226,7 +223,7 @@ def metadata(
 def data(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     table: TableId,
     lang: Lang = "en",
     outputFormat: Annotated[str, Query(max_length=40)] = "json-stat2",
@@ -244,7 +241,7 @@ def data(
 def post_data(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     table: TableId,
     body: DataForm,
     lang: Lang = "en",
@@ -278,7 +275,7 @@ def _answer(
             f"formats are at /api/v1/saved/{table}/table?format=…"
         )
     with _must_open(service, asker, table) as ready:
-        whole = _whole(service, asker, ready, lang, request)
+        whole = _whole(ready, lang, request)
     return JSONResponse(cut(whole, selection))
 
 
@@ -302,24 +299,17 @@ def _listed(service: Service, asker: Asker) -> Iterator[Saved]:
 def _open(service: Service, asker: Asker, saved: Saved) -> Iterator[_Ready | None]:
     """A saved table that can be read for nothing; None where it cannot."""
     with service.dataset(asker, saved.dataset) as opened:
-        yield _ready(service, saved, opened)
+        ready = None
+        with contextlib.suppress(DiscreetError):  # its description or policy may have changed since
+            asking = Asking(service, asker, opened, understood(opened, saved.recipe))
+            ready = _Ready(saved, asking) if _readable(asking) else None
+        yield ready
 
 
-def _ready(service: Service, saved: Saved, opened: DataSet) -> _Ready | None:
-    try:
-        asked = answering.understood(opened, saved.recipe)
-        verdict = rules.judge(asked.question, opened.description, opened.policy)
-    except DiscreetError:
-        return None  # saved under a description or policy that has changed since
-    if len(asked.question.tables) != 1 or not verdict.allowed:
-        return None
-    if verdict.cells > service.settings.long_cells:
-        return None
-    if registry.get(asked.question.method).drawn:
-        known = opened.ledger().find(answering.question_hash(opened, asked))
-        if known is None:
-            return None
-    return _Ready(saved, opened, asked)
+def _readable(asking: Asking) -> bool:
+    """Whether a saved table is one table that may be asked, is short and costs nothing."""
+    single = len(asking.recipe.question.tables) == 1
+    return single and asking.verdict.allowed and not asking.must_be_job and asking.costs_nothing
 
 
 @contextmanager
@@ -339,16 +329,14 @@ def _must_open(service: Service, asker: Asker, identity: str) -> Iterator[_Ready
         yield ready
 
 
-def _whole(
-    service: Service, asker: Asker, ready: _Ready, lang: str, request: Request
-) -> dict[str, Any]:
+def _whole(ready: _Ready, lang: str, request: Request) -> dict[str, Any]:
     """The whole table as JSON-stat, with what PxWeb's readers look for."""
-    known = ready.data.description.languages
-    wish = Wish(formats.by_name("json-stat"), lang if lang in known else "", "")
-    request.state.notes["dataset"] = ready.saved.dataset
-    unconditional = Request({**request.scope, "headers": []})
-    answered = answering.respond(service, asker, ready.data, ready.recipe, wish, unconditional)
-    whole: dict[str, Any] = json.loads(bytes(answered.body))
+    asking = ready.asking
+    if lang in asking.data.description.languages:
+        asking = replace(asking, wish=Wish(language=lang))
+    answer = table_answers.respond(asking)
+    request.state.notes.update(asking.notes)
+    whole: dict[str, Any] = json.loads(bytes(answer.body))
     whole["label"] = ready.saved.title or whole["label"]
     labels = [whole["dimension"][name]["label"] for name in whole["id"]]
     for name, label in zip(whole["id"], labels, strict=True):
@@ -380,8 +368,8 @@ def _whole(
 
 
 def _facts(ready: _Ready, lang: str) -> dict[str, Any]:
-    description, saved = ready.data.description, ready.saved
-    spec = ready.recipe.question.tables[0]
+    description, saved = ready.asking.data.description, ready.saved
+    spec = ready.asking.recipe.question.tables[0]
     axes = [description.axis(ref) for ref in spec.axes]
     times = [axis.level.codes for axis in axes if axis.variable.kind == "time"]
     title = saved.title or f"{description.title.says(lang)}: " + " and ".join(

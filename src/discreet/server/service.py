@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -21,54 +18,13 @@ from ..store.accounts import Accounts
 from ..store.audit_log import AuditLog
 from ..store.keeping import Keeping
 from ..workspace import DataSet
-from . import changes
+from . import two_custodians
+from .answer_cache import AnswerCache
 from .auth import Asker, unknown
 from .limits import Buckets, Slots
+from .open_datasets import OpenDatasets
 from .problems import Problem, not_found
-from .repeats import Repeats
 from .settings import Settings
-from .shelf import Shelf
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A finished answer: its bytes and what was said with them."""
-
-    body: bytes
-    headers: dict[str, str]
-    cells: int
-    question: str
-    language: str
-
-
-class Answers:
-    """Finished answers by ETag, the longest unused going first; holds published bytes only."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._size = 0
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, tag: str) -> Kept | None:
-        """The answer with this tag."""
-        with self._lock:
-            found = self._kept.get(tag)
-            if found is not None:
-                self._kept.move_to_end(tag)
-            return found
-
-    def put(self, tag: str, answer: Kept) -> None:
-        """Keep an answer while there is room."""
-        if len(answer.body) > self._most // 4:
-            return
-        with self._lock:
-            before = self._kept.pop(tag, None)
-            self._size += len(answer.body) - (len(before.body) if before else 0)
-            self._kept[tag] = answer
-            while self._size > self._most:
-                _, dropped = self._kept.popitem(last=False)
-                self._size -= len(dropped.body)
 
 
 class Service:
@@ -78,8 +34,10 @@ class Service:
         self.folder = workspace
         self.settings = settings
         cores = os.cpu_count() or 1
-        self.shelf = Shelf(workspace, self._note_policy, max(1, cores // settings.workers))
-        names = self.shelf.names()
+        self.datasets = OpenDatasets(
+            workspace, self._note_policy, max(1, cores // settings.workers)
+        )
+        names = self.datasets.names()
         for name in settings.public:
             if name != "*" and name not in names:
                 raise InputError(
@@ -93,27 +51,21 @@ class Service:
         self.buckets = Buckets(settings.calls_per_minute, settings.workers)
         self.logins = Buckets(settings.logins_per_minute, settings.workers)
         self.slots = Slots(settings.slots, settings.waiting)
-        self.answers = Answers(settings.cache_bytes)
-        self.repeats = Repeats()
-        self.pool = ThreadPoolExecutor(
-            settings.slots + settings.waiting + 24, thread_name_prefix="table"
-        )
-        self.fingerprints: dict[tuple[str, str, str, str], str] = {}
+        self.answers = AnswerCache(settings.cache_bytes)
         self.job_waits = threading.Event()
         self._embargo: frozenset[tuple[str, str]] = frozenset()
         self._embargo_read = 0.0
 
     def close(self) -> None:
         """Let go of everything."""
-        self.pool.shutdown(wait=False, cancel_futures=True)
-        self.shelf.close()
+        self.datasets.close()
         self.jobs.close()
         self.audit.close()
         self.accounts.close()
 
     def visible(self, asker: Asker) -> list[str]:
         """The data sets this asker may know of."""
-        names = self.shelf.names()
+        names = self.datasets.names()
         if asker.role == "public":
             return [name for name in names if self.settings.is_public(name)]
         return list(names)
@@ -146,14 +98,14 @@ class Service:
     def dataset(self, asker: Asker, name: str) -> Iterator[DataSet]:
         """A data set this asker may see, open."""
         self.must_see(asker, name)
-        with self.shelf.use(name) as data:
+        with self.datasets.use(name) as data:
             yield data
 
     def readable(self, asker: Asker) -> Iterator[tuple[str, DataSet]]:
         """The data sets this asker may see and that can be opened, one after another."""
         for name in self.visible(asker):
             try:
-                with self.shelf.use(name) as data:
+                with self.datasets.use(name) as data:
                     yield name, data
             except Problem as problem:
                 if problem.kind != "dataset":
@@ -162,9 +114,11 @@ class Service:
     def _note_policy(self, name: str, data: DataSet) -> None:
         """Keep every policy that is served; a new one is said in the audit log, with who is known."""
         if data.policy.budget is not None:
-            changes.finish(self.keeping, data, name)  # a process may have died while it made one
+            two_custodians.finish(
+                self.keeping, data, name
+            )  # a process may have died while it made one
         facts, history = policy_facts(data), self.keeping.policies(name)
-        note = changes.who_changed(facts, history, self.keeping.proposals(), data.folder)
+        note = two_custodians.who_changed(facts, history, self.keeping.proposals(), data.folder)
         if self.keeping.note_policy(name, data.policy.version, facts, note):
             event = f"policy {data.policy.version} is served from now on"
             self.audit.add({"event": event, "dataset": name, "reason": note})

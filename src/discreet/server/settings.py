@@ -44,6 +44,8 @@ class Settings:
     """Requests that may wait for a slot in each process."""
     cache_bytes: int = 64 << 20
     lease_seconds: float = 15.0
+    hold_seconds: float = 3600.0
+    """How long a job's budget is held while no server runs; a running one renews it."""
     keep_days: int = 28
     """How long results of jobs are kept as files; after that they are made again when asked for."""
     secure: bool = False

@@ -2,7 +2,7 @@
 
 A job is done over when its worker died: its question is charged once, so doing it over costs
 nothing and gives the same numbers. A job whose data set has changed since it was asked fails with
-a sentence instead of answering another question.
+a sentence instead of table_answers another question.
 """
 
 from __future__ import annotations
@@ -11,24 +11,15 @@ import contextlib
 import json
 import threading
 import time
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
-from .. import formats, release
 from ..core.control import Control
-from ..errors import Cancelled, DiscreetError, InputError, StoreError
+from ..errors import Cancelled, DiscreetError, StoreError
 from ..store import Job
 from ..store.jobs import LeaseLost
-from ..workspace.files import make_folder, replace_bytes
-from . import answering, logs, problems
-from .auth import PUBLIC, Asker
-from .negotiation import spoken
+from . import logs, problems, table_jobs
 from .problems import Problem
 from .service import Service
 
-KIND = "tables"
-RESULTS = "job-results"
 _IDLE_SECONDS = 1.0
 _MOST_ATTEMPTS = 50
 """A job that takes its process down with it must not do so for ever."""
@@ -40,7 +31,7 @@ class Worker:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._stopping = threading.Event()
-        self._tidied = float("-inf")
+        self._tidied = self._renewed = float("-inf")
         self._threads = [
             threading.Thread(target=self._run, name=f"jobs {number}", daemon=True)
             for number in range(service.settings.job_threads)
@@ -62,7 +53,9 @@ class Worker:
         service = self._service
         while not self._stopping.is_set():
             try:
-                claimed = service.jobs.claim(kind=KIND, seconds=service.settings.lease_seconds)
+                claimed = service.jobs.claim(
+                    kind=table_jobs.KIND, seconds=service.settings.lease_seconds
+                )
                 if claimed is None:
                     self._tidy()
                     service.job_waits.wait(_IDLE_SECONDS)
@@ -81,11 +74,18 @@ class Worker:
             return
         self._tidied = time.monotonic()
         oldest = time.time() - self._service.settings.keep_days * 86400
-        for path in (self._service.folder / RESULTS).glob("*"):
+        for path in (self._service.folder / table_jobs.RESULTS).glob("*"):
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < oldest:
                     path.unlink()
         self._service.accounts.forget_requests(before=oldest)
+
+    def _renew_holds(self) -> None:
+        """Now and then, while all threads are busy: what jobs hold must not lapse as they wait."""
+        if time.monotonic() < self._renewed + self._service.settings.hold_seconds / 10:
+            return
+        self._renewed = time.monotonic()
+        table_jobs.renew_holds(self._service)
 
     def _do(self, job: Job, lease: str) -> None:
         jobs, seconds = self._service.jobs, self._service.settings.lease_seconds
@@ -99,6 +99,7 @@ class Worker:
                 try:
                     if jobs.heartbeat(job.id, lease, seconds=seconds):
                         stop.set()
+                    self._renew_holds()
                 except StoreError:
                     stop.set()  # the lease is lost: somebody else has the job
                     return
@@ -122,11 +123,12 @@ class Worker:
                     f"This was begun {_MOST_ATTEMPTS} times and never ended. Ask for less at once, "
                     "or tell the custodian.",
                 )
-            result = self._make(job, control)
+            result = table_jobs.made(self._service, job, control)
             jobs.finish(job.id, lease, json.dumps(result))
         except Cancelled:
-            if not self._stopping.is_set():
-                jobs.cancelled(job.id, lease)
+            if self._stopping.is_set():
+                return  # another process does it over, with what it holds
+            jobs.cancelled(job.id, lease)
         except Problem as problem:
             jobs.fail(job.id, lease, json.dumps(problem.body(), ensure_ascii=False))
         except LeaseLost:
@@ -138,74 +140,5 @@ class Worker:
             jobs.fail(job.id, lease, json.dumps(problems.bug(error).body()))
         finally:
             done.set()
+        table_jobs.give_up_hold(self._service, job)
         logs.say("info", event="job ended", job=job.id)
-
-    def _make(self, job: Job, control: Control) -> dict[str, Any]:
-        service, asked = self._service, job.request
-        asker = self._asker(job)
-        wish = answering.Wish(formats.by_name(asked["format"]), asked["language"], asked["project"])
-        with service.dataset(asker, asked["dataset"]) as data:
-            understood = answering.understood(data, asked["recipe"])
-            if answering.question_hash(data, understood) != asked["question"]:
-                raise Problem(
-                    409,
-                    "changed",
-                    "The data set or its policy changed after this was asked. Ask again.",
-                )
-            answering.may_spend(service, asker, data, understood)
-            made = release.release(
-                data, understood, user=asker.user, project=wish.project, control=control
-            )
-            body = answering.rendered(made, wish)
-            language = spoken(data.description, wish.language)
-        folder = service.folder / RESULTS
-        make_folder(folder, mode=0o700)
-        replace_bytes(folder / job.id, body, mode=0o600)
-        service.audit.add(
-            {
-                "event": "job done",
-                "user": asker.name,
-                "dataset": asked["dataset"],
-                "question": made.plan.question_hash,
-                "cells": sum(table.cells for table in made.tables),
-                "charged": made.plan.charge is not None and not made.reused,
-            }
-        ).result(timeout=30)
-        return {"question": made.plan.question_hash, "bytes": len(body), "language": language}
-
-    def _asker(self, job: Job) -> Asker:
-        """Who asked, with the rights of today."""
-        if job.user == "public":
-            return PUBLIC
-        try:
-            user = self._service.accounts.user(job.user)
-        except InputError:
-            user = None
-        if user is None or user.revoked is not None:
-            raise Problem(403, "role", "The account that asked was revoked before this was made.")
-        return Asker(user.name, user.role, PUBLIC.scopes, f"job {job.id}")
-
-
-def result_file(service: Service, job: Job) -> Path:
-    """Where a finished job's bytes lie."""
-    return service.folder / RESULTS / job.id
-
-
-def facts(job: Job) -> dict[str, Any]:
-    """A job as clients see it."""
-    known = asdict(job)
-    error = None if job.error is None else json.loads(job.error)
-    return {
-        "id": job.id,
-        "state": job.state,
-        "dataset": job.request["dataset"],
-        "share": job.share,
-        "doing": known["doing"],
-        "created": job.created,
-        "attempts": job.attempts,
-        "cancel_requested": job.cancel_requested,
-        "format": job.request["format"],
-        "question": job.request["question"],
-        "error": error,
-        "result": f"/api/v1/jobs/{job.id}/result" if job.state == "done" else None,
-    }

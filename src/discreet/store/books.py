@@ -25,7 +25,7 @@ from ..core.loss import (
     plus,
     zero,
 )
-from ..errors import BudgetExceeded, InputError, KeyReused, LedgerDamaged, Refusal
+from ..errors import Alternative, BudgetExceeded, InputError, KeyReused, LedgerDamaged, Refusal
 from .base import DATASET, Draft, Standing, StoredAnswer
 from .chain import START, Account, canonical, digest, follow, link, scopes_of
 from .measurement_files import INLINE_BYTES, MeasurementFiles
@@ -199,12 +199,15 @@ class Books:
         rho = ""
         if isinstance(standing.left, ZcdpLoss):
             rho = f"rho at most {in_words(standing.left, left=True).removeprefix('rho = ')}, or "
+        offer = Alternative(
+            f"ask with {rho}epsilon at most {shown}", {"epsilon": shown, "rho": None}
+        )
         return BudgetExceeded(
             f"The budget of {self.dataset}{whose} is {in_words(standing.cap)}: spent "
             f"{in_words(standing.spent)}{held}, asked {in_words(cost)}, left "
             f"{in_words(standing.left, left=True)}. The largest epsilon that fits is {shown}.",
             rule="budget",
-            alternatives=[f"ask with {rho}epsilon at most {shown}"] if best else [],
+            alternatives=[offer] if best else [],
         )
 
     def ready(self, connection: sqlite3.Connection, request: Request) -> list[StoredAnswer] | None:

@@ -29,8 +29,8 @@ def test_a_found_domain_is_refused_by_name(world):
         with pytest.raises(Refusal, match="categories of a were found") as caught:
             w.plan(spec, epsilon="1")
         assert caught.value.rule == "declared-domain"
-        assert any("discreet check" in text for text in caught.value.alternatives)
-        assert any("discreet declare DIR a" in text for text in caught.value.alternatives)
+        assert any("discreet check" in each.words for each in caught.value.alternatives)
+        assert any("discreet declare DIR a" in each.words for each in caught.value.alternatives)
     assert w.plan(w.spec("b"), epsilon="1").charge.loss == PureLoss(1)
 
 

@@ -320,10 +320,13 @@ def _needed(design: Design, description: Description) -> Settings:
     public, would make two questions of one.
     """
     settings = design.settings
-    for name in ("records_about", "one_way_share"):
-        if getattr(settings, name) is None:
+    for without in (
+        replace(settings, records_about=None),
+        replace(settings, one_way_share=None),
+        replace(settings, records_about=None, one_way_share=None),
+    ):
+        if without == design.settings:
             continue
-        without = replace(settings, **{name: None})
         plain_design, _ = _design_of(without, design.treatment, design.workload, description)
         if _said(plain_design.budget.measured) == _said(design.budget.measured):
             settings = without

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from ...core.domain import AxisRef
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
-from ...errors import InputError, LawError, RecipeError, Refusal
+from ...errors import Alternative, InputError, LawError, RecipeError, Refusal
 from . import laws
 from .consistency import Components
 from .laws import NoiseLaw
@@ -306,7 +306,9 @@ class Planner(Wanted):
             raise Refusal(
                 f"Plan {asked} would measure more than {MOST_MEASURED:,} cells.",
                 rule="table-size",
-                alternatives=(f"Use plan {recommended.name}.",),
+                alternatives=(
+                    Alternative(f"Use plan {recommended.name}.", {"plan": recommended.name}),
+                ),
             )
         same = frozenset(names[asked])
         for scheme in schemes:

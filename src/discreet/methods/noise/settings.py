@@ -52,8 +52,9 @@ class Settings:
         """With the ε or ρ that an accuracy was found to need in the place of the accuracy."""
         if self.within is None:
             return self
-        spent = {"rho": budget} if self.law == "gaussian" else {"epsilon": budget}
-        return replace(self, within=None, **spent)
+        if self.law == "gaussian":
+            return replace(self, within=None, rho=budget)
+        return replace(self, within=None, epsilon=budget)
 
     def resolved(self, scheme: str) -> dict[str, str]:
         """What was measured, in canonical text: law, loss, truncation and the scheme's name."""
@@ -196,12 +197,12 @@ def _treatment(said: Mapping[str, str], fails: Fails) -> Treatment:
 
 
 def _times(settings: Settings, tables: int) -> Settings:
-    changed = {
-        name: value * tables
-        for name in ("epsilon", "rho")
-        if (value := getattr(settings, name)) is not None
-    }
-    return replace(settings, **changed)
+    epsilon, rho = settings.epsilon, settings.rho
+    return replace(
+        settings,
+        epsilon=None if epsilon is None else epsilon * tables,
+        rho=None if rho is None else rho * tables,
+    )
 
 
 def _needs_budget(settings: Settings) -> None:

@@ -8,20 +8,21 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from ...errors import InputError
-from .. import shapes
+from ...store.accounts import User
+from .. import responses
 from ..auth import (
     ACCOUNTS,
     CUSTODIANS,
     EVERYONE,
     Asker,
-    Asking,
+    CurrentAsker,
     cookie_name,
     guarded,
     same_site_login,
     unknown,
 )
-from ..bodies import LoginForm, TokenForm, UserForm
 from ..problems import Problem, documented, not_found
+from ..requests import LoginForm, TokenForm, UserForm
 from ..service import Service, Serving
 
 sessions = guarded(EVERYONE, "read", "session")
@@ -32,13 +33,13 @@ ROUTERS = [sessions, tokens, users]
 _HOURS = 12
 
 
-@sessions.get("/session", response_model=shapes.SessionShape)
-def who(service: Serving, asker: Asking) -> dict[str, Any]:
+@sessions.get("/session", response_model=responses.SessionShape)
+def who(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Who is asking, and the token that changes made with a session need."""
     return _facts(service, asker)
 
 
-@sessions.post("/session", response_model=shapes.SessionShape, responses=documented(415))
+@sessions.post("/session", response_model=responses.SessionShape, responses=documented(415))
 def log_in(
     request: Request, service: Serving, body: LoginForm, response: Response
 ) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def logged_in(
 
 
 @sessions.delete("/session", status_code=204, response_class=Response)
-def log_out(service: Serving, asker: Asking) -> Response:
+def log_out(service: Serving, asker: CurrentAsker) -> Response:
     """End the session."""
     return logged_out(service, asker, Response(status_code=204))
 
@@ -100,14 +101,14 @@ def logged_out(service: Service, asker: Asker, response: Response) -> Response:
     return response
 
 
-@tokens.get("/tokens", response_model=shapes.TokenList)
-def own(service: Serving, asker: Asking) -> dict[str, Any]:
+@tokens.get("/tokens", response_model=responses.TokenList)
+def own(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """One's own tokens; never their text."""
-    return {"tokens": [asdict(token) for token in service.accounts.tokens(asker.name)]}
+    return {"tokens": service.accounts.tokens(asker.name)}
 
 
-@tokens.post("/tokens", response_model=shapes.NewToken, status_code=201, responses=documented(415))
-def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
+@tokens.post("/tokens", status_code=201, responses=documented(415))
+def make(service: Serving, asker: CurrentAsker, body: TokenForm) -> responses.NewToken:
     """A new token, shown this once; made with a token it can do no more and lives no longer."""
     scopes = list(body.scopes or asker.scopes)
     beyond = [scope for scope in scopes if scope not in asker.scopes]
@@ -125,11 +126,13 @@ def make(service: Serving, asker: Asking, body: TokenForm) -> dict[str, Any]:
         days=body.days,
         made_with=asker.via.removeprefix("token "),
     )
-    return {**asdict(made), "token": text}
+    return responses.NewToken(**asdict(made), token=text)
 
 
 @tokens.delete("/tokens/{token}", status_code=204, response_class=Response)
-def revoke(service: Serving, asker: Asking, token: Annotated[str, Path(max_length=64)]) -> Response:
+def revoke(
+    service: Serving, asker: CurrentAsker, token: Annotated[str, Path(max_length=64)]
+) -> Response:
     """Revoke a token of one's own, at once, with those made with it."""
     own = {one.id: one for one in service.accounts.tokens(asker.name)}
     beyond = (
@@ -144,30 +147,26 @@ def revoke(service: Serving, asker: Asking, token: Annotated[str, Path(max_lengt
     return Response(status_code=204)
 
 
-@users.get("/users", response_model=shapes.UserList)
+@users.get("/users", response_model=responses.UserList)
 def everyone(service: Serving) -> dict[str, Any]:
     """Every account, revoked ones too."""
-    return {"users": [asdict(user) for user in service.accounts.users()]}
+    return {"users": service.accounts.users()}
 
 
-@users.post(
-    "/users", response_model=shapes.UserShape, status_code=201, responses=documented(409, 415)
-)
-def add(request: Request, service: Serving, body: UserForm) -> dict[str, Any]:
+@users.post("/users", status_code=201, responses=documented(409, 415))
+def add(request: Request, service: Serving, body: UserForm) -> User:
     """A new account."""
     request.state.notes["reason"] = f"add {body.role} {body.name}"
-    return asdict(service.accounts.add_user(body.name, body.role, password=body.password))
+    return service.accounts.add_user(body.name, body.role, password=body.password)
 
 
-@users.delete("/users/{user}", response_model=shapes.UserShape)
-def end(
-    request: Request, service: Serving, user: Annotated[str, Path(max_length=64)]
-) -> dict[str, Any]:
+@users.delete("/users/{user}")
+def end(request: Request, service: Serving, user: Annotated[str, Path(max_length=64)]) -> User:
     """Revoke an account with its tokens and sessions, at once and for ever."""
     if user not in [known.name for known in service.accounts.users()]:
         raise not_found("account")
     request.state.notes["reason"] = f"revoke {user}"
-    return asdict(service.accounts.revoke_user(user))
+    return service.accounts.revoke_user(user)
 
 
 def _facts(service: Service, asker: Asker) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from ...errors import RecipeError
 from ...methods import registry
 from ...workspace import DataSet
 from ...workspace.dataset import loss_of
-from .. import shapes
-from ..answering import VARY
-from ..auth import EVERYONE, Asking, guarded
+from .. import responses
+from ..auth import EVERYONE, CurrentAsker, guarded
 from ..negotiation import chosen_language, joined, spoken
 from ..problems import not_found
 from ..service import Service, Serving
+from ..table_answers import VARY
 
 router = guarded(EVERYONE, "read", "catalogue")
 ROUTERS = [router]
@@ -31,8 +31,8 @@ Wishes = Annotated[str, Header(alias="Accept-Language", include_in_schema=False)
 DataSetId = Annotated[str, Path(max_length=200, description="A data set.")]
 
 
-@router.get("/config", response_model=shapes.ConfigShape)
-def config(service: Serving, asker: Asking) -> dict[str, Any]:
+@router.get("/config", response_model=responses.ConfigShape)
+def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """All limits, the methods and formats there are, and each policy in plain words."""
     settings = service.settings
     policies = []
@@ -65,6 +65,10 @@ def config(service: Serving, asker: Asking) -> dict[str, Any]:
             "logins_per_minute": service.logins.limit,
         },
         "methods": list(registry.names()),
+        "settings": {
+            declared.name: [setting.to_json() for setting in declared.asked()]
+            for declared in registry.METHODS.values()
+        },
         "formats": [
             {
                 "name": made.name,
@@ -78,10 +82,10 @@ def config(service: Serving, asker: Asking) -> dict[str, Any]:
     }
 
 
-@router.get("/datasets", response_model=shapes.DataSets)
+@router.get("/datasets", response_model=responses.DataSets)
 def datasets(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     query: Search = "",
     language: Language = "",
@@ -118,10 +122,10 @@ def datasets(
     return {"datasets": found}
 
 
-@router.get("/datasets/{dataset}", response_model=shapes.DataSetDetail)
+@router.get("/datasets/{dataset}", response_model=responses.DataSetDetail)
 def dataset(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     dataset: DataSetId,
     language: Language = "",
@@ -145,10 +149,10 @@ def dataset(
         }
 
 
-@router.get("/datasets/{dataset}/variables", response_model=shapes.Variables)
+@router.get("/datasets/{dataset}/variables", response_model=responses.Variables)
 def variables(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     dataset: DataSetId,
     query: Search = "",
@@ -168,10 +172,10 @@ def variables(
         return {"variables": found}
 
 
-@router.get("/datasets/{dataset}/variables/{variable}", response_model=shapes.VariableShape)
+@router.get("/datasets/{dataset}/variables/{variable}", response_model=responses.VariableShape)
 def variable(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     dataset: DataSetId,
     variable: Annotated[str, Path(max_length=300)],
@@ -187,10 +191,10 @@ def variable(
         return _variable(found, language, [])
 
 
-@router.get("/datasets/{dataset}/codelists/{level}", response_model=shapes.CodeList)
+@router.get("/datasets/{dataset}/codelists/{level}", response_model=responses.CodeList)
 def codelist(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     response: Response,
     dataset: DataSetId,
     level: Annotated[str, Path(max_length=300, description="A level, or variable:level.")],

@@ -15,9 +15,9 @@ from fastapi.responses import StreamingResponse
 from ... import formats
 from ...errors import InputError
 from ...store import Job
-from .. import answering, shapes, worker
-from ..answering import Wish
-from ..auth import ASKERS, KEEPERS, Asker, Asking, guarded
+from .. import responses, table_answers, table_jobs
+from ..asking import Asking, Wish, understood
+from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..problems import Problem, not_found
 from ..service import Service, Serving
 from .tables import TABLE, FormatName
@@ -27,29 +27,31 @@ router = guarded(ASKERS, "tables", "jobs")
 ROUTERS = [listing, router]
 
 JobId = Annotated[str, Path(max_length=64)]
-_ENDED = ("done", "failed", "cancelled")
 _streams = threading.BoundedSemaphore(64)
 """Clients that may watch jobs at once in each process."""
 
 
-@listing.get("/jobs", response_model=shapes.JobsShape)
-def jobs(service: Serving, asker: Asking) -> dict[str, Any]:
+@listing.get("/jobs", response_model=responses.JobsShape)
+def jobs(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """One's own jobs, newest first."""
-    found = [job for job in service.jobs.list(user=asker.user) if job.kind == worker.KIND]
-    return {"jobs": [worker.facts(job) for job in found]}
+    found = [job for job in service.jobs.list(user=asker.user) if job.kind == table_jobs.KIND]
+    return {"jobs": [table_jobs.facts(job) for job in found]}
 
 
-@router.get("/jobs/{job}", response_model=shapes.JobShape)
-def job(service: Serving, asker: Asking, job: JobId) -> dict[str, Any]:
+@router.get("/jobs/{job}", response_model=responses.JobShape)
+def job(service: Serving, asker: CurrentAsker, job: JobId) -> dict[str, Any]:
     """State and progress of a job."""
-    return worker.facts(_mine(service, asker, job))
+    return table_jobs.facts(_mine(service, asker, job))
 
 
-@router.delete("/jobs/{job}", response_model=shapes.JobShape)
-def cancel(service: Serving, asker: Asking, job: JobId) -> dict[str, Any]:
+@router.delete("/jobs/{job}", response_model=responses.JobShape)
+def cancel(service: Serving, asker: CurrentAsker, job: JobId) -> dict[str, Any]:
     """Ask a job to stop; one that has ended stays as it is."""
     _mine(service, asker, job)
-    return worker.facts(service.jobs.request_cancel(job))
+    stopped = service.jobs.request_cancel(job)
+    if stopped.state == "cancelled":
+        table_jobs.give_up_hold(service, stopped)
+    return table_jobs.facts(stopped)
 
 
 @router.get(
@@ -57,7 +59,7 @@ def cancel(service: Serving, asker: Asking, job: JobId) -> dict[str, Any]:
     response_class=Response,
     responses={200: {"description": "Progress as it comes.", "content": {"text/event-stream": {}}}},
 )
-def events(request: Request, service: Serving, asker: Asking, job: JobId) -> Response:
+def events(request: Request, service: Serving, asker: CurrentAsker, job: JobId) -> Response:
     """Progress as server-sent events, until the job ends."""
     _mine(service, asker, job)
     if getattr(request.state, "head", False):
@@ -78,12 +80,12 @@ async def _watch(service: Service, asker: Asker, identity: str) -> AsyncIterator
         with anyio.move_on_after(600):
             while True:
                 found = await anyio.to_thread.run_sync(_mine, service, asker, identity)
-                facts = worker.facts(found)
+                facts = table_jobs.facts(found)
                 if facts != last:
                     last, silent = facts, 0.0
-                    name = "end" if found.state in _ENDED else "progress"
+                    name = "end" if found.state in table_jobs.ENDED else "progress"
                     yield f"event: {name}\ndata: {json.dumps(facts)}\n\n"
-                    if found.state in _ENDED:
+                    if found.state in table_jobs.ENDED:
                         return
                 elif silent >= 15:
                     silent = 0.0
@@ -96,7 +98,7 @@ async def _watch(service: Service, asker: Asker, identity: str) -> AsyncIterator
 
 @router.get("/jobs/{job}/result", response_class=Response, responses=TABLE)
 def result(
-    request: Request, service: Serving, asker: Asking, job: JobId, format: FormatName = None
+    request: Request, service: Serving, asker: CurrentAsker, job: JobId, format: FormatName = None
 ) -> Response:
     """The table of a finished job: as it was made, or in another format."""
     found = _mine(service, asker, job)
@@ -108,7 +110,7 @@ def result(
             detail = f"The job is {found.state}. Its result comes when it is done."
         raise Problem(409, "no-result", detail)
     made = formats.by_name(asked["format"])
-    path = worker.result_file(service, found)
+    path = table_jobs.result_file(service, found)
     if (format is None or formats.by_name(format) is made) and path.is_file():
         headers = {
             "Cache-Control": "private, no-store",
@@ -119,15 +121,15 @@ def result(
             headers["Content-Language"] = language
         return Response(path.read_bytes(), 200, headers, made.media_type)
     with service.dataset(asker, asked["dataset"]) as data:
-        understood = answering.understood(data, asked["recipe"])
-        if answering.question_hash(data, understood) != asked["question"]:
+        wish = Wish(formats.by_name(format or made.name), asked["language"], asked["project"])
+        asking = Asking(service, asker, data, understood(data, asked["recipe"]), wish, request)
+        if asking.question != asked["question"]:
             raise Problem(
                 409,
                 "changed",
                 f"The data set changed since; this result is kept as {made.name} only. Ask anew.",
             )
-        wish = Wish(formats.by_name(format or made.name), asked["language"], asked["project"])
-        return answering.respond(service, asker, data, understood, wish, request)
+        return table_answers.respond(asking)
 
 
 def _mine(service: Service, asker: Asker, identity: str) -> Job:
@@ -136,6 +138,6 @@ def _mine(service: Service, asker: Asker, identity: str) -> Job:
         found = service.jobs.get(identity)
     except InputError:
         raise not_found("job") from None
-    if found.user != asker.user or found.kind != worker.KIND:
+    if found.user != asker.user or found.kind != table_jobs.KIND:
         raise not_found("job")
     return found

@@ -6,7 +6,6 @@ is only one custodian the change is made at once, and ledger and answer say that
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
@@ -15,13 +14,14 @@ from ... import api
 from ...core.loss import Loss, fits
 from ...errors import InputError, did_you_mean
 from ...store import Ledger
+from ...store.base import Standing
 from ...store.keeping import Proposal
 from ...workspace import DataSet
 from ...workspace.dataset import loss_written
-from .. import changes, shapes
-from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, Asking, guarded
-from ..bodies import BudgetForm, ProposalForm, project_name
+from .. import responses, two_custodians
+from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, CurrentAsker, guarded
 from ..problems import Problem, documented, not_found
+from ..requests import BudgetForm, ProposalForm, project_name
 from ..service import Service, Serving
 from .catalogue import DataSetId
 
@@ -33,10 +33,10 @@ ROUTERS = [public, overseeing, custody]
 ProposalId = Annotated[str, Path(max_length=64)]
 
 
-@public.get("/datasets/{dataset}/budget", response_model=shapes.Standings)
+@public.get("/datasets/{dataset}/budget", response_model=responses.Standings)
 def budget(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     dataset: DataSetId,
     project: Annotated[str, Query(max_length=100)] = "",
 ) -> dict[str, Any]:
@@ -45,16 +45,11 @@ def budget(
         if data.policy.budget is None:
             return {"standings": []}
         found = data.ledger().standing(user=asker.user, project=project_name(project))
-        return {
-            "standings": [
-                {"scope": s.scope, "cap": str(s.cap), "spent": str(s.spent), "left": str(s.left)}
-                for s in found
-            ]
-        }
+        return {"standings": [_standing(one) for one in found]}
 
 
 @public.get("/datasets/{dataset}/register", response_model=dict[str, Any])
-def register(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, Any]:
+def register(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """The public loss register: every charge, the budget and the sum; no names."""
     with service.dataset(asker, dataset) as data:
         if data.policy.budget is None:
@@ -63,7 +58,7 @@ def register(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, A
 
 
 @overseeing.get("/datasets/{dataset}/ledger", response_model=dict[str, Any])
-def ledger(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, Any]:
+def ledger(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """Every entry of the ledger: who was charged what, and each change of a budget."""
     with service.dataset(asker, dataset) as data:
         if data.policy.budget is None:
@@ -72,7 +67,7 @@ def ledger(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, Any
 
 
 @overseeing.get("/datasets/{dataset}/policies", response_model=dict[str, Any])
-def policies(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, Any]:
+def policies(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """Every policy this data set was served under, newest first."""
     with service.dataset(asker, dataset) as data:
         return {
@@ -84,7 +79,7 @@ def policies(service: Serving, asker: Asking, dataset: DataSetId) -> dict[str, A
 @overseeing.get("/audit", response_model=dict[str, Any])
 def audit(
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     before: Annotated[int | None, Query(ge=1, le=2**60)] = None,
     dataset: Annotated[str, Query(max_length=200)] = "",
     user: Annotated[str, Query(max_length=64)] = "",
@@ -95,21 +90,16 @@ def audit(
     return {"rows": rows, "next": rows[-1]["number"] if len(rows) == most else None}
 
 
-@overseeing.get("/proposals", response_model=shapes.ProposalList)
+@overseeing.get("/proposals", response_model=responses.ProposalList)
 def proposals(service: Serving) -> dict[str, Any]:
     """Changes of budgets: waiting, made and rejected."""
-    return {"proposals": [asdict(one) for one in service.keeping.proposals()]}
+    return {"proposals": service.keeping.proposals()}
 
 
-@custody.post(
-    "/proposals",
-    response_model=shapes.ProposalShape,
-    status_code=201,
-    responses=documented(409, 415),
-)
+@custody.post("/proposals", status_code=201, responses=documented(409, 415))
 def propose(
-    request: Request, service: Serving, asker: Asking, body: ProposalForm, response: Response
-) -> dict[str, Any]:
+    request: Request, service: Serving, asker: CurrentAsker, body: ProposalForm, response: Response
+) -> Proposal:
     """Propose a budget; made at once only where there is no second custodian to ask."""
     request.state.notes |= {"dataset": body.dataset, "reason": body.reason}
     loss = _loss(body)
@@ -122,21 +112,19 @@ def propose(
             note = "one custodian sufficed, because there is only one"
             made = _apply(service, data, made, asker.name, note)
     response.headers["Location"] = f"/api/v1/proposals/{made.id}"
-    return asdict(made)
+    return made
 
 
-@overseeing.get("/proposals/{proposal}", response_model=shapes.ProposalShape)
-def one(service: Serving, proposal: ProposalId) -> dict[str, Any]:
+@overseeing.get("/proposals/{proposal}")
+def one(service: Serving, proposal: ProposalId) -> Proposal:
     """One proposal."""
-    return asdict(_find(service, proposal))
+    return _find(service, proposal)
 
 
-@custody.post(
-    "/proposals/{proposal}/accept", response_model=shapes.ProposalShape, responses=documented(409)
-)
+@custody.post("/proposals/{proposal}/accept", responses=documented(409))
 def accept(
-    request: Request, service: Serving, asker: Asking, proposal: ProposalId
-) -> dict[str, Any]:
+    request: Request, service: Serving, asker: CurrentAsker, proposal: ProposalId
+) -> Proposal:
     """Accept what another custodian proposed; the budget changes and the ledger names both."""
     found = _find(service, proposal)
     request.state.notes |= {"dataset": found.dataset, "reason": found.reason}
@@ -146,29 +134,27 @@ def accept(
         )
     with service.dataset(asker, found.dataset) as data:
         _charged(data)
-        return asdict(_apply(service, data, found, asker.name, "two custodians agreed"))
+        return _apply(service, data, found, asker.name, "two custodians agreed")
 
 
-@custody.post(
-    "/proposals/{proposal}/reject", response_model=shapes.ProposalShape, responses=documented(409)
-)
-def reject(service: Serving, asker: Asking, proposal: ProposalId) -> dict[str, Any]:
+@custody.post("/proposals/{proposal}/reject", responses=documented(409))
+def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> Proposal:
     """Reject a proposal, or take one's own back."""
     found = _find(service, proposal)
     if not service.keeping.decide(found.id, "rejected", asker.name, ""):
         raise Problem(409, "decided", f"This proposal is {found.state} already.")
-    return asdict(_find(service, proposal))
+    return _find(service, proposal)
 
 
 @custody.put(
     "/datasets/{dataset}/budgets/{scope}",
-    response_model=shapes.Standings,
+    response_model=responses.Standings,
     responses=documented(409, 415),
 )
 def share(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     dataset: DataSetId,
     scope: Annotated[str, Path(max_length=120, description="user:NAME or project:NAME")],
     body: BudgetForm,
@@ -181,12 +167,16 @@ def share(
         kind, name = _sharer(service, kept, scope, loss)
         kept.set_subcap(scope, loss, who=asker.name, reason=body.reason)
         found = kept.standing(**{kind: name})
-        return {
-            "standings": [
-                {"scope": s.scope, "cap": str(s.cap), "spent": str(s.spent), "left": str(s.left)}
-                for s in found
-            ]
-        }
+        return {"standings": [_standing(one) for one in found]}
+
+
+def _standing(one: Standing) -> dict[str, str]:
+    return {
+        "scope": one.scope,
+        "cap": str(one.cap),
+        "spent": str(one.spent),
+        "left": str(one.left),
+    }
 
 
 def _sharer(service: Service, kept: Ledger, scope: str, loss: Loss | None) -> tuple[str, str]:
@@ -215,11 +205,11 @@ def _sharer(service: Service, kept: Ledger, scope: str, loss: Loss | None) -> tu
 
 def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: str) -> Proposal:
     """Change the budget in discreet.yaml and ledger; the proposal is decided first, so only once."""
-    changes.finish(service.keeping, data, proposal.dataset)
+    two_custodians.finish(service.keeping, data, proposal.dataset)
     if not service.keeping.decide(proposal.id, "applying", by, note):
         raise Problem(409, "decided", f"This proposal is {proposal.state} already.")
     (decided,) = service.keeping.proposals(proposal.id)
-    return changes.make(service.keeping, data, decided)
+    return two_custodians.make(service.keeping, data, decided)
 
 
 def _find(service: Service, identity: str) -> Proposal:

@@ -9,24 +9,30 @@ from __future__ import annotations
 
 import contextlib
 import json
+import pathlib
 import secrets
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
 
-from ... import formats, recipe, release, rules
-from ...errors import InputError, Refusal
+from ... import formats
+from ...errors import InputError
+from ...recipe import to_mapping
+from ...release import Release
 from ...store.keeping import Published
 from ...workspace.files import make_folder, replace_bytes
-from .. import answering, shapes
-from ..answering import Wish
-from ..auth import ASKERS, CUSTODIANS, Asker, Asking, guarded
-from ..bodies import ReleaseForm, WithdrawForm
-from ..negotiation import chosen_format, spoken
+from .. import responses
+from ..asking import Asking, Wish, understood
+from ..auth import ASKERS, CUSTODIANS, Asker, CurrentAsker, guarded
+from ..negotiation import chosen_format
 from ..problems import Problem, documented, not_found
+from ..refusals import with_alternatives
+from ..requests import ReleaseForm, WithdrawForm
 from ..service import Service, Serving
+from ..table_answers import VARY, rendered
 from .tables import TABLE, FormatName
 
 reading = guarded(ASKERS, "read", "releases")
@@ -39,9 +45,9 @@ LANGUAGE = "language"
 ReleaseId = Annotated[str, Path(max_length=64)]
 
 
-@reading.get("/releases", response_model=shapes.ReleaseList)
+@reading.get("/releases", response_model=responses.ReleaseList)
 def releases(
-    service: Serving, asker: Asking, dataset: Annotated[str, Query(max_length=200)] = ""
+    service: Serving, asker: CurrentAsker, dataset: Annotated[str, Query(max_length=200)] = ""
 ) -> dict[str, Any]:
     """Releases that are public by now; custodians see those to come as well."""
     seen = set(service.visible(asker))
@@ -55,12 +61,12 @@ def releases(
 
 @publishing.post(
     "/releases",
-    response_model=shapes.ReleaseShape,
+    response_model=responses.ReleaseShape,
     status_code=201,
     responses=documented(409, 415),
 )
 def publish(
-    request: Request, service: Serving, asker: Asking, body: ReleaseForm, response: Response
+    request: Request, service: Serving, asker: CurrentAsker, body: ReleaseForm, response: Response
 ) -> dict[str, Any]:
     """Make tables and publish them, now or at `publish_at`."""
     at = _moment(body.publish_at)
@@ -69,40 +75,18 @@ def publish(
     with service.dataset(asker, body.dataset) as data:
         if body.supersedes is not None:
             service.keeping.may_supersede(body.dataset, body.supersedes)
-        asked = answering.understood(data, {**body.recipe.mapping(), "title": body.title})
-        cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
-        if cells > service.settings.long_cells:
-            raise InputError(
-                f"A release over HTTP has at most {service.settings.long_cells:,} cells, this one "
-                f"has {cells:,}. Make it with `discreet release`."
-            )
-        try:
-            with service.slots.one():
-                made = release.release(
-                    data, asked, user=asker.user, control=answering.within(service)
-                )
-        except Refusal as refusal:
-            raise answering.refused(data, asked, refusal, asker) from None
-        files = {}
-        folder = service.folder / FOLDER / identity
-        make_folder(folder, mode=0o700)
-        language = data.description.language_named(body.recipe.language or "")
-        said = spoken(data.description, language)
-        replace_bytes(folder / LANGUAGE, said.encode(), mode=0o600)
-        for known in formats.FORMATS.values():
-            if known.many or len(made.tables) == 1:
-                wish = Wish(known, language, "")
-                name = f"tables{known.extension}"
-                replace_bytes(folder / name, answering.rendered(made, wish), mode=0o600)
-                files[known.name] = name
-        kept = Published(
+        question = understood(data, {**body.recipe.mapping(), "title": body.title})
+        wish = Wish(language=data.description.language_named(body.recipe.language or ""))
+        asking = Asking(service, asker, data, question, wish, request)
+        made = _made(asking)
+        published = Published(
             identity,
             body.dataset,
             body.title,
-            recipe.to_mapping(asked),
+            to_mapping(question),
             made.plan.question_hash,
             made.plan.guarantee.sentence(),
-            files,
+            _files(asking, made, service.folder / FOLDER / identity),
             asker.user,
             time.time(),
             at,
@@ -111,13 +95,13 @@ def publish(
             None,
             None,
         )
-        service.keeping.publish(kept)
+        service.keeping.publish(published)
     response.headers["Location"] = f"/api/v1/releases/{identity}"
-    return _facts(service, kept)
+    return _facts(service, published)
 
 
-@reading.get("/releases/{release}", response_model=shapes.ReleaseShape)
-def one(service: Serving, asker: Asking, release: ReleaseId) -> dict[str, Any]:
+@reading.get("/releases/{release}", response_model=responses.ReleaseShape)
+def one(service: Serving, asker: CurrentAsker, release: ReleaseId) -> dict[str, Any]:
     """A release: what it is, when it became public, what became of it."""
     return _facts(service, _find(service, asker, release))
 
@@ -126,7 +110,7 @@ def one(service: Serving, asker: Asking, release: ReleaseId) -> dict[str, Any]:
 def tables(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     release: ReleaseId,
     format: FormatName = None,
 ) -> Response:
@@ -144,7 +128,7 @@ def tables(
     headers = {
         "ETag": f'"{found.id}-{wanted.name}"',
         "Cache-Control": "public, no-cache" if asker.role == "public" else "private, no-store",
-        "Vary": answering.VARY,
+        "Vary": VARY,
         "Discreet-Question": found.question,
     }
     with contextlib.suppress(FileNotFoundError):
@@ -160,11 +144,11 @@ def tables(
 
 @publishing.post(
     "/releases/{release}/withdraw",
-    response_model=shapes.ReleaseShape,
+    response_model=responses.ReleaseShape,
     responses=documented(409, 415),
 )
 def withdraw(
-    request: Request, service: Serving, asker: Asking, release: ReleaseId, body: WithdrawForm
+    request: Request, service: Serving, asker: CurrentAsker, release: ReleaseId, body: WithdrawForm
 ) -> dict[str, Any]:
     """Withdraw a release; the reason stays with it for everybody to read."""
     found = _find(service, asker, release)
@@ -172,6 +156,30 @@ def withdraw(
     if not service.keeping.withdraw(found.id, asker.user, body.reason):
         raise Problem(409, "withdrawn", "This release was withdrawn before.")
     return _facts(service, service.keeping.published(found.id)[0])
+
+
+def _made(asking: Asking) -> Release:
+    most = asking.service.settings.long_cells
+    if asking.cells > most:
+        raise InputError(
+            f"A release over HTTP has at most {most:,} cells, this one has {asking.cells:,}. Make it "
+            "with `discreet release`."
+        )
+    with with_alternatives(asking), asking.service.slots.one():
+        return asking.release()
+
+
+def _files(asking: Asking, made: Release, folder: pathlib.Path) -> dict[str, str]:
+    """The tables in every format that can hold them, written; the file's name by format."""
+    make_folder(folder, mode=0o700)
+    replace_bytes(folder / LANGUAGE, asking.language.encode(), mode=0o600)
+    names = {}
+    for form in formats.FORMATS.values():
+        if form.many or len(made.tables) == 1:
+            names[form.name] = f"tables{form.extension}"
+            wish = replace(asking.wish, format=form)
+            replace_bytes(folder / names[form.name], rendered(made, wish), mode=0o600)
+    return names
 
 
 def _moment(text: str | None) -> float:

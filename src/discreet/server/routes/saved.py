@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from fastapi import Path, Request, Response
 
-from ... import recipe
+from ...recipe import to_mapping
 from ...store.keeping import Saved
-from .. import answering, shapes
-from ..answering import Wish
-from ..auth import ASKERS, KEEPERS, Asker, Asking, guarded
-from ..bodies import SaveForm
+from .. import responses
+from ..asking import Asking, Wish, understood
+from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..problems import documented, not_found
+from ..requests import SaveForm
 from ..service import Service, Serving
 from .tables import TABLE, FormatName, LanguageName, Project, answer
 
@@ -24,8 +24,8 @@ ROUTERS = [reading, keeping]
 SavedId = Annotated[str, Path(max_length=64)]
 
 
-@reading.get("/saved", response_model=shapes.SavedList)
-def saved(service: Serving, asker: Asking) -> dict[str, Any]:
+@reading.get("/saved", response_model=responses.SavedList)
+def saved(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Saved tables: one's own, and those shared with everybody who may see their data set."""
     seen = set(service.visible(asker))
     found = [
@@ -34,32 +34,32 @@ def saved(service: Serving, asker: Asking) -> dict[str, Any]:
     return {"saved": [facts(one) for one in found]}
 
 
-@keeping.post(
-    "/saved", response_model=shapes.SavedShape, status_code=201, responses=documented(409, 415)
-)
-def save(service: Serving, asker: Asking, body: SaveForm, response: Response) -> dict[str, Any]:
+@keeping.post("/saved", status_code=201, responses=documented(409, 415))
+def save(
+    service: Serving, asker: CurrentAsker, body: SaveForm, response: Response
+) -> responses.SavedTable:
     """Keep a recipe; it is checked to be understood, and not run."""
     with service.dataset(asker, body.dataset) as data:
-        asked = answering.understood(data, body.recipe.mapping())
+        asked = understood(data, body.recipe.mapping())
         made = service.keeping.save(
             asker.user,
             body.dataset,
             body.title or asked.title,
-            recipe.to_mapping(asked),
+            to_mapping(asked),
             shared=body.shared,
         )
     response.headers["Location"] = f"/api/v1/saved/{made.id}"
     return facts(made)
 
 
-@reading.get("/saved/{saved}", response_model=shapes.SavedShape)
-def one(service: Serving, asker: Asking, saved: SavedId) -> dict[str, Any]:
+@reading.get("/saved/{saved}")
+def one(service: Serving, asker: CurrentAsker, saved: SavedId) -> responses.SavedTable:
     """A saved table's recipe."""
     return facts(find(service, asker, saved))
 
 
 @keeping.delete("/saved/{saved}", status_code=204, response_class=Response)
-def forget(service: Serving, asker: Asking, saved: SavedId) -> Response:
+def forget(service: Serving, asker: CurrentAsker, saved: SavedId) -> Response:
     """Delete a saved table of one's own."""
     if not service.keeping.forget(asker.user, saved):
         raise not_found("saved table")
@@ -70,7 +70,7 @@ def forget(service: Serving, asker: Asking, saved: SavedId) -> Response:
 def table(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     saved: SavedId,
     format: FormatName = None,
     language: LanguageName = None,
@@ -79,15 +79,10 @@ def table(
     """The table itself, on today's data; charged like any other question, once."""
     found = find(service, asker, saved)
     with service.dataset(asker, found.dataset) as data:
-        asked = answering.understood(data, found.recipe)
-        wish = Wish.of(
-            request,
-            data,
-            format=format,
-            language=language or asked.layouts[0].language,
-            project=project,
-        )
-        return answer(service, asker, data, asked, wish, request, found.dataset)
+        asked = understood(data, found.recipe)
+        spoken = language or asked.layouts[0].language
+        wish = Wish.of(request, data, format=format, language=spoken, project=project)
+        return answer(Asking(service, asker, data, asked, wish, request))
 
 
 def find(service: Service, asker: Asker, identity: str) -> Saved:
@@ -104,6 +99,6 @@ def _may_read(one: Saved, asker: Asker) -> bool:
     return one.shared or (bool(asker.name) and one.owner == asker.user)
 
 
-def facts(one: Saved) -> dict[str, Any]:
+def facts(one: Saved) -> responses.SavedTable:
     """A saved table as clients see it."""
-    return {**asdict(one), "table": f"/api/v1/saved/{one.id}/table"}
+    return responses.SavedTable(**asdict(one), table=f"/api/v1/saved/{one.id}/table")

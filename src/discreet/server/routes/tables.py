@@ -5,28 +5,43 @@ from __future__ import annotations
 import hashlib
 import json
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from ... import formats, recipe, release, rules
-from ...errors import InputError, Refusal
+from ... import formats, recipe, rules
+from ...errors import InputError
 from ...formats import csvw
-from ...methods import registry
 from ...recipe import Recipe
+from ...release import Standing
 from ...workspace import DataSet
-from .. import answering, shapes, worker
-from ..answering import Wish
-from ..auth import ASKERS, EVERYONE, Asker, Asking, guarded
-from ..bodies import RecipeForm, project_name
-from ..negotiation import spoken
+from .. import refusals, responses, table_answers, table_jobs
+from ..answer_cache import request_key
+from ..asking import Asking, Wish, understood
+from ..auth import ASKERS, EVERYONE, CurrentAsker, GuardedRoute, Handler, guarded
 from ..problems import Problem, documented
-from ..service import Service, Serving
+from ..requests import RecipeForm, project_name
+from ..service import Serving
 from .catalogue import DataSetId
 
+
+class TableRoute(GuardedRoute):
+    """The one way to a table; a request known by its bytes is answered before it is read."""
+
+    async def answer(self, request: Request, read: Handler) -> Response:
+        """The kept answer, or the route's own."""
+        key = request.state.key = request_key(request.scope, await request.body())
+        kept = None
+        if key is not None:
+            kept = table_answers.known(request.app.state.service, request, key)
+        return kept or await read(request)
+
+
 checking = guarded(EVERYONE, "read", "tables")
-asking = guarded(ASKERS, "tables", "tables")
-ROUTERS = [checking, asking]
+asking = guarded(ASKERS, "tables", "tables", TableRoute)
+describing = guarded(ASKERS, "tables", "tables")
+ROUTERS = [checking, asking, describing]
 
 FormatName = Annotated[
     str | None, Query(max_length=40, description="A format; wins over the header Accept.")
@@ -45,21 +60,19 @@ NoPlan = Annotated[
 Text = Annotated[str | None, Query(max_length=4000)]
 
 CSVW = "application/csvm+json"
-MOST_LOOKED_AT = 200
-"""How many of the last releases a free answer is looked for in."""
 TABLE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The table, in the wished format.",
         "content": {
-            made.media_type: {
+            form.media_type: {
                 "schema": {"type": "object"}
-                if made.media_type == "application/json"
+                if form.media_type == "application/json"
                 else {"type": "string"}
             }
-            for made in formats.FORMATS.values()
+            for form in formats.FORMATS.values()
         },
     },
-    202: {"description": "A job was made; see Location.", "model": shapes.JobShape},
+    202: {"description": "A job was made; see Location.", "model": responses.JobShape},
     304: {"description": "The same as the client has."},
     **documented(406, 409, 410, 415),
 }
@@ -67,13 +80,13 @@ TABLE: dict[int | str, dict[str, Any]] = {
 
 @checking.post(
     "/datasets/{dataset}/tables:check",
-    response_model=shapes.CheckShape,
+    response_model=responses.CheckShape,
     responses=documented(409, 415),
 )
 def check(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     dataset: DataSetId,
     body: RecipeForm,
     project: Project = None,
@@ -81,47 +94,25 @@ def check(
 ) -> dict[str, Any]:
     """The verdict on a question from public facts only: nothing is read or spent."""
     with service.dataset(asker, dataset) as data:
-        asked = answering.understood(data, body.mapping())
-        request.state.notes["dataset"] = dataset
-        if free:
-            judged = rules.judge(asked.question, data.description, data.policy)
-            return _without_plan(service, asker, data, asked, judged, project_name(project))
-        return verdict(service, asker, data, asked, project_name(project))
+        wish = Wish(project=project_name(project))
+        asked = Asking(service, asker, data, understood(data, body.mapping()), wish, request)
+        # planning a table nobody may have could take long; its verdict needs no plan
+        hopeless = not asked.verdict.allowed and asked.verdict.cells > rules.DEFAULT_MOST_CELLS
+        if free or hopeless:
+            return _without_plan(asked) | _judgement(asked)
+        with refusals.with_alternatives(asked):
+            return asked.asked.to_json(look_back=False) | _judgement(asked)
 
 
-def verdict(
-    service: Service, asker: Asker, data: DataSet, asked: Recipe, project: str
-) -> dict[str, Any]:
-    """What `tables:check` says; the same bytes on two data sets that differ in one record."""
-    judged = rules.judge(asked.question, data.description, data.policy)
-    if not judged.allowed and judged.cells > rules.DEFAULT_MOST_CELLS:
-        # planning a table nobody may have could take long; the verdict needs no plan
-        return _without_plan(service, asker, data, asked, judged, project)
-    try:
-        seen = release.preview(data, asked, user=asker.user, project=project, earlier=False)
-    except Refusal as refusal:
-        raise answering.refused(data, asked, refusal, asker) from None
-    return (
-        seen.to_json()
-        | _judgement(data, asked, seen.verdict, asker, project)
-        | _size(service, asked, seen.verdict.cells)
-    )
-
-
-def _without_plan(
-    service: Service,
-    asker: Asker,
-    data: DataSet,
-    asked: Recipe,
-    judged: rules.Verdict,
-    project: str,
-) -> dict[str, Any]:
+def _without_plan(asked: Asking) -> dict[str, Any]:
     return {
-        "allowed": judged.allowed,
-        "affordable": judged.allowed,
-        **_judgement(data, asked, judged, asker, project),
-        "cells": judged.cells,
-        "method": asked.question.method,
+        "standing": str(Standing.FREE if asked.verdict.allowed else Standing.REFUSED),
+        "allowed": asked.verdict.allowed,
+        "affordable": asked.verdict.allowed,
+        "settings": dict(asked.recipe.question.settings),
+        "treatment": dict(asked.recipe.treatment.settings),
+        "cells": asked.verdict.cells,
+        "method": asked.recipe.question.method,
         "cost": None,
         "answered_before": False,
         "left": None,
@@ -129,34 +120,25 @@ def _without_plan(
         "errors": [],
         "plans": [],
         "warnings": [],
-        **_size(service, asked, judged.cells),
     }
 
 
-def _judgement(
-    data: DataSet, asked: Recipe, judged: rules.Verdict, asker: Asker, project: str
-) -> dict[str, Any]:
+def _judgement(asked: Asking) -> dict[str, Any]:
+    """The rest of what `tables:check` says; the same on two data sets that differ in one record."""
+    single = len(asked.recipe.question.tables) == 1
     return {
-        "breaches": [{"rule": b.rule, "sentence": b.sentence} for b in judged.breaches],
-        "alternatives": answering.alternatives(data, asked, judged, None, asker, project),
-    }
-
-
-def _size(service: Service, asked: Recipe, cells: int) -> dict[str, Any]:
-    tables = len(asked.question.tables)
-    return {
-        "expected_seconds": answering.expected_seconds(min(cells, 10**12), tables),
-        "as_job": answering.must_be_job(service, cells, tables),
-        "query": recipe.to_query(asked) if tables == 1 else None,
-        "recipe": recipe.to_mapping(asked),
+        "breaches": [{"rule": b.rule, "sentence": b.sentence} for b in asked.verdict.breaches],
+        "alternatives": refusals.alternatives(asked),
+        "expected_seconds": asked.expected_seconds,
+        "as_job": asked.must_be_job,
+        "query": recipe.to_query(asked.recipe) if single else None,
+        "recipe": recipe.to_mapping(asked.recipe),
     }
 
 
 @asking.post("/datasets/{dataset}/tables", response_class=Response, responses=TABLE)
 def ask(
     request: Request,
-    service: Serving,
-    asker: Asking,
     dataset: DataSetId,
     body: RecipeForm,
     format: FormatName = None,
@@ -167,20 +149,18 @@ def ask(
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
 ) -> Response:
     """A table, or several: answered at once where it is short, else a job (202)."""
+    service, asker = request.app.state.service, request.state.asker
     with service.dataset(asker, dataset) as data:
-        asked = answering.understood(data, body.mapping())
+        question = understood(data, body.mapping())
         language = language or body.language
         wish = Wish.of(request, data, format=format, language=language, project=project)
-        if free:
-            return _free(service, asker, data, asked, wish, request, dataset)
-        return answer(service, asker, data, asked, wish, request, dataset, prefer, idempotency_key)
+        asked = Asking(service, asker, data, question, wish, request)
+        return answer(asked, free=free, prefer=prefer, idempotency_key=idempotency_key)
 
 
 @asking.get("/datasets/{dataset}/tables", response_class=Response, responses=TABLE)
 def ask_short(
     request: Request,
-    service: Serving,
-    asker: Asking,
     dataset: DataSetId,
     rows: Text = None,
     columns: Text = None,
@@ -201,17 +181,15 @@ def ask_short(
     prefer: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """A table by its short form: rows=region&columns=sex&where=age:0; other parameters as in POST."""
+    service, asker = request.app.state.service, request.state.asker
     with service.dataset(asker, dataset) as data:
-        ours = {"format", "language", "project", "free"}
-        kept = [(k, v) for k, v in request.query_params.multi_items() if k not in ours]
-        asked = recipe.from_query(_encoded(kept), data.description, data.policy)
+        question = _short_form(request, data)
         wish = Wish.of(request, data, format=format, language=language, project=project)
-        if free:
-            return _free(service, asker, data, asked, wish, request, dataset)
-        return answer(service, asker, data, asked, wish, request, dataset, prefer, None)
+        asked = Asking(service, asker, data, question, wish, request)
+        return answer(asked, free=free, prefer=prefer)
 
 
-@asking.get(
+@describing.get(
     "/datasets/{dataset}/tables/metadata",
     response_class=Response,
     responses={
@@ -222,7 +200,7 @@ def ask_short(
 def metadata(
     request: Request,
     service: Serving,
-    asker: Asking,
+    asker: CurrentAsker,
     dataset: DataSetId,
     rows: Text = None,
     columns: Text = None,
@@ -232,108 +210,67 @@ def metadata(
 ) -> Response:
     """What the columns of a table's CSV file are (CSVW): asked as the table is, at its cost."""
     with service.dataset(asker, dataset) as data:
-        request.state.notes["dataset"] = dataset
-        ours = {"format", "language", "project"}
-        kept = [(k, v) for k, v in request.query_params.multi_items() if k not in ours]
-        asked = recipe.from_query(_encoded(kept), data.description, data.policy)
         wish = Wish.of(request, data, format="csv", language=language, project=project)
-        answering.no_spending_by_link(request, asker, data, asked)
-        _only_what_is_there(service, data, asked, request)
-        made = answering.released(service, asker, data, asked, wish)
-        facts = csvw.metadata(made.tables[0].in_language(wish.language), "tables")
-        facts["url"] = answering.address(data, asked, wish, "tables", format="csv")
-        headers = {"Vary": answering.VARY}
-        if language := spoken(data.description, wish.language):
-            headers["Content-Language"] = language
+        asked = Asking(service, asker, data, _short_form(request, data), wish, request)
+        asked.may_be_asked_so()
+        release = table_answers.released(asked)
+        facts = csvw.metadata(release.tables[0].in_language(wish.language), "tables")
+        facts["url"] = table_answers.address(asked, "tables", format="csv")
+        headers = {"Vary": table_answers.VARY}
+        if asked.language:
+            headers["Content-Language"] = asked.language
         return JSONResponse(facts, headers=headers, media_type=CSVW)
 
 
-def _encoded(pairs: list[tuple[str, str]]) -> str:
-    from urllib.parse import urlencode
-
+def _short_form(request: Request, data: DataSet) -> Recipe:
+    """The question that the parameters of an address say."""
+    parameters = request.query_params.multi_items()
+    ours = {"format", "language", "project", "free"}
+    pairs = [(name, text) for name, text in parameters if name not in ours]
     if len(pairs) > 100:
         raise InputError(f"An address holds at most 100 parameters, got {len(pairs)}. Use POST.")
-    return urlencode(pairs)
+    return recipe.from_query(urlencode(pairs), data.description, data.policy)
 
 
 def answer(
-    service: Service,
-    asker: Asker,
-    data: DataSet,
-    asked: Recipe,
-    wish: Wish,
-    request: Request,
-    dataset: str,
+    asked: Asking,
+    *,
+    free: bool = False,
     prefer: str | None = None,
     idempotency_key: str | None = None,
 ) -> Response:
-    """The table or a job for it."""
-    request.state.notes["dataset"] = dataset
-    answering.no_spending_by_link(request, asker, data, asked)
-    _only_what_is_there(service, data, asked, request)
-    _holds_all(asked, wish)
+    """The table, or a job for it."""
+    if free:
+        _holds_all(asked)
+        return table_answers.free(asked)
+    asked.may_be_asked_so()
+    _holds_all(asked)
     if idempotency_key is not None:
-        _remember(service, asker, dataset, asked, wish, idempotency_key)
-    cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
-    wanted = "respond-async" in (prefer or "")
-    if not wanted and not answering.must_be_job(service, cells, len(asked.question.tables)):
-        return answering.respond(service, asker, data, asked, wish, request)
-    return _job(service, asker, data, asked, wish, request, dataset)
+        _once(asked, idempotency_key)
+    if "respond-async" in (prefer or "") or asked.must_be_job:
+        return _job(asked)
+    return table_answers.respond(asked)
 
 
-def _holds_all(asked: Recipe, wish: Wish) -> None:
-    if len(asked.question.tables) > 1 and not wish.format.many:
-        several = " or ".join(made.name for made in formats.FORMATS.values() if made.many)
+def _holds_all(asked: Asking) -> None:
+    form, tables = asked.wish.format, len(asked.recipe.question.tables)
+    if tables > 1 and not form.many:
+        several = " or ".join(each.name for each in formats.FORMATS.values() if each.many)
         raise Problem(
             406,
             "format",
-            f"A {wish.format.name} file holds one table, this recipe has "
-            f"{len(asked.question.tables)}. Ask for each alone, or use {several}.",
+            f"A {form.name} file holds one table, this recipe has {tables}. Ask for each alone, or "
+            f"use {several}.",
         )
 
 
-def _free(
-    service: Service,
-    asker: Asker,
-    data: DataSet,
-    asked: Recipe,
-    wish: Wish,
-    request: Request,
-    dataset: str,
-) -> Response:
-    """A table from what was released before: nothing is read, drawn or charged."""
-    request.state.notes |= {"dataset": dataset, "charged": False}
-    _holds_all(asked, wish)
-    try:
-        # under an embargo nothing counts as released for whoever may not ask at a cost
-        newest = 0 if service.withheld(asker, data.folder.name) else MOST_LOOKED_AT
-        with service.slots.one():
-            control = answering.within(service)
-            made = release.derive(data, asked, newest=newest, control=control)
-            return answering.as_response(service, asker, data, made, wish)
-    except Refusal as refusal:
-        request.state.notes["rule"] = refusal.rule
-        raise answering.refused(data, asked, refusal, asker, wish) from None
-
-
-def _only_what_is_there(service: Service, data: DataSet, asked: Recipe, request: Request) -> None:
-    """HEAD promises to change nothing: it neither spends nor begins a job."""
-    if not getattr(request.state, "head", False):
-        return
-    cells = sum(rules.cells_of(spec, data.description) for spec in asked.question.tables)
-    if answering.must_be_job(service, cells, len(asked.question.tables)):
-        raise Problem(403, "head", "This would begin a job, which HEAD does not do. Use GET.")
-    drawn = registry.get(asked.question.method).drawn
-    if drawn and data.ledger().find(answering.question_hash(data, asked)) is None:
-        raise Problem(403, "head", "This would spend budget, which HEAD does not do. Use GET.")
-
-
-def _remember(
-    service: Service, asker: Asker, dataset: str, asked: Recipe, wish: Wish, key: str
-) -> None:
-    said = [dataset, recipe.to_mapping(asked), wish.format.name, wish.language, wish.project]
+def _once(asked: Asking, key: str) -> None:
+    """An idempotency key means one request for ever."""
+    wish = asked.wish
+    said = [asked.dataset, recipe.to_mapping(asked.recipe)]
+    said += [wish.format.name, wish.language, wish.project]
     digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-    if not service.accounts.same_request(asker.user, key, digest):
+    if not asked.service.accounts.same_request(asked.asker.user, key, digest):
         raise Problem(
             409,
             "key-reused",
@@ -342,49 +279,11 @@ def _remember(
         )
 
 
-def _job(
-    service: Service,
-    asker: Asker,
-    data: DataSet,
-    asked: Recipe,
-    wish: Wish,
-    request: Request,
-    dataset: str,
-) -> Response:
-    """A job for a question that would be answered; what would be refused is refused now."""
-    try:
-        rules.judge(asked.question, data.description, data.policy).enforce()
-        answering.may_spend(service, asker, data, asked)
-        seen = release.preview(data, asked, user=asker.user, project=wish.project, earlier=False)
-        if not seen.affordable and seen.plan.charge is not None:
-            data.ledger().require(seen.plan.charge, user=asker.user, project=wish.project)
-    except Refusal as refusal:
-        request.state.notes["rule"] = refusal.rule
-        raise answering.refused(data, asked, refusal, asker, wish) from None
-    waiting = [j for j in service.jobs.list(user=asker.user) if j.state in ("waiting", "running")]
-    if len(waiting) >= 20:
-        raise Problem(
-            429,
-            "too-many-jobs",
-            "You have 20 jobs waiting or running, which is the most. Wait for one or cancel one.",
-            headers={"Retry-After": "30"},
-        )
-    job = service.jobs.create(
-        worker.KIND,
-        {
-            "dataset": dataset,
-            "recipe": recipe.to_mapping(asked),
-            "format": wish.format.name,
-            "language": wish.language,
-            "project": wish.project,
-            "question": seen.plan.question_hash,
-        },
-        user=asker.user,
-    )
-    service.job_waits.set()
-    request.state.notes["question"] = seen.plan.question_hash
+def _job(asked: Asking) -> Response:
+    """A job, and where to look for it."""
+    job = table_jobs.create(asked)
     return JSONResponse(
-        worker.facts(job),
+        table_jobs.facts(job),
         202,
         {
             "Location": f"/api/v1/jobs/{job.id}",

@@ -1,11 +1,14 @@
-"""What routes answer with, as forms for the OpenAPI document. Tables themselves are JSON-stat."""
+"""What routes answer with beside tables and what the stores keep, for the OpenAPI document."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from ..store.accounts import Token, User
+from ..store.keeping import Proposal, Saved
 from .problems import Alternative
 
 
@@ -28,6 +31,17 @@ class PolicyShape(BaseModel):
     budget: str | None
 
 
+class SettingShape(BaseModel):
+    """A setting an asker may say: measured (part of the question) or treated (free)."""
+
+    name: str
+    part: Literal["measured", "treated"]
+    help: str
+    default: str
+    asked: bool
+    words: list[str]
+
+
 class ConfigShape(BaseModel):
     """Limits, methods, formats and policies."""
 
@@ -38,6 +52,7 @@ class ConfigShape(BaseModel):
     timeWindow: int
     limits: dict[str, Any]
     methods: list[str]
+    settings: dict[str, list[SettingShape]]
     formats: list[FormatShape]
     policies: list[PolicyShape]
 
@@ -145,12 +160,15 @@ class ErrorShape(BaseModel):
 class CheckShape(BaseModel):
     """The verdict on a question, from public facts only; nothing is read or spent."""
 
+    standing: Literal["answered", "free", "affordable", "refused"]
     allowed: bool
     affordable: bool
     breaches: list[BreachShape]
     alternatives: list[Alternative]
     cells: int
     method: str
+    settings: dict[str, str]
+    treatment: dict[str, str]
     cost: str | None
     answered_before: bool
     left: str | None
@@ -187,23 +205,17 @@ class JobsShape(BaseModel):
     jobs: list[JobShape]
 
 
-class SavedShape(BaseModel):
-    """A saved table."""
+@dataclass(frozen=True)
+class SavedTable(Saved):
+    """A saved table, and where to read it."""
 
-    id: str
-    owner: str
-    dataset: str
-    title: str
-    recipe: dict[str, Any]
-    shared: bool
-    created: float
     table: str
 
 
 class SavedList(BaseModel):
     """Saved tables one may read."""
 
-    saved: list[SavedShape]
+    saved: list[SavedTable]
 
 
 class ReleaseShape(BaseModel):
@@ -231,35 +243,14 @@ class ReleaseList(BaseModel):
     releases: list[ReleaseShape]
 
 
-class UserShape(BaseModel):
-    """An account."""
-
-    name: str
-    role: str
-    created: float
-    revoked: float | None
-    has_password: bool
-
-
 class UserList(BaseModel):
     """All accounts."""
 
-    users: list[UserShape]
+    users: list[User]
 
 
-class TokenShape(BaseModel):
-    """What is known of a token."""
-
-    id: str
-    user: str
-    label: str
-    scopes: list[str]
-    created: float
-    expires: float
-    revoked: float | None
-
-
-class NewToken(TokenShape):
+@dataclass(frozen=True)
+class NewToken(Token):
     """A new token: the only time it is shown."""
 
     token: str
@@ -268,7 +259,7 @@ class NewToken(TokenShape):
 class TokenList(BaseModel):
     """One's own tokens."""
 
-    tokens: list[TokenShape]
+    tokens: list[Token]
 
 
 class SessionShape(BaseModel):
@@ -280,25 +271,10 @@ class SessionShape(BaseModel):
     csrf: str | None
 
 
-class ProposalShape(BaseModel):
-    """A change of a budget and what became of it."""
-
-    id: str
-    dataset: str
-    change: dict[str, Any]
-    reason: str
-    by: str
-    created: float
-    state: str
-    decided_by: str | None
-    decided_at: float | None
-    note: str
-
-
 class ProposalList(BaseModel):
     """All proposals."""
 
-    proposals: list[ProposalShape]
+    proposals: list[Proposal]
 
 
 class StandingShape(BaseModel):

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Literal
 
-from fastapi import Request, Response
-from fastapi.routing import APIRoute
+from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from ..recipe import parse
+from ..methods import registry
+from ..methods.declaration import Setting
 from .problems import Problem
 
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
-EXACT = {"epsilon", "delta", "rho"}
 
 
 def read_json(body: bytes, most_depth: int = 32) -> Any:
@@ -70,28 +68,14 @@ class StrictRequest(Request):
     """A request whose JSON is read strictly."""
 
     async def json(self) -> Any:
-        """The body as JSON."""
+        """The body as JSON; read once."""
+        if "_json" in vars(self):
+            return self._json
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Problem(415, "media-type", "Send the body as application/json.")
-        return read_json(await self.body(), self.app.state.settings.most_json_depth)
-
-
-class StrictRoute(APIRoute):
-    """A route that reads JSON strictly."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Wrap the request."""
-        inner = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            strict = StrictRequest(request.scope, request.receive)
-            length = int(request.headers.get("content-length") or 0)
-            if self.body_field is not None and length:
-                await strict.json()  # refuses other media types with one sentence
-            return await inner(strict)
-
-        return handle
+        self._json: Any = read_json(await self.body(), self.app.state.settings.most_json_depth)
+        return self._json
 
 
 class Form(BaseModel):
@@ -153,20 +137,28 @@ class _RecipeForm(TableForm):
     title: Annotated[str, Field(max_length=500)] | None = None
     method: Word | None = None
     language: Annotated[str, Field(max_length=20)] | None = None
+    workload: Annotated[str, Field(max_length=4000)] | None = None
 
     def mapping(self) -> dict[str, Any]:
         """The recipe as the flow reads it."""
         return self.model_dump(exclude_none=True)
 
 
+def _form_of(settings: list[Setting]) -> Any:
+    """What a setting may be in JSON: exact numbers are text, whole numbers and words either."""
+    words = "; ".join(dict.fromkeys(setting.help for setting in settings))
+    exact = all(setting.exact for setting in settings)
+    form = ExactText | None if exact else Word | int | bool | None
+    return Annotated[form, Field(description=words)]
+
+
 RecipeForm: Any = create_model(  # type: ignore[call-overload]
     "Recipe",
     __base__=_RecipeForm,
-    __doc__="A question and a layout; the same object everywhere.",
+    __doc__="A question, what is done to its measurements, and a layout; the same object everywhere.",
     **{
-        name: ((ExactText | None, None) if name in EXACT else (Word | int | None, None))
-        for name in (*parse.PARAMETERS, *parse._RECIPE_KEYS)
-        if name not in _RecipeForm.model_fields
+        name: (_form_of([setting for _, setting in having]), None)
+        for name, having in registry.asked_settings().items()
     },
 )
 

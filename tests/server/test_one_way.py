@@ -1,4 +1,4 @@
-"""The short way and the whole way answer alike."""
+"""There is one way to a table: however it is asked, and however often, it is answered alike."""
 
 from __future__ import annotations
 
@@ -7,38 +7,39 @@ import pytest
 from .serving import Served
 
 ORDINARY = {"rows": ["month"], "columns": ["sex"], "where": {"cause": ["V01-Y98"]}}
-"""A question the short way takes."""
 
-TO_BOTH = {
+QUESTIONS = {
     "a table": (ORDINARY, 200),
     "an error of the flow": ({"rows": ["nothing of the kind"]}, 400),
     "a refusal": ({"rows": ["ccg", "age", "cause", "month", "sex"]}, 403),
 }
 
 
-@pytest.mark.parametrize(("body", "status"), TO_BOTH.values(), ids=TO_BOTH.keys())
+@pytest.mark.parametrize(("body", "status"), QUESTIONS.values(), ids=QUESTIONS.keys())
 @pytest.mark.parametrize("who", [None, "ana"])
-def test_both_ways_answer_alike(
+def test_other_bytes_for_a_question_are_answered_alike(
     served: Served, who: str | None, body: dict[str, object], status: int
 ) -> None:
-    """A language that is not there changes nothing but the way a request goes."""
+    """An empty wish for a language changes the bytes of a request and nothing of its answer."""
     with served.client(who) as client:
         answers = [
             client.post("/datasets/deaths/tables", json=body, params=params)
             for params in ({}, {"language": ""})
         ]
-    short, whole = answers
-    assert short.status_code == whole.status_code == status
-    assert short.content == whole.content
-    names = [name for name in short.headers if not name.startswith(("ratelimit", "date", "x-req"))]
-    assert {name: short.headers[name] for name in names} == {
-        name: whole.headers[name] for name in names
+    plain, wishing = answers
+    assert plain.status_code == wishing.status_code == status
+    assert plain.content == wishing.content
+    names = [name for name in plain.headers if not name.startswith(("ratelimit", "date", "x-req"))]
+    assert {name: plain.headers[name] for name in names} == {
+        name: wishing.headers[name] for name in names
     }
 
 
 def test_what_is_unusual_is_refused_as_ever(served: Served) -> None:
-    """Roles, scopes, unknown data sets, media types and forms: the whole way says it."""
+    """Roles, scopes, unknown data sets, media types and forms, after the same was answered too."""
     path = "/datasets/deaths/tables"
+    with served.client("ana") as client:
+        assert client.post(path, json=ORDINARY).status_code == 200
     with served.client("odo") as auditor:
         assert auditor.post(path, json=ORDINARY).status_code == 403
     with served.client("ana") as client:
@@ -52,7 +53,7 @@ def test_what_is_unusual_is_refused_as_ever(served: Served) -> None:
         assert nobody.post("/datasets/deaths-dp/tables", json=ORDINARY).status_code == 401
 
 
-def test_every_way_is_in_the_audit_log(served: Served) -> None:
+def test_every_answer_is_in_the_audit_log(served: Served) -> None:
     """With who asked, which data set, and under one name of the route."""
     with served.client("ben") as client:
         for params in ({}, {"language": ""}, {}):
@@ -63,3 +64,14 @@ def test_every_way_is_in_the_audit_log(served: Served) -> None:
     asked = [(row["route"], row["dataset"], row["status"]) for row in rows]
     assert len(asked) == 3
     assert len(set(asked)) == 1
+
+
+def test_nothing_of_a_body_is_read_for_who_may_not_ask(served: Served) -> None:
+    """The guard comes before media type, JSON and form: the answer is of the role alone."""
+    path = "/datasets/deaths/tables"
+    with served.client("odo") as auditor:
+        for content in (b"{", b"[" * 100, b'{"rows": ["sex"]}'):
+            for kind in ("application/json", "text/plain"):
+                answer = auditor.post(path, content=content, headers={"Content-Type": kind})
+                assert answer.status_code == 403
+                assert "auditor" in answer.json()["detail"]

@@ -34,7 +34,7 @@ class _Copy:
 
 
 @dataclass
-class Shelf:
+class OpenDatasets:
     """The open data sets of one process."""
 
     folder: Path

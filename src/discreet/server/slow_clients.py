@@ -18,7 +18,7 @@ MOST_HEAD_BYTES = 1 << 20
 """A whole small request, head and body, may arrive in one piece."""
 
 
-class Impatient(HttpToolsProtocol):
+class HeadTimeout(HttpToolsProtocol):
     """HTTP as uvicorn speaks it, with limits on the head of a request."""
 
     _waiting: asyncio.TimerHandle | None = None

@@ -1,0 +1,91 @@
+"""Finished answers kept in memory: by ETag, and by the bytes of the requests they answered.
+
+A dashboard asks the same again and again; such a request is known by its bytes. Only published
+bytes are kept here: whoever reads them asks first whether they may be served to this asker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+_MOST_REQUESTS = 20_000
+_NEVER = ("prefer", "idempotency-key", "if-none-match")
+"""Headers with a meaning of their own: a request that has one is never known."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A finished answer: its bytes, what is said with them, and what they were made from."""
+
+    tag: str
+    dataset: str
+    edition: str
+    question: str
+    cells: int
+    media_type: str
+    language: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class AnswerCache:
+    """Answers by ETag and requests by their bytes; of both the longest unused go first."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._size = 0
+        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._requests: OrderedDict[bytes, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, tag: str) -> Answer | None:
+        """The answer with this tag."""
+        with self._lock:
+            answer = self._answers.get(tag)
+            if answer is not None:
+                self._answers.move_to_end(tag)
+            return answer
+
+    def put(self, answer: Answer) -> None:
+        """Keep an answer while there is room."""
+        if len(answer.body) > self._most // 4:
+            return
+        with self._lock:
+            before = self._answers.pop(answer.tag, None)
+            self._size += len(answer.body) - (len(before.body) if before else 0)
+            self._answers[answer.tag] = answer
+            while self._size > self._most:
+                _, dropped = self._answers.popitem(last=False)
+                self._size -= len(dropped.body)
+
+    def known(self, key: bytes) -> Answer | None:
+        """The answer to a request that came before with the same bytes."""
+        tag = self._requests.get(key)
+        return None if tag is None else self.get(tag)
+
+    def remember(self, key: bytes, tag: str) -> None:
+        """Know a request from now on."""
+        with self._lock:
+            self._requests[key] = tag
+            self._requests.move_to_end(key)
+            if len(self._requests) > _MOST_REQUESTS:
+                self._requests.popitem(last=False)
+
+
+def request_key(scope: Scope, body: bytes) -> bytes | None:
+    """What a request is known by; None where a header asks for more than the table."""
+    headers = Headers(scope=scope)
+    if any(name in headers for name in _NEVER):
+        return None
+    digest = hashlib.blake2b(digest_size=24)
+    parts = [scope["method"], scope["path"], *headers.getlist("accept")]
+    parts += ["\n", headers.get("accept-language", ""), headers.get("content-type", "")]
+    for part in (*(text.encode() for text in parts), scope["query_string"], body):
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.digest()

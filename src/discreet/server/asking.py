@@ -1,0 +1,226 @@
+"""One question while its request is answered: who asks what of which data set, and how it shall look.
+
+This is the one module of the server that talks to the flow (`release.py`): routes, pages, jobs and
+the PxWeb face ask here whether a question may be asked, whether it would spend, and for its tables.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from fastapi import Request
+
+from .. import formats, rules
+from ..core.control import Control
+from ..errors import DiscreetError, Refusal
+from ..formats import Format
+from ..methods import registry
+from ..methods.declaration import Spends
+from ..recipe import Recipe, from_mapping
+from ..release import Asked, Payer, Release, Standing
+from ..workspace import DataSet
+from .auth import Asker
+from .negotiation import chosen_format, chosen_language, spoken
+from .problems import Problem
+from .requests import project_name
+from .service import Service
+
+MOST_LOOKED_AT = 200
+"""How many of the last releases a free answer is looked for in."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How the answer shall look, and who pays."""
+
+    format: Format = formats.FORMATS["json-stat"]
+    language: str = ""
+    project: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        request: Request,
+        data: DataSet,
+        *,
+        format: str | None,
+        language: str | None,
+        project: str | None,
+    ) -> Wish:
+        """From the query parameters and headers of a request."""
+        accept = ",".join(request.headers.getlist("accept")) or None
+        return cls(
+            chosen_format(format, accept),
+            chosen_language(language, request.headers.get("accept-language"), data.description),
+            project_name(project),
+        )
+
+
+def understood(data: DataSet, mapping: Mapping[str, Any]) -> Recipe:
+    """A recipe from a body; a language without labels is said at once."""
+    language = data.description.language_named(str(mapping.get("language") or ""))
+    return from_mapping({**mapping, "language": language}, data.description, data.policy)
+
+
+def spends(data: DataSet, method: str = "") -> bool:
+    """Whether tables of a method, or of the data set's own, are charged to a budget."""
+    name = method or data.policy.method
+    return registry.declaration(name).spends is not Spends.NOTHING
+
+
+@dataclass
+class Asking:
+    """One question of one asker to one open data set; planned once, when first needed."""
+
+    service: Service
+    asker: Asker
+    data: DataSet
+    recipe: Recipe
+    wish: Wish = field(default_factory=Wish)
+    request: Request | None = None
+    """The request that asks; None where nothing depends on its headers, as in a job."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What the audit log will say of the request."""
+
+    def __post_init__(self) -> None:
+        if self.request is not None:
+            self.notes = self.request.state.notes
+        self.notes["dataset"] = self.dataset
+
+    @property
+    def key(self) -> bytes | None:
+        """What the request will be known by when it comes again."""
+        return None if self.request is None else getattr(self.request.state, "key", None)
+
+    @property
+    def dataset(self) -> str:
+        """The data set's name on this server."""
+        return self.data.folder.name
+
+    @property
+    def language(self) -> str:
+        """The languages the answer's labels are in, as a header can say it."""
+        return spoken(self.data.description, self.wish.language)
+
+    # What public facts say
+
+    @cached_property
+    def asked(self) -> Asked:
+        """The question as the flow has it: verdict, plan and standing."""
+        return Asked(self.data, self.recipe, Payer(self.asker.user, self.wish.project))
+
+    @property
+    def verdict(self) -> rules.Verdict:
+        """What the rules say of the question."""
+        return self.asked.verdict
+
+    @cached_property
+    def cells(self) -> int:
+        """How many cells the tables have together."""
+        tables = self.recipe.question.tables
+        return sum(rules.cells_of(spec, self.data.description) for spec in tables)
+
+    def works(self, recipe: Recipe) -> bool:
+        """Whether another recipe would be answered instead: by its rules, its plan and the budget."""
+        other = Asked(self.data, recipe, self.asked.payer)
+        try:
+            return other.standing is not Standing.REFUSED
+        except DiscreetError:
+            return False
+
+    @property
+    def question(self) -> str:
+        """What ledger and results know the answer by."""
+        return self.asked.plan.question_hash
+
+    @cached_property
+    def costs_nothing(self) -> bool:
+        """Whether the answer is free: its method charges nothing, or it was charged before."""
+        return not self.asked.spends
+
+    @property
+    def must_be_job(self) -> bool:
+        """Whether the question is too long for one request; from public facts only."""
+        settings = self.service.settings
+        return (
+            self.cells > settings.long_cells
+            or len(self.recipe.question.tables) > settings.long_tables
+        )
+
+    @property
+    def expected_seconds(self) -> float:
+        """How long the answer will take about, from its size alone; one significant digit."""
+        cells, tables = min(self.cells, 10**12), len(self.recipe.question.tables)
+        return float(f"{0.02 * tables + cells / 400_000:.1g}")
+
+    # Who may have it
+
+    def may_spend(self) -> None:
+        """Without login a budget is spent only where the settings or a share of its own allow it."""
+        if self.asker.role != "public" or self.service.settings.public_spends:
+            return
+        if not spends(self.data, self.recipe.question.method):
+            return
+        withheld = self.service.withheld(self.asker, self.dataset, self.question)
+        if self.asked.answered and not withheld:
+            return
+        shares = self.data.ledger().standing(user="public")
+        if any(standing.scope == "user:public" for standing in shares):
+            return
+        raise Refusal(
+            "Tables that spend budget need an account here; those asked before are free for "
+            "everybody. Log in, or ask for one of the saved tables or releases.",
+            rule="public-budget",
+        )
+
+    def may_be_asked_so(self) -> None:
+        """Neither HEAD nor a link from another site spends budget or begins a job.
+
+        Another site can make a browser GET with its session. Browsers say themselves that a
+        request comes from our own page (Sec-Fetch-Site: same-origin).
+        """
+        request = self.request
+        if request is None or request.method != "GET":
+            return
+        ours = request.headers.get("sec-fetch-site") == "same-origin"
+        if self.asker.session and not ours and not self.costs_nothing:
+            raise Problem(
+                403,
+                "csrf",
+                "Following a link with a session does not spend budget. Send the question with POST "
+                "and the header X-CSRF-Token, or use a token.",
+            )
+        if getattr(request.state, "head", False):
+            if self.must_be_job:
+                raise Problem(
+                    403, "head", "This would begin a job, which HEAD does not do. Use GET."
+                )
+            if not self.costs_nothing:
+                raise Problem(
+                    403, "head", "This would spend budget, which HEAD does not do. Use GET."
+                )
+
+    # The tables
+
+    def release(self, control: Control | None = None, *, hold: str | None = None) -> Release:
+        """The tables, charged before anything leaves; a job brings its own control and hold."""
+        self.may_spend()
+        return self.asked.release(control=control or self._deadline(), hold=hold)
+
+    def derive(self, newest: int = MOST_LOOKED_AT) -> Release:
+        """The tables from what was released before: nothing is read, drawn or charged.
+
+        Under an embargo nothing counts as released for whoever may not ask at a cost.
+        """
+        if self.service.withheld(self.asker, self.dataset):
+            newest = 0
+        return self.asked.derive(newest=newest, control=self._deadline())
+
+    def _deadline(self) -> Control:
+        """Stops work that takes longer than one request may, on the engine too."""
+        end = time.monotonic() + self.service.settings.most_seconds
+        return Control(cancelled=lambda: time.monotonic() > end)

@@ -1,0 +1,90 @@
+"""A refusal over HTTP: a problem whose alternatives are whole recipes, to be sent as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from ..core.question import TableSpec, Treatment
+from ..errors import Alternative, BudgetExceeded, Refusal
+from ..methods import registry
+from ..methods.declaration import Part
+from ..recipe import Layout, Recipe, to_mapping
+from . import problems
+from .asking import Asking
+
+
+@contextmanager
+def with_alternatives(asking: Asking) -> Iterator[None]:
+    """Turn a refusal inside the block into a problem that says what would work instead."""
+    try:
+        yield
+    except Refusal as refusal:
+        asking.notes["rule"] = refusal.rule
+        raise problems.of(refusal, alternatives(asking, refusal)) from None
+
+
+def alternatives(asking: Asking, refusal: Refusal | None = None) -> list[dict[str, Any]]:
+    """What would work: each as a whole recipe, and whether it was checked to pass."""
+    offers = [
+        _offer(
+            asking, Alternative(offer.words), _with_table(asking.recipe, offer.table, offer.spec)
+        )
+        for offer in asking.verdict.offers
+    ]
+    if offers or refusal is None:
+        return offers
+    # others may spend meanwhile, so what fits a budget now is likely and no more
+    certain = not isinstance(refusal, BudgetExceeded)
+    for alternative in refusal.alternatives:
+        changed = None
+        if alternative.change is not None:
+            changed = _with_settings(asking.recipe, alternative.change)
+        offers.append(_offer(asking, alternative, changed, certain=certain))
+    return offers
+
+
+def _offer(
+    asking: Asking, alternative: Alternative, changed: Recipe | None, *, certain: bool = True
+) -> dict[str, Any]:
+    return {
+        "words": alternative.words,
+        "change": alternative.change,
+        "checked": changed is not None and certain and asking.works(changed),
+        "recipe": None if changed is None else to_mapping(changed),
+    }
+
+
+def _with_settings(recipe: Recipe, change: Mapping[str, str | None]) -> Recipe:
+    """The recipe with another method or other settings; None takes a setting away."""
+    method = change.get("method") or recipe.question.method
+    treated = {setting.name for setting in registry.declaration(method).asked(Part.TREATED)}
+    asked = {**recipe.question.settings, **recipe.treatment.settings, **change}
+    said = {name: text for name, text in asked.items() if text is not None and name != "method"}
+    measured = {name: text for name, text in said.items() if name not in treated}
+    return replace(
+        recipe,
+        question=replace(recipe.question, method=method, settings=measured),
+        treatment=Treatment({name: text for name, text in said.items() if name in treated}),
+    )
+
+
+def _with_table(recipe: Recipe, number: int, spec: TableSpec) -> Recipe:
+    tables, layouts = list(recipe.question.tables), list(recipe.layouts)
+    tables[number] = spec
+    layouts[number] = _relaid(layouts[number], spec)
+    question = replace(recipe.question, tables=tuple(tables))
+    return replace(recipe, question=question, layouts=tuple(layouts))
+
+
+def _relaid(layout: Layout, spec: TableSpec) -> Layout:
+    """A layout for changed axes: each variable stays on its side, a new one goes to the rows."""
+    refs = {ref.variable: str(ref) for ref in spec.axes}
+    sides: list[tuple[str, ...]] = []
+    for side in (layout.rows, layout.columns, layout.layers):
+        names = [name.partition(":")[0] for name in side]
+        sides.append(tuple(refs.pop(name) for name in names if name in refs))
+    rows, columns, layers = sides
+    return replace(layout, rows=(*rows, *refs.values()), columns=columns, layers=layers)

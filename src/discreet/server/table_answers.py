@@ -1,0 +1,191 @@
+"""From a question to a response: ETag, cached bytes, headers, and the tables in their format.
+
+A question answered before is served from memory when it can be; its numbers are the same for ever,
+so its bytes are too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import quote, urlencode
+
+from fastapi import Request, Response
+
+from .. import __version__, formats
+from ..recipe import to_query
+from ..release import Release
+from .answer_cache import Answer
+from .asking import Asking, Wish
+from .auth import Asker
+from .problems import Problem
+from .refusals import with_alternatives
+from .service import Service
+
+VARY = "Accept, Accept-Language, Authorization, Cookie"
+
+
+def respond(asking: Asking) -> Response:
+    """The answer to a question that is short enough; charged before a byte of it leaves."""
+    service = asking.service
+    with with_alternatives(asking):
+        tag = etag(asking)
+        answer, charged = service.answers.get(tag), False
+        if answer is not None and service.withheld(asking.asker, answer.dataset, answer.question):
+            answer = None
+        if answer is None:
+            if _client_has(asking.request, tag):
+                asking.verdict.enforce()
+                return _unchanged(asking, tag)
+            answer, charged = _finished(asking, tag)
+            service.answers.put(answer)
+    asking.notes.update(question=answer.question, cells=answer.cells, charged=charged)
+    if _client_has(asking.request, tag):
+        return _unchanged(asking, tag)
+    if asking.key is not None:
+        service.answers.remember(asking.key, tag)
+    return _response(service, asking.asker, answer, charged=charged)
+
+
+def known(service: Service, request: Request, key: bytes) -> Response | None:
+    """The answer to a request that came before, byte for byte, if all still holds."""
+    asker: Asker = request.state.asker
+    answer = service.answers.known(key)
+    if answer is None or answer.dataset not in service.visible(asker):
+        return None
+    if service.datasets.served(answer.dataset) != answer.edition:
+        return None
+    if service.withheld(asker, answer.dataset, answer.question):
+        return None
+    request.state.notes.update(
+        dataset=answer.dataset, question=answer.question, cells=answer.cells, charged=False
+    )
+    return _response(service, asker, answer, charged=False)
+
+
+def free(asking: Asking) -> Response:
+    """The tables from what was released before: nothing is charged, and nothing kept."""
+    asking.notes["charged"] = False
+    with with_alternatives(asking), asking.service.slots.one():
+        release = asking.derive()
+        body = rendered(release, asking.wish)
+    headers = _headers(asking.service, asking.asker, asking.dataset, asking.language)
+    headers |= _facts(release, asking.wish) | {"Discreet-Charged": "no"}
+    return Response(body, 200, headers, asking.wish.format.media_type)
+
+
+def released(asking: Asking) -> Release:
+    """The release behind an answer, for what is said about it beside its numbers."""
+    with with_alternatives(asking):
+        if asking.must_be_job:
+            asking.verdict.enforce()
+            raise Problem(406, "format", "This table is a job; its CSV has no metadata of its own.")
+        with asking.service.slots.one():
+            return asking.release()
+
+
+def rendered(release: Release, wish: Wish) -> bytes:
+    """The tables of a release in the wished format."""
+    tables = [table.in_language(wish.language) for table in release.tables]
+    return formats.to_bytes(tables, wish.format.name)
+
+
+def address(asking: Asking, place: str, **more: str) -> str:
+    """The address of a question's table, or of what lies beside it, by its short form."""
+    recipe, wish = asking.recipe, asking.wish
+    said = {"project": wish.project, **more}
+    extra = urlencode({name: text for name, text in said.items() if text})
+    layouts = tuple(replace(layout, language=wish.language) for layout in recipe.layouts)
+    query = "&".join(part for part in (to_query(replace(recipe, layouts=layouts)), extra) if part)
+    return f"/api/v1/datasets/{quote(asking.dataset)}/{place}?{query}"
+
+
+def etag(asking: Asking) -> str:
+    """A strong ETag: question, data, policy, software, layout, format, language; keyed."""
+    service, data, recipe, wish = asking.service, asking.data, asking.recipe, asking.wish
+    digest = service.accounts.keyed(
+        "etag",
+        *recipe.fingerprints.values(),
+        data.data_version,
+        data.policy.version,
+        service.datasets.edition(data),
+        wish.format.name,
+        wish.language,
+        __version__,
+    )
+    return f'"{digest.hex()[:40]}"'
+
+
+def _finished(asking: Asking, tag: str) -> tuple[Answer, bool]:
+    """An answer made now, and whether it was charged."""
+    wish = asking.wish
+    with asking.service.slots.one():
+        release = asking.release()
+        body = rendered(release, wish)
+    answer = Answer(
+        tag,
+        asking.dataset,
+        asking.service.datasets.edition(asking.data),
+        release.plan.question_hash,
+        sum(table.cells for table in release.tables),
+        wish.format.media_type,
+        asking.language,
+        _facts(release, wish) | _described_by(asking),
+        body,
+    )
+    return answer, release.charged
+
+
+def _described_by(asking: Asking) -> dict[str, str]:
+    """Where the CSVW metadata of a CSV file are, if an address can hold the question."""
+    if asking.wish.format.name != "csv":
+        return {}
+    where = address(asking, "tables/metadata")
+    if len(where) > 4000:
+        return {}
+    return {"Link": f'<{where}>; rel="describedby"; type="application/csvm+json"'}
+
+
+def _facts(release: Release, wish: Wish) -> dict[str, str]:
+    headers = {
+        "Discreet-Question": release.plan.question_hash,
+        "Discreet-Cells": str(sum(table.cells for table in release.tables)),
+        "Discreet-Guarantee": str(release.plan.guarantee.kind),
+    }
+    if wish.format.name != "json-stat":
+        name = f"table-{release.plan.question_hash[:12]}{wish.format.extension}"
+        headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    if release.receipt:
+        headers["Discreet-Ledger-Entry"] = str(release.receipt["entry"])
+    return headers
+
+
+def _headers(
+    service: Service, asker: Asker, dataset: str, language: str, tag: str = ""
+) -> dict[str, str]:
+    """What every answer to this asker says of itself."""
+    public = asker.role == "public" and service.settings.is_public(dataset)
+    headers = {
+        "Cache-Control": "public, no-cache" if public else "private, no-store",
+        "Vary": VARY,
+    }
+    if tag:
+        headers["ETag"] = tag
+    if language:
+        headers["Content-Language"] = language
+    return headers
+
+
+def _response(service: Service, asker: Asker, answer: Answer, *, charged: bool) -> Response:
+    headers = _headers(service, asker, answer.dataset, answer.language, answer.tag)
+    headers |= answer.headers | {"Discreet-Charged": "yes" if charged else "no"}
+    return Response(answer.body, 200, headers, answer.media_type)
+
+
+def _unchanged(asking: Asking, tag: str) -> Response:
+    headers = _headers(asking.service, asking.asker, asking.dataset, asking.language, tag)
+    return Response(status_code=304, headers=headers)
+
+
+def _client_has(request: Request | None, tag: str) -> bool:
+    sent = "" if request is None else request.headers.get("if-none-match", "")
+    return tag in [part.strip().removeprefix("W/") for part in sent.split(",")]

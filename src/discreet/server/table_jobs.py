@@ -1,0 +1,177 @@
+"""Tables that take longer than a request: the job's row, its result, and the budget it holds.
+
+A job holds what it will be charged from the moment it is asked for, so that the budget cannot be
+gone when it runs. Workers renew the holds of all jobs that have not ended, waiting ones too; a job
+that fails or is cancelled gives its hold up. Where no server ran for so long that a hold lapsed, the
+job asks for it again, and fails with the ledger's sentence if others have spent it meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from .. import formats
+from ..core.control import Control
+from ..errors import DiscreetError, InputError, Refusal
+from ..recipe import to_mapping
+from ..release import Release
+from ..store import Hold, Job
+from ..workspace.files import make_folder, replace_bytes
+from .asking import Asking, Wish, understood
+from .auth import PUBLIC, Asker
+from .problems import Problem
+from .refusals import with_alternatives
+from .service import Service
+from .table_answers import rendered
+
+KIND = "tables"
+RESULTS = "job-results"
+ENDED = ("done", "failed", "cancelled")
+_MOST_JOBS = 20
+
+
+def create(asking: Asking) -> Job:
+    """A job for a question that would be answered; what would be refused is refused now."""
+    service, wish = asking.service, asking.wish
+    with with_alternatives(asking):
+        asking.verdict.enforce()
+        asking.may_spend()
+        unended = _unended(service, asking.asker.user)
+        if len(unended) >= _MOST_JOBS:
+            raise Problem(
+                429,
+                "too-many-jobs",
+                f"You have {_MOST_JOBS} jobs waiting or running, which is the most. Wait for one or "
+                "cancel one.",
+                headers={"Retry-After": "30"},
+            )
+        request = {
+            "dataset": asking.dataset,
+            "recipe": to_mapping(asking.recipe),
+            "format": wish.format.name,
+            "language": wish.language,
+            "project": wish.project,
+            "question": asking.question,
+        }
+        # the same question sent again, after a lost connection say, is charged once and held once
+        alike = ("dataset", "project", "question")
+        twins = [job for job in unended if all(job.request[k] == request[k] for k in alike)]
+        hold = held(asking, twins[0].request.get("hold") if twins else None)
+    try:
+        job = service.jobs.create(KIND, {**request, "hold": hold}, user=asking.asker.user)
+    except DiscreetError:
+        if hold is not None and not twins:
+            asking.data.ledger().lapse(hold)
+        raise
+    service.job_waits.set()
+    asking.notes["question"] = asking.question
+    return job
+
+
+def held(asking: Asking, hold: str | None) -> str | None:
+    """The hold a question needs: renewed, or where it lapsed, asked for again; None if it is free."""
+    charge = asking.asked.plan.charge
+    if charge is None or asking.costs_nothing:
+        return None
+    ledger, seconds = asking.data.ledger(), asking.service.settings.hold_seconds
+    if hold is not None:
+        with contextlib.suppress(Refusal):
+            return ledger.renew(Hold(hold, 0.0), seconds=seconds).id
+    user, project = asking.asker.user, asking.wish.project
+    return ledger.hold(charge, user=user, project=project, seconds=seconds).id
+
+
+def renew_holds(service: Service) -> None:
+    """Renew what every job that has not ended holds; one that was asked to stop needs none."""
+    for job in _unended(service):
+        if job.request.get("hold") and not job.cancel_requested:
+            hold, name = Hold(job.request["hold"], 0.0), job.request["dataset"]
+            ignored = contextlib.suppress(DiscreetError, Problem)
+            with ignored, service.datasets.use(name) as data:
+                data.ledger().renew(hold, seconds=service.settings.hold_seconds)
+
+
+def give_up_hold(service: Service, job: Job) -> None:
+    """Let others have what an ended job held, unless another job needs the same hold."""
+    hold = job.request.get("hold")
+    others = [one for one in _unended(service, job.user) if one.id != job.id]
+    if hold and all(one.request.get("hold") != hold for one in others):
+        with contextlib.suppress(Problem), service.datasets.use(job.request["dataset"]) as data:
+            data.ledger().lapse(hold)
+
+
+def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
+    """Do a job: its tables as a file, and what is known of them."""
+    request, asker = job.request, _asker(service, job)
+    wish = Wish(formats.by_name(request["format"]), request["language"], request["project"])
+    with service.dataset(asker, request["dataset"]) as data:
+        asking = Asking(service, asker, data, understood(data, request["recipe"]), wish)
+        if asking.question != request["question"]:
+            raise Problem(
+                409,
+                "changed",
+                "The data set or its policy changed after this was asked. Ask again.",
+            )
+        release = asking.release(control, hold=held(asking, request.get("hold")))
+        body = rendered(release, wish)
+    folder = service.folder / RESULTS
+    make_folder(folder, mode=0o700)
+    replace_bytes(folder / job.id, body, mode=0o600)
+    _note(asking, release)
+    return {"question": asking.question, "bytes": len(body), "language": asking.language}
+
+
+def _note(asking: Asking, release: Release) -> None:
+    row = {
+        "event": "job done",
+        "user": asking.asker.name,
+        "dataset": asking.dataset,
+        "question": release.plan.question_hash,
+        "cells": sum(table.cells for table in release.tables),
+        "charged": release.charged,
+    }
+    asking.service.audit.add(row).result(timeout=30)
+
+
+def _asker(service: Service, job: Job) -> Asker:
+    """Who asked, with the rights of today."""
+    if job.user == "public":
+        return PUBLIC
+    try:
+        user = service.accounts.user(job.user)
+    except InputError:
+        user = None
+    if user is None or user.revoked is not None:
+        raise Problem(403, "role", "The account that asked was revoked before this was made.")
+    return Asker(user.name, user.role, PUBLIC.scopes, f"job {job.id}")
+
+
+def _unended(service: Service, user: str | None = None) -> list[Job]:
+    jobs = service.jobs.list(user=user)
+    return [job for job in jobs if job.kind == KIND and job.state not in ENDED]
+
+
+def result_file(service: Service, job: Job) -> Path:
+    """Where a finished job's bytes lie."""
+    return service.folder / RESULTS / job.id
+
+
+def facts(job: Job) -> dict[str, Any]:
+    """A job as clients see it."""
+    return {
+        "id": job.id,
+        "state": job.state,
+        "dataset": job.request["dataset"],
+        "share": job.share,
+        "doing": job.doing,
+        "created": job.created,
+        "attempts": job.attempts,
+        "cancel_requested": job.cancel_requested,
+        "format": job.request["format"],
+        "question": job.request["question"],
+        "error": None if job.error is None else json.loads(job.error),
+        "result": f"/api/v1/jobs/{job.id}/result" if job.state == "done" else None,
+    }
