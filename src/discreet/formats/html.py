@@ -9,7 +9,7 @@ import numpy as np
 from ..core.table import ProtectedTable, Status
 from .flat import Flat, flatten
 from .footnote import footnote
-from .terminal import shown_as
+from .terminal_grid import shown_as
 
 MOST_CELLS = 20_000
 
