@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from discreet import recipe as recipes
 from discreet.core.description import Description, Weight
 from discreet.core.domain import AxisRef, variable
 from discreet.errors import RecipeError
+from discreet.methods import registry
 from discreet.workspace.yaml_reader import read_file
 
 from ..facts import people, policy
@@ -34,6 +35,28 @@ def _description() -> Description:
 
 
 FACTS = _description(), policy()
+SPELLINGS = ("0.5", "1/3", "3", "95%", "yes", "1e-3")
+
+
+def _accepted(method: str, setting: str, text: str) -> bool:
+    try:
+        recipes.from_mapping({"rows": ["sex"], "method": method, setting: text}, *FACTS)
+    except RecipeError:
+        return False
+    return True
+
+
+SETTINGS = {
+    method: {
+        setting.name: [
+            text for text in (*setting.words, *SPELLINGS) if _accepted(method, setting.name, text)
+        ]
+        for setting in declared.asked()
+    }
+    for method, declared in registry.METHODS.items()
+}
+"""What every method may be asked, in spellings it understands."""
+
 REFS = [[AxisRef(v.name, level.name) for level in v.levels] for v in FACTS[0].variables]
 
 
@@ -73,10 +96,14 @@ def made(draw: st.DrawFn) -> recipes.Recipe:
             table["share"] = str(Fraction(part, sum(parts)))
     whole: dict[str, Any] = {"tables": listed, "title": draw(TEXTS)}
     whole["language"] = draw(st.sampled_from(["", "fr", "no"]))
-    whole["epsilon"] = draw(st.sampled_from(["0.5", "1/3", "1e-3"]))
-    if draw(st.booleans()):
-        whole["plan"] = draw(st.sampled_from(["best", "interior"]))
-    return recipes.from_mapping(whole, *FACTS)
+    whole["method"] = draw(st.sampled_from(list(SETTINGS)))
+    for name, texts in SETTINGS[whole["method"]].items():
+        if texts and draw(st.booleans()):
+            whole[name] = draw(st.sampled_from(texts))
+    try:
+        return recipes.from_mapping(whole, *FACTS)
+    except RecipeError:  # settings that do not go together
+        reject()
 
 
 @given(made())

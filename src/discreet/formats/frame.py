@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.exact import exact
-from ..core.table import ProtectedTable, Status
+from ..core.table import ProtectedTable
 from ..errors import InputError
-from .flat import flatten
+from .flat import STATUS_LETTERS, flatten
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def to_pandas(table: ProtectedTable) -> pd.DataFrame:
-    """Codes, labels, count, status and noise columns; a hidden count is NA."""
+    """Codes, labels, count, status and noise columns; beside a hidden count all are missing too."""
     try:
         import pandas as pd
     except ImportError:
@@ -30,14 +30,15 @@ def to_pandas(table: ProtectedTable) -> pd.DataFrame:
         at = flat.positions(place)
         columns[axis.name] = pd.Categorical.from_codes(at, categories=pd.Index(axis.codes))
         columns[axis.label_name] = [axis.labels[i] for i in at]
-    counts = pd.array(flat.values, dtype="Int64")
-    counts[~flat.shown] = pd.NA
-    columns[flat.measure] = counts
-    columns["status"] = [Status(code).letter for code in flat.status]
-    made = pd.DataFrame(columns | flat.numbers)
-    if flat.percent is not None:
-        made.loc[~flat.percent.shown, list(flat.percent.columns)] = np.nan
-    return made
+    columns[flat.measure] = pd.arrays.IntegerArray(flat.values, ~flat.shown)
+    columns["status"] = [STATUS_LETTERS[code] for code in flat.status]
+    for name, numbers in flat.numbers.items():
+        shown = flat.shown_in(name)
+        whole = numbers.dtype.kind == "i"
+        columns[name] = (
+            pd.arrays.IntegerArray(numbers, ~shown) if whole else np.where(shown, numbers, np.nan)
+        )
+    return pd.DataFrame(columns)
 
 
 def interval(table: ProtectedTable, coverage: str = "0.95") -> pd.DataFrame:

@@ -9,12 +9,12 @@ import numpy as np
 from ..core.table import ProtectedTable, Status
 from .flat import Flat, flatten
 from .footnote import footnote
-from .terminal import shown_as
+from .terminal_grid import shown_as
 
 MOST_CELLS = 20_000
 
 
-def fragment(table: ProtectedTable, *, notes: bool = True, intervals: bool = False) -> str:
+def fragment(table: ProtectedTable, *, intervals: bool = False) -> str:
     """The table as `<figure>`, with every label escaped; large ones show their first rows.
 
     With `intervals`, the noise interval stands under each number that has one.
@@ -60,13 +60,9 @@ def fragment(table: ProtectedTable, *, notes: bool = True, intervals: bool = Fal
     out.append("</tbody></table>")
     if height > most:
         out.append(f"<p>{height - most:,} more rows: write the table to a file.</p>")
-    if notes:
-        said = [table.guarantee.sentence(), *footnote(table, flat)]
-        out.append(
-            "<figcaption>" + "".join(f"<p>{escape(line)}</p>" for line in dict.fromkeys(said))
-        )
-        out.append("</figcaption>")
-    return "".join(out) + "</figure>"
+    said = dict.fromkeys([table.guarantee.sentence(), *footnote(table, flat)])
+    words = "".join(f"<p>{escape(line)}</p>" for line in said)
+    return "".join(out) + f"<figcaption>{words}</figcaption></figure>"
 
 
 def _interval(flat: Flat, cell: int) -> str:

@@ -1,49 +1,23 @@
-"""A protected table for people in a terminal: rows by columns, layers as blocks, words below.
-
-Nothing is left out in silence: columns that do not fit continue in panels below, and what is
-still too much ends in a line that says how many rows, columns or layers more there are.
-"""
+"""A protected table for people in a terminal: title, the grid of numbers, and the words below."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ..core.guarantee import Kind
 from ..core.table import ProtectedTable, Status
-from .flat import Flat, FlatAxis, flatten
+from .flat import Flat, flatten
 from .footnote import SYNTHETIC, footnote, typical_error
-from .terminal_text import above, cut, padded, safe, wrapped
+from .terminal_grid import MARKS, Grid, Limits, Line
+from .terminal_text import safe, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-INSTEAD = "use --format csv"
-
-_MARKS = {
-    Status.LOW: "[low]",
-    Status.BELOW_THRESHOLD: "[c]",
-    Status.SUPPRESSED: "✱",
-    Status.STRUCTURAL_ZERO: "–",
-    Status.NOT_RELEASED: "[x]",
-}
-_UNRELIABLE = "ᵘ"
-_GAP = 2
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much is shown before a line says how much more there is."""
-
-    width: int = 100
-    rows: int = 40
-    panels: int = 3
-    layers: int = 6
+__all__ = ["Limits", "render", "to_text"]
 
 
 def render(
@@ -78,20 +52,13 @@ def to_text(
 ) -> str:
     """The table as plain text, without colour."""
     lines = _lines(table, limits or Limits(), cost, notes)
-    out = io.StringIO()
-    for line in lines:
-        out.write("".join(words for words, _ in line).rstrip() + "\n")
-    return out.getvalue()
-
-
-Span = tuple[str, str]
-Line = list[Span]
+    return "".join("".join(words for words, _ in line).rstrip() + "\n" for line in lines)
 
 
 def _lines(table: ProtectedTable, limits: Limits, cost: str, notes: bool) -> Iterator[Line]:
     flat = flatten(table)
     layers, rows, _ = table.sides
-    grid = _Grid(flat, layers, rows, limits)
+    grid = Grid(flat, layers, rows, limits)
     for words in wrapped(safe(table.title) or "Table", limits.width):
         yield [(words, "bold")]
     under = [table.provenance.dataset_title, table.provenance.population, table.provenance.period]
@@ -128,288 +95,4 @@ def _paragraph(words: str, width: int, style: str) -> Iterator[Line]:
 
 def _legend(flat: Flat) -> str:
     present = {Status(int(code)) for code in np.unique(flat.status)}
-    marks = {Status.UNRELIABLE: _UNRELIABLE, **_MARKS}
-    return " · ".join(f"{marks[s]} {s.meaning}" for s in Status if s in present and s in marks)
-
-
-def shown_as(value: int, status: Status) -> str:
-    """One cell as people read it.
-
-    >>> shown_as(-1234, Status.OK), shown_as(7, Status.UNRELIABLE), shown_as(0, Status.SUPPRESSED)
-    ('-1,234', '7ᵘ', '✱')
-    """
-    if status in _MARKS:
-        return _MARKS[status]
-    return f"{value:,}{_UNRELIABLE if status is Status.UNRELIABLE else ''}"
-
-
-class _Side:
-    """The rows (or the columns) of a grid: where each lies on its axes."""
-
-    def __init__(self, axes: tuple[FlatAxis, ...]) -> None:
-        self.axes = axes
-        self.labels = [[safe(label) or "(blank)" for label in axis.labels] for axis in axes]
-        self.shape = tuple(len(axis) for axis in axes)
-        self.many = int(np.prod(self.shape, dtype=np.int64))
-
-    def at(self, index: int) -> tuple[str, ...]:
-        """The labels of one row or column."""
-        places = np.unravel_index(index, self.shape) if self.axes else ()
-        return tuple(self.labels[i][int(place)] for i, place in enumerate(places))
-
-    def total(self, index: int) -> bool:
-        """Whether any of its axes is at its total."""
-        places = np.unravel_index(index, self.shape) if self.axes else ()
-        return any(a.total and int(p) == len(a) - 1 for a, p in zip(self.axes, places, strict=True))
-
-    def outer_total(self, index: int) -> bool:
-        """Whether its outermost axis is at its total."""
-        if not self.axes or not self.axes[0].total:
-            return False
-        return index >= self.many - self.many // len(self.axes[0])
-
-    @property
-    def title(self) -> str:
-        """The axes' names."""
-        return " / ".join(safe(axis.label) for axis in self.axes)
-
-
-@dataclass(frozen=True)
-class _Block:
-    """The cells of one layer that are shown, as text, with the style of each."""
-
-    text: list[list[str]]
-    style: list[list[str]]
-
-
-class _Grid:
-    """Layers of rows by columns, cut to what fits."""
-
-    def __init__(self, flat: Flat, layers: int, rows: int, limits: Limits) -> None:
-        axes = flat.axes
-        self.layers = _Side(axes[:layers])
-        self.rows = _Side(axes[layers : layers + rows])
-        self.columns = _Side(axes[layers + rows :])
-        self.limits = limits
-        shape = (self.layers.many, self.rows.many, self.columns.many)
-        self.values: npt.NDArray[np.int64] = flat.values.reshape(shape)
-        self.status = flat.status.reshape(shape)
-        self.measure = flat.measure
-        self.marked = bool((flat.status == Status.UNRELIABLE).any())
-        self.percent = flat.percent
-        self.percent_width = len("100.0 %")
-        """Room of a percentage; a longer one, of a number below zero, takes its own."""
-        self.mark = 1 if self.marked and flat.percent is None else 0
-        """Room that headings leave for the mark, where it stands last in a cell."""
-        self.row_indices = self._row_indices()
-        self.label_widths = self._label_widths()
-
-    def _row_indices(self) -> list[int]:
-        """The rows shown: the first ones, and the last if it is the total of all."""
-        many, most = self.rows.many, self.limits.rows
-        if many <= most:
-            return list(range(many))
-        last = [many - 1] if self.rows.outer_total(many - 1) else []
-        return [*range(most - len(last)), *last]
-
-    def _label_widths(self) -> list[int]:
-        most = max(6, int(self.limits.width * 0.45) // max(len(self.rows.axes), 1))
-        widths = []
-        for place, axis in enumerate(self.rows.axes):
-            labels = {self.rows.at(index)[place] for index in self.row_indices}
-            widest = max((above(label) for label in [*labels, safe(axis.label)]), default=0)
-            widths.append(min(widest, most))
-        return widths
-
-    @property
-    def margin(self) -> int:
-        """How much of the width the row labels take."""
-        return sum(self.label_widths) + _GAP * max(len(self.label_widths) - 1, 0)
-
-    def lines(self) -> Iterator[Line]:
-        """Every block, one after the other."""
-        for layer in range(min(self.layers.many, self.limits.layers)):
-            if layer:
-                yield []
-            if self.layers.axes:
-                named = zip(self.layers.axes, self.layers.at(layer), strict=True)
-                words = "; ".join(f"{safe(axis.label)}: {label}" for axis, label in named)
-                yield [(f"▌{cut(words, self.limits.width - 1)}", "bold cyan")]
-            yield from self._block(layer)
-        more = self.layers.many - self.limits.layers
-        if more > 0:
-            yield [(f"{more:,} more {'layer' if more == 1 else 'layers'}: {INSTEAD}.", "yellow")]
-
-    def _block(self, layer: int) -> Iterator[Line]:
-        panels, left = self._panels(layer)
-        for number, panel in enumerate(panels):
-            if number:
-                yield []
-            yield from _Panel(self, layer, *panel).lines()
-        if left:
-            columns = "column" if left == 1 else "columns"
-            yield [(f"→ {left:,} more {columns}: {INSTEAD}.", "yellow")]
-
-    def cell(self, layer: int, row: int, column: int) -> str:
-        """The text of a cell, with room kept for the mark so that digits stand under digits."""
-        status = Status(int(self.status[layer, row, column]))
-        words = shown_as(int(self.values[layer, row, column]), status)
-        words = words if not self.marked or status is Status.UNRELIABLE else words + " "
-        if self.percent is None:
-            return words
-        cell = (layer * self.rows.many + row) * self.columns.many + column
-        return f"{words} {self.percent.at(cell):>{self.percent_width}}"
-
-    def _panels(self, layer: int) -> tuple[list[tuple[list[int], list[int]]], int]:
-        """Columns and their widths, panel by panel, and how many columns are left over.
-
-        Columns under one outer heading stay together where they fit a panel at all.
-        """
-        panels: list[tuple[list[int], list[int]]] = [([], [])]
-        room, used = self.limits.width - self.margin, 0
-        together = self.columns.many // self.columns.shape[0] if self.columns.axes else 1
-        for first in range(0, self.columns.many, together):
-            group = range(first, first + together)
-            widths = [self._width(layer, column) for column in group]
-            bar = 2 if self.columns.outer_total(first) else 0
-            if used and used + bar + sum(widths) + _GAP * together > room:
-                used = room if sum(widths) + bar + _GAP * together <= room else used
-            for column, width in zip(group, widths, strict=True):
-                needs = width + _GAP + (bar if column == first or not panels[-1][0] else 0)
-                if panels[-1][0] and used + needs > room:
-                    if len(panels) == self.limits.panels:
-                        return panels, self.columns.many - column
-                    panels.append(([], []))
-                    used = 0
-                panels[-1][0].append(column)
-                panels[-1][1].append(width)
-                used += needs
-        return panels, 0
-
-    def heading(self, column: int, width: int) -> list[str]:
-        """The innermost heading of a column in lines of a width."""
-        label = self.columns.at(column)[-1] if self.columns.axes else safe(self.measure)
-        return wrapped(label, width, most=4)
-
-    def _width(self, layer: int, column: int) -> int:
-        numbers = max((above(self.cell(layer, row, column)) for row in self.row_indices), default=1)
-        label = self.columns.at(column)[-1] if self.columns.axes else safe(self.measure)
-        longest = max(map(above, label.split()), default=0)
-        lines = self.heading(column, max(numbers - self.mark, min(max(longest, 13), 18)))
-        return max(numbers, max(map(above, lines), default=0) + self.mark)
-
-
-class _Panel:
-    """Some columns of one layer beside all the row labels."""
-
-    def __init__(self, grid: _Grid, layer: int, columns: list[int], widths: list[int]) -> None:
-        self.grid = grid
-        self.layer = layer
-        self.columns = columns
-        self.widths = widths
-
-    def lines(self) -> Iterator[Line]:
-        grid = self.grid
-        if grid.columns.axes:
-            indent = grid.margin + _GAP
-            title = cut(grid.columns.title, grid.limits.width - indent)
-            yield [(" " * indent, ""), (title, "italic cyan")]
-        for place in range(len(grid.columns.axes) - 1):
-            yield from self._outer_heading(place)
-        yield from self._heading()
-        yield self._rule()
-        before: tuple[str, ...] = ()
-        last = -1
-        for row in grid.row_indices:
-            if row != last + 1:
-                more = row - last - 1
-                yield [(f"⋮ {more:,} more {'row' if more == 1 else 'rows'}: {INSTEAD}.", "yellow")]
-                before = ()
-            if grid.rows.outer_total(row) and not (last >= 0 and grid.rows.outer_total(last)):
-                yield self._rule()
-            labels = grid.rows.at(row)
-            yield self._row(row, labels, before)
-            before, last = labels, row
-        more = grid.rows.many - last - 1
-        if more > 0:
-            yield [(f"⋮ {more:,} more {'row' if more == 1 else 'rows'}: {INSTEAD}.", "yellow")]
-
-    def _bar(self, position: int) -> str:
-        """The gap before a column: a bar where the total of all begins."""
-        column = self.columns[position]
-        side = self.grid.columns
-        starts = side.outer_total(column) and (
-            position == 0 or not side.outer_total(self.columns[position - 1])
-        )
-        return " │" + " " * _GAP if starts else " " * _GAP
-
-    def _rule(self) -> Line:
-        words = "─" * self.grid.margin
-        for position, width in enumerate(self.widths):
-            words += self._bar(position).replace(" ", "─").replace("│", "┼") + "─" * width
-        return [(words, "dim")]
-
-    def _outer_heading(self, place: int) -> Iterator[Line]:
-        """A heading above the innermost, each label over the columns it spans, then a line."""
-        side = self.grid.columns
-        spans: list[tuple[str, int, list[str], str]] = []
-        position = 0
-        while position < len(self.columns):
-            start, span = position, 0
-            key = side.at(self.columns[start])[: place + 1]
-            while (
-                position < len(self.columns) and side.at(self.columns[position])[: place + 1] == key
-            ):
-                span += self.widths[position] + (above(self._bar(position)) if span else 0)
-                position += 1
-            style = "bold" if side.outer_total(self.columns[start]) else ""
-            spans.append((self._bar(start), span, wrapped(key[-1], span, most=3), style))
-        deep = max(len(words) for _, _, words, _ in spans)
-        margin = " " * self.grid.margin
-        for level in range(deep):
-            line: Line = [(margin, "")]
-            for bar, span, words, style in spans:
-                offset = level - (deep - len(words))
-                line += [(bar, "dim"), (padded(words[offset] if offset >= 0 else "", span), style)]
-            yield line
-        yield [(margin + "".join(bar + "╌" * span for bar, span, _, _ in spans), "dim")]
-
-    def _heading(self) -> Iterator[Line]:
-        grid = self.grid
-        headings = [
-            grid.heading(column, width - grid.mark)
-            for column, width in zip(self.columns, self.widths, strict=True)
-        ]
-        deep = max((len(heading) for heading in headings), default=1)
-        for level in range(deep):
-            line: Line = []
-            for place, (axis, width) in enumerate(
-                zip(grid.rows.axes, grid.label_widths, strict=True)
-            ):
-                words = cut(safe(axis.label), width) if level == deep - 1 else ""
-                line.append((" " * (_GAP if place else 0) + padded(words, width), "italic cyan"))
-            for position, (heading, width) in enumerate(zip(headings, self.widths, strict=True)):
-                offset = level - (deep - len(heading))
-                words = heading[offset] if offset >= 0 else ""
-                style = "bold" if grid.columns.total(self.columns[position]) else ""
-                line.append((self._bar(position), "dim"))
-                line.append((padded(words + " " * grid.mark, width, right=True), style))
-            yield line
-
-    def _row(self, row: int, labels: tuple[str, ...], before: tuple[str, ...]) -> Line:
-        grid = self.grid
-        total = grid.rows.total(row)
-        line: Line = []
-        for place, (label, width) in enumerate(zip(labels, grid.label_widths, strict=True)):
-            inner = place == len(labels) - 1
-            repeated = not inner and before[: place + 1] == labels[: place + 1]
-            words = "" if repeated else cut(label, width)
-            style = "bold" if total else ""
-            line.append((" " * (_GAP if place else 0) + padded(words, width), style))
-        for position, (column, width) in enumerate(zip(self.columns, self.widths, strict=True)):
-            status = Status(int(grid.status[self.layer, row, column]))
-            bold = "bold " if total or grid.columns.total(column) else ""
-            faint = "dim" if status is Status.UNRELIABLE else "yellow" if status in _MARKS else ""
-            words = padded(grid.cell(self.layer, row, column), width, right=True)
-            line += [(self._bar(position), "dim"), (words, (bold + faint).strip())]
-        return line
+    return " · ".join(f"{mark} {s.meaning}" for s, mark in MARKS.items() if s in present)

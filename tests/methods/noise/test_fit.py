@@ -226,6 +226,26 @@ def test_negatives_are_kept_unless_asked(people):
     assert table.values.tolist() == [0, 2, 0]
 
 
+@pytest.mark.parametrize("consistency", ["none", "least squares"])
+def test_an_interval_does_not_give_away_what_a_threshold_leaves_out(people, consistency):
+    """Whatever number below it was drawn, value and interval are the same, and still hold the truth."""
+    w = people()
+    told = {"epsilon": "1", "negatives": "threshold", "threshold": "30", "consistency": consistency}
+    plan = w.plan(w.spec("ill", totals=False), **told)
+    kept = w.plan(w.spec("ill", totals=False), **(told | {"negatives": "keep", "threshold": None}))
+    seen = set()
+    for drawn in (-9, 0, 4, 17, 29):
+        (table,) = _fit(w, plan, {"m000": np.array([drawn, 100])})
+        (whole,) = _fit(w, kept, {"m000": np.array([drawn, 100])})
+        seen.add((*table.values.tolist(), table.noise.lower[0], table.noise.upper[0]))
+        assert table.noise.lower[0] == 0
+        assert table.noise.upper[0] >= whole.noise.upper[0]
+        assert table.noise.lower[1] == whole.noise.lower[1]
+        assert table.noise.upper[1] == whole.noise.upper[1]
+    assert len(seen) == 1
+    assert seen.pop()[:2] == (0, 100)
+
+
 def test_a_declared_number_of_records_is_published_as_it_is(people):
     """The grand total is the declared number, without noise and without cost, and said so."""
     w = people(records=60)

@@ -312,6 +312,11 @@ def _protected(
             "additive: whole numbers near the published ones whose totals are sums; a view, not "
             "another measurement."
         )
+    if hidden.any() and spec.totals and spec.axes:
+        notes.append(
+            "Totals count what [low] and [c] leave out: these are rules of display, and what they "
+            "hide can be worked out from totals as nearly as the noise allows."
+        )
     return ProtectedTable(
         title=title_of(spec, description),
         domain=description.domain(spec.axes),

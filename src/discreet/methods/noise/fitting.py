@@ -358,6 +358,7 @@ class Fitting:
             low = laws.bias_at(law, floor * unit, floor * unit) / unit
             size = f"{abs(low):.3g} too {'small' if low < 0 else 'large'}"
             text += f", a true {floor} {size}"
+            totals += ", and count what is not shown: a rule of display"
         return [f"{text}; {totals}."]
 
 
