@@ -6,7 +6,6 @@ import logging
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -200,8 +199,10 @@ def test_a_variable_stands_once(engine: DuckDBEngine) -> None:
         engine.count([Count((AxisRef("town", "town"), AxisRef("town", "region")))])
 
 
-def test_giant_tables_are_counted_or_refused_without_being_made(tmp_path: Path) -> None:
-    """A domain beyond 32 bits is addressed with 64; beyond 62 bits it is bad input, at once."""
+def test_giant_tables_are_counted_or_refused_without_being_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A domain beyond 32 bits is addressed with 64; beyond 62 bits no statement is run."""
     wide = tuple(variable(f"v{i}", list(map(str, range(500)))) for i in range(8))
     generator = np.random.default_rng(3)
     rows = [tuple(int(x) for x in generator.integers(0, 500, 8)) for _ in range(50)]
@@ -213,10 +214,11 @@ def test_giant_tables_are_counted_or_refused_without_being_made(tmp_path: Path) 
             engine.count([count, fewer], keys=True), (count, fewer), strict=True
         ):
             assert values(table) == {a: v[:3] for a, v in people.brute_force(asked).items()}
-        started = time.monotonic()
+        statements: list[object] = []
+        monkeypatch.setattr(engine, "_read", lambda *words: statements.append(words))
         with pytest.raises(InputError, match="cannot be addressed"):
             engine.count([Count(tuple(AxisRef(v.name, v.name) for v in wide))])
-        assert time.monotonic() - started < 0.5
+        assert not statements
 
 
 def test_sums_beyond_64_bits_are_refused(tmp_path: Path) -> None:

@@ -539,7 +539,7 @@ def in_another_process(program: str, *arguments: str) -> subprocess.CompletedPro
         [sys.executable, "-W", "error", "-c", textwrap.dedent(program), *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 

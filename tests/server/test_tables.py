@@ -8,7 +8,6 @@ import itertools
 import json
 import subprocess
 import sys
-import time
 
 import httpx
 import pytest
@@ -16,6 +15,7 @@ import pytest
 import discreet as dc
 from discreet import formats
 
+from ..patience import wait_until
 from .serving import Served
 
 REGIONS = {"rows": ["region"], "columns": ["sex"]}
@@ -32,12 +32,14 @@ def values_of_parquet(body: bytes) -> list[int]:
 
 
 def settled(client: httpx.Client, job: dict[str, object]) -> dict[str, object]:
-    for _ in range(400):
-        found = client.get(f"/jobs/{job['id']}").json()
-        if found["state"] in ("done", "failed", "cancelled"):
-            return found
-        time.sleep(0.05)
-    raise AssertionError("the job did not end")
+    def ended() -> bool:
+        return state()["state"] in ("done", "failed", "cancelled")
+
+    def state() -> dict[str, object]:
+        return client.get(f"/jobs/{job['id']}").json()
+
+    wait_until(ended, "the job to end")
+    return state()
 
 
 def test_the_same_numbers_everywhere_and_one_charge(served: Served):
@@ -505,7 +507,7 @@ def test_answers_say_their_language(served: Served, demo, tmp_path):
     path.write_text(text.replace("title:", "language: en\ntitle:", 1), "utf-8")
     with (
         serving(workspace, Settings(public=("*",))) as url,
-        httpx.Client(base_url=f"{url}/api/v1", timeout=60) as public,
+        httpx.Client(base_url=f"{url}/api/v1", timeout=300) as public,
     ):
 
         def language(query: str = "", **headers: str) -> tuple[str, str]:
