@@ -118,8 +118,8 @@ class Written:
 
 def _save(table: PTable, path: Path | None, dialect: str, keys: int | None) -> Written | None:
     """Write the p-table; what comes back is read from the very text that was written."""
+    from ..durable import replace_text
     from ..methods.cellkey import dialects
-    from ..workspace.files import replace_text
 
     dialects.check_dialect(dialect)
     if keys is None and table.keys > 2**16:

@@ -17,10 +17,11 @@ from typing import Any
 
 from .. import formats, release
 from ..core.control import Control
+from ..durable import make_folder, replace_bytes
 from ..errors import Cancelled, DiscreetError, InputError, StoreError
+from ..file_names import JOB_RESULTS
 from ..store import Job
 from ..store.jobs import LeaseLost
-from ..workspace.files import make_folder, replace_bytes
 from . import answering, logs, problems
 from .auth import PUBLIC, Asker
 from .negotiation import spoken
@@ -28,7 +29,6 @@ from .problems import Problem
 from .service import Service
 
 KIND = "tables"
-RESULTS = "job-results"
 _IDLE_SECONDS = 1.0
 _MOST_ATTEMPTS = 50
 """A job that takes its process down with it must not do so for ever."""
@@ -81,7 +81,7 @@ class Worker:
             return
         self._tidied = time.monotonic()
         oldest = time.time() - self._service.settings.keep_days * 86400
-        for path in (self._service.folder / RESULTS).glob("*"):
+        for path in (self._service.folder / JOB_RESULTS).glob("*"):
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < oldest:
                     path.unlink()
@@ -158,7 +158,7 @@ class Worker:
             )
             body = answering.rendered(made, wish)
             language = spoken(data.description, wish.language)
-        folder = service.folder / RESULTS
+        folder = service.folder / JOB_RESULTS
         make_folder(folder, mode=0o700)
         replace_bytes(folder / job.id, body, mode=0o600)
         service.audit.add(
@@ -188,7 +188,7 @@ class Worker:
 
 def result_file(service: Service, job: Job) -> Path:
     """Where a finished job's bytes lie."""
-    return service.folder / RESULTS / job.id
+    return service.folder / JOB_RESULTS / job.id
 
 
 def facts(job: Job) -> dict[str, Any]:

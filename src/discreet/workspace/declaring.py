@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..durable import replace_text
 from ..errors import InputError, did_you_mean
-from .description_file import FILE, read
-from .files import replace_text
+from ..file_names import DESCRIPTION
+from .description_file import read
 from .yaml_reader import Block, read_file
 
 _STATUS = re.compile(r"""(\bstatus["']?\s*:\s*)["']?found["']?""")
@@ -26,13 +27,13 @@ def declare(folder: str | Path, variables: Iterable[str] | None = None) -> list[
     for name in wanted:
         if name not in known:
             raise InputError(
-                f"{folder / FILE} has no variable {name!r}.{did_you_mean(name, known)} "
+                f"{folder / DESCRIPTION} has no variable {name!r}.{did_you_mean(name, known)} "
                 f"It has {', '.join(known)}."
             )
     change = [name for name in described.description.undeclared if name in wanted]
     if not change:
         return []
-    path = folder / FILE
+    path = folder / DESCRIPTION
     lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
     block = read_file(path).block("variables")
     assert block is not None

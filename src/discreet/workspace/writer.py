@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .description_file import FILE
+from ..durable import make_folder, replace_text
+from ..file_names import DESCRIPTION
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
-from .files import make_folder, replace_text
 
 INLINE = 30
 """Longer lists of categories go to a file of their own."""
@@ -105,7 +105,7 @@ def write(draft: Draft, folder: Path) -> None:
     for name, content in category_files(draft).items():
         make_folder((folder / name).parent)
         replace_text(folder / name, content)
-    replace_text(folder / FILE, page(draft))
+    replace_text(folder / DESCRIPTION, page(draft))
 
 
 def page(draft: Draft) -> str:

@@ -17,9 +17,10 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request, Response
 
 from ... import formats, recipe, release, rules
+from ...durable import make_folder, replace_bytes
 from ...errors import InputError, Refusal
+from ...file_names import PUBLISHED
 from ...store.keeping import Published
-from ...workspace.files import make_folder, replace_bytes
 from .. import answering, shapes
 from ..answering import Wish
 from ..auth import ASKERS, CUSTODIANS, Asker, Asking, guarded
@@ -33,7 +34,6 @@ reading = guarded(ASKERS, "read", "releases")
 publishing = guarded(CUSTODIANS, "manage", "releases")
 ROUTERS = [reading, publishing]
 
-FOLDER = "published"
 LANGUAGE = "language"
 """The file beside a release's tables that says what their labels are in."""
 ReleaseId = Annotated[str, Path(max_length=64)]
@@ -84,7 +84,7 @@ def publish(
         except Refusal as refusal:
             raise answering.refused(data, asked, refusal, asker) from None
         files = {}
-        folder = service.folder / FOLDER / identity
+        folder = service.folder / PUBLISHED / identity
         make_folder(folder, mode=0o700)
         language = data.description.language_named(body.recipe.language or "")
         said = spoken(data.description, language)
@@ -140,7 +140,7 @@ def tables(
         raise Problem(
             406, "format", f"This release is kept as {', '.join(found.files)}. Ask for one of them."
         )
-    body = (service.folder / FOLDER / found.id / found.files[wanted.name]).read_bytes()
+    body = (service.folder / PUBLISHED / found.id / found.files[wanted.name]).read_bytes()
     headers = {
         "ETag": f'"{found.id}-{wanted.name}"',
         "Cache-Control": "public, no-cache" if asker.role == "public" else "private, no-store",
@@ -148,7 +148,7 @@ def tables(
         "Discreet-Question": found.question,
     }
     with contextlib.suppress(FileNotFoundError):
-        if language := (service.folder / FOLDER / found.id / LANGUAGE).read_text("ascii"):
+        if language := (service.folder / PUBLISHED / found.id / LANGUAGE).read_text("ascii"):
             headers["Content-Language"] = language
     later = service.keeping.successor(found.id)
     if later is not None:
