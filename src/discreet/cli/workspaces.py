@@ -203,7 +203,6 @@ def _tell_variables(
     from rich.markup import escape
 
     from ..workspace import DataSet
-    from ..workspace.dataset import loss_of
 
     assert isinstance(data, DataSet)
     rows = [
@@ -239,7 +238,5 @@ def _tell_variables(
     for warning in warnings:
         out.print(f"[yellow]{escape(warning)}[/yellow]")
     if data.policy.budget is not None:
-        out.print(
-            f"Budget for ever: {loss_of(data.policy.budget)}. Change it before the first table."
-        )
+        out.print(f"Budget for ever: {data.policy.budget.loss}. Change it before the first table.")
     out.print(f"Edit {data.folder}/discreet.yaml, then [bold]discreet check {data.folder}[/bold].")

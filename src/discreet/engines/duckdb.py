@@ -25,8 +25,8 @@ from ..errors import EngineError, InputError, did_you_mean
 from ..file_names import DATA
 from .loading import LAYOUT, level_digest
 from .projecting import Projection
-from .running import Connection, in_background
 from .sql import Sql, joined, literal, plain, sql
+from .statements import Connection, in_background
 
 _INT32_CELLS = 1 << 31
 _ARRAY_BITS = 20

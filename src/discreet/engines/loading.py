@@ -23,12 +23,12 @@ from ..core.control import Control
 from ..durable import sync_file, sync_folder
 from ..errors import Cancelled, DataError, StoreError
 from ..file_names import DATA
+from .code_maps import dictionary
 from .coding import MOST_RECORDS, Coding, LoadReport, Source
-from .dictionaries import dictionary
 from .keys import drawn_keys, id_key, own_key
-from .running import Runner, sentence
 from .sources import RELATION, Opened, opened, scratch_connection
 from .sql import Sql, joined, sql
+from .statements import Runner, sentence
 from .units import bound
 from .weights import weight_sql
 

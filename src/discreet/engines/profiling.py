@@ -17,9 +17,9 @@ from ..core.control import Control
 from ..errors import Cancelled, DataError
 from .canonical import canonical_sql, single_valued
 from .coding import ColumnProfile, Profile, Source
-from .running import Runner
 from .sources import RELATION, Opened, opened, scratch_connection
 from .sql import Sql, joined, plain, sql
+from .statements import Runner
 
 _MOST_CHILDREN = 100_000
 _SAMPLE_RECORDS = 20_000

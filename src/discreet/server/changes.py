@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import DiscreetError, InputError
 from ..file_names import DESCRIPTION
 from ..store.keeping import Keeping, Proposal
-from ..workspace import DataSet, agreed
+from ..workspace import DataSet, budget_change
 from ..workspace.dataset import loss_written
 from . import logs
 
@@ -25,7 +25,7 @@ def make(keeping: Keeping, data: DataSet, proposal: Proposal) -> Proposal:
     """Make a change that was agreed; begun again after a crash it is still made once."""
     reason = f"{proposal.reason}; {proposal.note}"
     try:
-        agreed.change_budget(
+        budget_change.change_budget(
             data.folder, data.ledger(), proposal.change, who=who(proposal), reason=reason
         )
     except InputError:

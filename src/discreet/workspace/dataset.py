@@ -20,7 +20,7 @@ from ..errors import InputError, LedgerDamaged, did_you_mean
 from ..file_names import ANCHOR, DESCRIPTION, SERVED_FAMILY, STORE
 from ..methods import registry
 from ..methods.declaration import Spends
-from . import agreed, origins, secrets, served_laws, versions
+from . import budget_change, origins, secrets, served_laws, versions
 from .description_file import DescribedData, read
 from .loading import coding_digest
 
@@ -192,16 +192,16 @@ class DataSet:
 
 def _follow(folder: Path, ledger: Ledger, budget: Budget) -> None:
     """Bring the ledger's cap in line with the budget of discreet.yaml, as an entry."""
-    if ledger.cap() == loss_of(budget) and not agreed.pending(folder):
+    if ledger.cap() == budget.loss and not budget_change.pending(folder):
         return
-    with agreed.changing(folder):
-        agreed.finish(folder, ledger)
+    with budget_change.changing(folder):
+        budget_change.finish(folder, ledger)
         now = read(folder).policy.budget  # may have been agreed while we waited for the lock
-        if now is not None and ledger.cap() != loss_of(now):
+        if now is not None and ledger.cap() != now.loss:
             first = ledger.cap() is None
             changed = f"budget in {DESCRIPTION} changed; one custodian sufficed"
             reason = "first budget" if first else changed
-            ledger.set_cap(loss_of(now), who=DESCRIPTION, reason=reason)
+            ledger.set_cap(now.loss, who=DESCRIPTION, reason=reason)
 
 
 def unbudgeted(name: str, policy: Policy) -> str:
@@ -210,15 +210,6 @@ def unbudgeted(name: str, policy: Policy) -> str:
     if policy.family is Family.SYNTHETIC:
         elsewhere = " What was spent is in the ledger of the data set its records were made from."
     return f"{name} has the method {policy.method}, which spends no budget: no ledger.{elsewhere}"
-
-
-def loss_of(budget: Budget) -> Loss:
-    """A budget as the loss it allows."""
-    if budget.rho is not None:
-        return ZcdpLoss(budget.rho)
-    if budget.epsilon is None:
-        raise InputError("A budget needs epsilon or rho.")
-    return ApproxLoss(budget.epsilon, budget.delta) if budget.delta else PureLoss(budget.epsilon)
 
 
 def _keep_served(folder: Path, description: Description, family: Family) -> None:

@@ -16,8 +16,8 @@ from ..core.domain import Condition, Text, Variable
 from ..errors import DescriptionError, InputError, did_you_mean
 from ..file_names import DESCRIPTION
 from .category_file import text_of
-from .declarations import Declared, read_declared
 from .policy_file import check_rules, number, read_policy
+from .report_declarations import Declared, read_declared
 from .variable_file import Columns, checked_name, read_variable
 from .yaml_reader import Block, Items, Scalar, read_file
 

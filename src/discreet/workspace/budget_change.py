@@ -9,7 +9,6 @@ so that nobody takes a file half changed for a change of its own.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +18,10 @@ from ..durable import plain_errors, replace_text, sync_folder
 from ..errors import InputError, StoreError
 from ..file_names import BUDGET_LOCK, BUDGET_NOTE, DESCRIPTION
 from .description_file import read
+from .yaml_edit import with_value
 
 if TYPE_CHECKING:
     from ..store import Ledger
-
-_BUDGET = re.compile(r"^budget:[^\n]*\n(?:[ \t]+[^\n]*\n|[ \t]*\n(?=[ \t]))*", re.MULTILINE)
 
 
 @contextmanager
@@ -59,8 +57,6 @@ def change_budget(
 
 def finish(folder: Path, ledger: Ledger) -> None:
     """Complete what was agreed and noted; the caller holds the lock."""
-    from .dataset import loss_of
-
     if not pending(folder):
         return
     note = _note(folder)
@@ -68,8 +64,8 @@ def finish(folder: Path, ledger: Ledger) -> None:
     try:
         replace_text(folder / DESCRIPTION, _changed(folder, note["budget"]))
         budget = read(folder).policy.budget
-        if budget is not None and ledger.cap() != loss_of(budget):
-            ledger.set_cap(loss_of(budget), who=note["who"], reason=note["reason"])
+        if budget is not None and ledger.cap() != budget.loss:
+            ledger.set_cap(budget.loss, who=note["who"], reason=note["reason"])
     except InputError:  # it cannot be, now or later: all stays as it was
         replace_text(folder / DESCRIPTION, before)
         _forget(folder)
@@ -97,12 +93,4 @@ def _forget(folder: Path) -> None:
 def _changed(folder: Path, change: Mapping[str, str]) -> str:
     """The text of discreet.yaml with this budget in its place."""
     before = (folder / DESCRIPTION).read_text(encoding="utf-8-sig")
-    line = ", ".join(f"{name}: {json.dumps(value)}" for name, value in change.items())
-    text = before if before.endswith("\n") else before + "\n"
-    after, count = _BUDGET.subn(lambda _: f"budget: {{{line}}}\n", text)
-    if count != 1:
-        raise InputError(
-            f"{DESCRIPTION} has no top-level budget that can be changed line by line. Set it by hand to "
-            f"{{{line}}}."
-        )
-    return after
+    return with_value(before, ["budget"], change, str(folder / DESCRIPTION))

@@ -11,9 +11,9 @@ import pyarrow as pa
 from ..errors import DataError
 from .canonical import canonical
 from .coding import VariableCoding
-from .running import Runner
 from .sources import RELATION, Opened
 from .sql import Part, Sql, joined, plain, sql
+from .statements import Runner
 
 
 def dictionary(
