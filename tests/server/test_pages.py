@@ -116,7 +116,7 @@ def test_refusals_and_typos_are_said_on_the_page(served: Served):
     page = get(served, "/build/deaths?rows=%3Cscript%3E")
     assert page.status_code == 400
     assert "<script" not in page.text
-    assert get(served, "/build/genes").status_code in {401, 404}
+    assert get(served, "/build/deaths-dp").status_code in {401, 404}
 
 
 def test_nothing_comes_from_elsewhere(served: Served):
@@ -180,7 +180,7 @@ def test_a_name_that_is_not_ours_gets_no_answer(demo, tmp_path):
 
 def test_what_is_not_public_is_a_page_with_a_way_to_log_in(served: Served):
     """Not public and not there look the same: a page that leads to the login and back."""
-    for name in ("genes", "nowhere"):
+    for name in ("deaths-dp", "nowhere"):
         answer = get(served, f"/build/{name}?rows=sex")
         assert answer.status_code == 401
         assert answer.headers["content-type"].startswith("text/html")
@@ -192,22 +192,22 @@ def test_what_is_not_public_is_a_page_with_a_way_to_log_in(served: Served):
 
 def test_logging_in_and_out_by_the_forms(served: Served):
     """Name and password give a session and lead on; the form to log out carries its own token."""
-    right = {"name": "ana", "password": PASSWORD, "next": "/build/genes"}
+    right = {"name": "ana", "password": PASSWORD, "next": "/build/deaths-dp"}
     with httpx.Client(base_url=served.url, timeout=300) as browser:
         wrong = browser.post("/login", data={**right, "password": "not the right one"})
         assert (wrong.status_code, "do not belong together" in wrong.text) == (401, True)
         assert not browser.cookies
         done = browser.post("/login", data=right, headers={"Origin": served.url})
-        assert (done.status_code, done.headers["location"]) == (303, "/build/genes")
+        assert (done.status_code, done.headers["location"]) == (303, "/build/deaths-dp")
         assert "httponly" in done.headers["set-cookie"].lower()
         assert "samesite=lax" in done.headers["set-cookie"].lower()
-        page = browser.get("/build/genes")
+        page = browser.get("/build/deaths-dp")
         assert page.status_code == 200
         (csrf,) = re.findall(r'name="csrf" value="([0-9a-f]+)"', page.text)
         assert browser.post("/logout", data={"csrf": "0" * 64}).status_code == 403
-        assert browser.get("/build/genes").status_code == 200
+        assert browser.get("/build/deaths-dp").status_code == 200
         assert browser.post("/logout", data={"csrf": csrf}).status_code == 303
-        assert browser.get("/build/genes").status_code == 401
+        assert browser.get("/build/deaths-dp").status_code == 401
 
 
 @pytest.mark.parametrize(

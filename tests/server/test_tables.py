@@ -401,23 +401,23 @@ def test_budgets_change_by_two_custodians(served: Served):
 
 def test_a_changed_description_is_served_at_once(served: Served):
     """When discreet.yaml is replaced the next request sees it; requests under way finish."""
-    path = served.workspace / "genes" / "discreet.yaml"
+    path = served.workspace / "deaths-dp" / "discreet.yaml"
     before = path.read_text("utf-8")
     with served.client("ana") as ana:
-        assert ana.get("/datasets/genes").json()["population"] != "Everybody tested"
+        assert ana.get("/datasets/deaths-dp").json()["population"] != "Everybody tested"
         text = before.replace("population:", "population: Everybody tested\n#", 1)
         if "population:" not in before:
             text = before.replace("title:", "population: Everybody tested\ntitle:", 1)
         path.write_text(text, "utf-8")
-        assert ana.get("/datasets/genes").json()["population"] == "Everybody tested"
+        assert ana.get("/datasets/deaths-dp").json()["population"] == "Everybody tested"
         path.write_text("family: [", "utf-8")
-        broken = ana.get("/datasets/genes")
+        broken = ana.get("/datasets/deaths-dp")
         assert broken.status_code == 503
         assert str(served.workspace) not in broken.text
         others = [one["id"] for one in ana.get("/datasets").json()["datasets"]]
-        assert others == ["deaths", "deaths-dp"]
+        assert others == ["deaths"]
         path.write_text(before, "utf-8")
-        assert ana.get("/datasets/genes").is_success
+        assert ana.get("/datasets/deaths-dp").is_success
 
 
 @pytest.mark.parametrize(
@@ -524,7 +524,9 @@ def test_answers_say_their_language(served: Served, demo, tmp_path):
         assert language(**{"Accept-Language": "fr;q=0, de"}) == ("en", "Sex")
         wrong = public.get("/datasets/deaths/tables?rows=sex&language=de")
         assert (wrong.status_code, "it has en, fr." in wrong.text) == (400, True)
-        assert "content-language" not in public.get("/datasets/genes/tables?rows=nowhere").headers
+        assert (
+            "content-language" not in public.get("/datasets/deaths-dp/tables?rows=nowhere").headers
+        )
 
 
 def test_who_changed_a_policy_is_said(served: Served, demo, tmp_path):

@@ -1,8 +1,7 @@
-"""The demo workspace: three synthetic data sets, the same on every machine. No real person is in it.
+"""The demo workspace: two synthetic data sets, the same on every machine. No real person is in it.
 
     deaths      529,655 deaths by area, cause, age, sex, month, marital status; family cell-key
     deaths-dp   the same records and description under differential privacy, budget ε = 10
-    genes       1,130 people by hair and eye colour, and a private gene; family suppression
 
 The records are fixed; the keys are drawn afresh in every workspace, so two demo workspaces publish
 different noise about the same records, as two custodians would.
@@ -25,7 +24,7 @@ from ..workspace.description_file import read
 from ..workspace.draft import Draft
 from ..workspace.writer import write
 
-NAMES = ("deaths", "deaths-dp", "genes")
+NAMES = ("deaths", "deaths-dp")
 SOURCE = "source/records.parquet"
 
 __all__ = ["NAMES", "draft", "make_demo", "records", "write_csv"]
@@ -37,13 +36,10 @@ def draft(name: str) -> Draft:
     >>> draft("deaths-dp").budget
     {'epsilon': '10'}
     """
-    from . import deaths, genes
+    from . import deaths
 
     _known(name)
-    source = {"file": SOURCE}
-    if name == "genes":
-        return genes.draft(name, source)
-    made = deaths.draft(name, source)
+    made = deaths.draft(name, {"file": SOURCE})
     if name == "deaths-dp":
         made.title = "Synthetic deaths (DP)"
         made.family, made.method = "dp", "noise"
@@ -57,20 +53,20 @@ def draft(name: str) -> Draft:
 
 def records(name: str) -> Any:
     """The records of a demo data set as an Arrow table."""
-    from . import deaths, genes
+    from . import deaths
 
     _known(name)
-    return genes.table() if name == "genes" else deaths.table()
+    return deaths.table()
 
 
 def write_csv(name: str, path: str | Path, *, labels: bool = False) -> None:
     """Write a demo data set's records as CSV, with `labels` a `<column>_label` beside each code."""
-    from . import deaths, genes
+    from . import deaths
 
     pa: Any = importlib.import_module("pyarrow")
     csv: Any = importlib.import_module("pyarrow.csv")
     table = records(name)
-    words = (genes if name == "genes" else deaths).labels()
+    words = deaths.labels()
     columns: dict[str, Any] = {}
     for column in table.column_names:
         values = table[column].combine_chunks()

@@ -247,15 +247,6 @@ def _policy(described: DescribedData) -> Iterator[Finding]:
             DESCRIPTION,
             "Write the largest weight allowed, as a public rule: `weight: {…, bound: 20}`.",
         )
-    if policy.family is Family.SUPPRESSION and not any(
-        variable.role == "private" for variable in description.variables
-    ):
-        yield Finding(
-            "warning",
-            "no variable has `role: private`, so suppression has nothing to protect.",
-            DESCRIPTION,
-            "Mark what must not be learnt about a person.",
-        )
     if policy.family is Family.CELL_KEY and len(description.variables) < 2:
         yield Finding("note", "there is one variable only.", DESCRIPTION)
 

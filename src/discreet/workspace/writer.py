@@ -134,7 +134,6 @@ def page(draft: Draft) -> str:
         "about people; declared = you vouch that this list is public knowledge (a standard "
         "classification, a published code list). `discreet check` says what makes declaring "
         "unsafe; `discreet declare` does it.",
-        "role: private marks what must not be learnt about a person (family suppression).",
     )
     out.put(0, "variables:")
     for variable in draft.variables:
@@ -234,7 +233,7 @@ def _protection(out: _Page, draft: Draft) -> None:
     out.say(
         0,
         "Protection. One data set serves one family: cell-key (the same noise for the same people, "
-        "no differential privacy), dp (differential privacy under a budget) or suppression.",
+        "no differential privacy) or dp (differential privacy under a budget).",
     )
     out.put(0, f"family: {draft.family}")
     out.put(0, f"method: {draft.method}")
