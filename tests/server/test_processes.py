@@ -118,7 +118,7 @@ def workers_of(server: Processes) -> list[int]:
     return found
 
 
-def survives(  # noqa: PLR0915 - one siege, told from beginning to end
+def survives(  # noqa: C901, PLR0915 - one siege, told from beginning to end
     workspace: Path, tokens: dict[str, str], kills: int
 ) -> dict[str, int]:
     """Kill workers under a load of questions, repeated questions and jobs; what was seen."""

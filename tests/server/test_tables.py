@@ -285,7 +285,7 @@ def test_a_job_that_always_dies_is_given_up(served: Served):
         }
         job = jobs.create("elsewhere", request, user="ben")
         jobs.close()
-        connection = sqlite3.connect(served.workspace / "jobs.sqlite3", timeout=10)
+        connection = sqlite3.connect(served.workspace / "jobs.sqlite3", timeout=300)
         with connection:
             connection.execute(
                 "UPDATE jobs SET attempts = 50, kind = 'tables' WHERE id = ?", (job.id,)
