@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup
 
-.PHONY: help setup demo test check proof bench docs clean
+.PHONY: help setup demo test check hooks proof bench docs clean
 
 help:            ## these words
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -34,6 +34,9 @@ check: $(STAMP)  ## under two minutes: format, lint, types, import rules, fast t
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -n 2 -m 'not proof and not slow' --doctest-modules src tests
+
+hooks: $(STAMP)  ## before each commit, run the quick part of `make check` on what changed
+	git config core.hooksPath tools/hooks
 
 proof: $(STAMP)  ## the full counts that are claimed; writes docs/evidence.md
 	$(BIN)/python tools/proof.py

@@ -115,7 +115,7 @@ def speed(records: int, rounds: int) -> dict[str, Any]:
             for _ in range(rounds + 2):
                 times["counting"].append(timed(count))
                 for which, plan in plans.items():
-                    work = lambda plan=plan: method.measure(  # noqa: E731
+                    work = lambda plan=plan: method.measure(  # noqa: E731 - a name for a short formula
                         plan, tables, BenchSecrets(), Control()
                     )
                     times[which].append(timed(work))

@@ -33,7 +33,8 @@ from discreet.core.domain import AxisRef, Count
 from discreet.core.true_values import cubes, reveal
 from discreet.engines.coding import Source
 from discreet.engines.duckdb import DuckDBEngine, open_engine
-from discreet.engines.loading import FILE, load
+from discreet.engines.loading import load
+from discreet.file_names import DATA
 
 AXES = ("ccg", "cause", "age", "sex")
 WAYS = {
@@ -105,7 +106,7 @@ def peak_megabytes(folder: Path) -> float:
 
 def for_peer(version: Path, path: Path) -> None:
     """The same records for the peer: codes as categories' numbers, keys 0 … 255."""
-    with duckdb.connect(str(version / FILE), read_only=True) as connection:
+    with duckdb.connect(str(version / DATA), read_only=True) as connection:
         connection.execute(
             "COPY (SELECT v0 AS ccg, v1 AS cause, v2 AS age, v3 AS sex, "
             f"CAST(k_lo % 256 AS BIGINT) AS record_key FROM records) TO '{path}'"
@@ -121,7 +122,7 @@ def run(records: int, rounds: int, peer: bool, axes: Sequence[str] = AXES) -> di
         write(folder / "records.parquet", records)
         load(Source.guess(folder / "records.parquet"), coding(), folder / "version")
         memory = peak_megabytes(folder / "version")
-        shutil.copyfile(folder / "version" / FILE, folder / "copy.duckdb")
+        shutil.copyfile(folder / "version" / DATA, folder / "copy.duckdb")
         if peer:
             for_peer(folder / "version", folder / "peer.parquet")
         bare = stack.enter_context(duckdb.connect(str(folder / "copy.duckdb"), read_only=True))

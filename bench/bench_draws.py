@@ -3,7 +3,7 @@
     python -m bench.bench_draws [--draws N] [--json]
 
 Best of five runs, by the clock and by the core's own time (what an idle core would give). Also: the
-audit of a 51-point law, and the look-up of 133,056 cell keys.
+audit of a 51-point law.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from bench.bars import measured
 from bench.peers import OPENDP, PeerFailed
 from discreet.core.audit import audit
 from discreet.core.law import Law
 from discreet.core.law_builders import laplace, max_entropy_for
-from discreet.core.lookup import lookup_rows
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.sampling import draw
 
@@ -99,24 +96,17 @@ def main() -> None:
     peer = beside_opendp(pure, options.draws)
     law = max_entropy_for("0.5", 25)
     audit_ms = 1000 * best_of(lambda: audit(law))[0]
-    rows = [max_entropy_for("0.5", 25 + k) for k in range(30)]
-    rng = np.random.default_rng(1)
-    keys = rng.integers(0, 2**64, 133_056, dtype=np.uint64)
-    at = rng.integers(0, 30, 133_056)
-    lookup_ms = 1000 * best_of(lambda: lookup_rows(rows, at, keys))[0]
     if options.json:
         out = {
             "draws_per_second": {name: {"clock": a, "core": b} for name, (a, b) in speeds.items()},
             "beside_opendp": peer,
             "audit_ms": audit_ms,
-            "lookup_ms": lookup_ms,
         }
         print(json.dumps(out, ensure_ascii=False))
         return
     print(f"{'million draws a second':40} {'clock':>10} {'core':>10}")
     for name, (clock, core) in speeds.items():
         print(f"{name:40} {clock / 1e6:10.1f} {core / 1e6:10.1f}")
-    print(f"{'look-up of 133,056 keys in 30 rows':40} {lookup_ms:10.2f} ms")
     clock, core = speeds["Laplace, untruncated, ε = 1"]
     told = f"by the core's own time {core / 1e6:.0f}"
     measured("exact Laplace draws, one core", clock / 1e6, "M/s", at_least=300, note=told)

@@ -20,7 +20,7 @@ def run(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProc
     """The real command in a process of its own."""
     command = [sys.executable, "-m", "discreet", *map(str, words)]
     env = {**os.environ, "COLUMNS": "100"}
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, env=env)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, env=env)
 
 
 def spoken(*words: str | Path) -> dict:
@@ -279,7 +279,7 @@ def test_ctrl_c_loses_nothing(fresh_demo: Path):
         )
         time.sleep(wait)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=300)
         assert process.returncode in {0, 130, -signal.SIGINT}, said
         assert run("ledger", "verify", folder).returncode in {0, 5}
     assert run("ledger", "verify", folder).returncode in {0, 5}

@@ -54,7 +54,7 @@ def server(served: Served) -> Iterator[Server]:
 
 def test_catalogue_is_the_same_as_on_disk(served: Served, server: Server) -> None:
     """Data sets, variables, levels, codes and labels."""
-    assert set(server.datasets) == {"deaths", "deaths-dp", "genes"}
+    assert set(server.datasets) == {"deaths", "deaths-dp"}
     with dc.open(served.workspace / "deaths") as local:
         remote = server.open("deaths")
         assert remote.variables == local.variables
@@ -318,7 +318,7 @@ def lossy(served: Served) -> Iterator[Lossy]:
                 self.wfile.write(text)
                 return
             answer = httpx.request(
-                self.command, served.url + self.path, content=body, headers=sent, timeout=60
+                self.command, served.url + self.path, content=body, headers=sent, timeout=300
             )
             if table:
                 facts.seen.append((self.path, self.headers.get("Idempotency-Key")))
@@ -487,7 +487,7 @@ def test_an_answer_that_is_no_problem_document_is_said_plainly(served: Served) -
 
 @pytest.mark.slow
 def test_workers_killed_under_the_client_cost_nothing_twice(demo: Path, tmp_path: Path) -> None:
-    """Two workers, one killed every half second: each of 40 questions is answered, charged once."""
+    """Two workers, one killed during every eighth question: all 40 are answered, each charged once."""
     import os
     import signal
 
@@ -495,32 +495,32 @@ def test_workers_killed_under_the_client_cost_nothing_twice(demo: Path, tmp_path
     shutil.copytree(demo, workspace)
     tokens = add_accounts(workspace)
     processes = Processes(workspace, 2)
-    stop = threading.Event()
     killed: list[int] = []
 
     def kill() -> None:
-        while not stop.wait(0.5):
-            for child in processes.children()[-1:]:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
-                    killed.append(child)
+        for child in processes.children()[-1:]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+                killed.append(child)
 
-    killer = threading.Thread(target=kill)
+    def asked(number: int) -> str:
+        table = data.table(rows=["sex"], epsilon=f"0.01{number:02d}")
+        if number % 8 == 7:  # at some moment of the release
+            killer = threading.Timer(number / 1000, kill)
+            killer.start()
+            cost = table.release().cost
+            killer.join()
+            return cost
+        return table.release().cost
+
     try:
         processes.wait()
         served = Served(processes.url, workspace, tokens)
         entries, _ = spent(served)
         with dc.connect(processes.url, tokens["ana"]) as server:
             data = server.open("deaths-dp")
-            killer.start()
-            costs = [
-                data.table(rows=["sex"], epsilon=f"0.01{number:02d}").release().cost
-                for number in range(40)
-            ]
+            costs = [asked(number) for number in range(40)]
     finally:
-        stop.set()
-        if killer.ident is not None:
-            killer.join()
         processes.close()
     assert len(killed) >= 3
     assert spent(served)[0] == entries + 40

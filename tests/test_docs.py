@@ -23,7 +23,7 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     words = shlex.split(command, comments=True)
     if words[0] == "discreet":
         words = [sys.executable, "-m", "discreet", *words[1:]]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
 OWN_TESTS = {"formats.md", "http.md", "python.md"}

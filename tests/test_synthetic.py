@@ -190,7 +190,7 @@ def test_a_stopped_making_leaves_nothing(world: Path, tmp_path: Path):
 def test_the_server_serves_it_like_any_other(world: Path):
     """API, check and page: the table, no cost, no budget."""
     settings = Settings(public=("*",))
-    with serving(world, settings) as url, httpx.Client(base_url=url, timeout=60) as web:
+    with serving(world, settings) as url, httpx.Client(base_url=url, timeout=300) as web:
         answer = web.get("/api/v1/datasets/open/tables?rows=region&columns=sex")
         assert answer.status_code == 200, answer.text
         assert answer.headers["Discreet-Guarantee"] == "dp"

@@ -27,10 +27,10 @@ from .core.exact import rounded_down
 from .core.guarantee import Guarantee
 from .core.loss import Loss, fits, in_words, loss_from_json
 from .core.table import ProtectedTable
+from .durable import replace_text
 from .errors import InputError
 from .formats import frame, html, terminal
 from .workspace.dataset import loss_written
-from .workspace.files import replace_text
 from .workspace.yaml_reader import read_file
 
 if TYPE_CHECKING:
@@ -378,11 +378,11 @@ class Table:
 def verify_ledger(path: str | Path) -> dict[str, Any]:
     """Verify chain, sums and anchor of a data set's ledger; raises where they disagree."""
     from . import store
-    from .store.verification import ANCHOR, DATABASE
+    from .file_names import ANCHOR, STORE
     from .workspace import dataset, description_file
 
     folder = workspace.resolve(path)
-    if not any((folder / name).exists() for name in (DATABASE, ANCHOR)):
+    if not any((folder / name).exists() for name in (STORE, ANCHOR)):
         policy = description_file.read(folder).policy
         if policy.budget is None:
             raise InputError(dataset.unbudgeted(folder.name, policy))

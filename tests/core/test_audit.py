@@ -13,18 +13,16 @@ from hypothesis import strategies as st
 
 from discreet.core import composition
 from discreet.core.audit import (
-    ADD_REMOVE,
-    REPLACE,
     audit,
     curve,
     delta,
-    pairs_of,
     probabilistic_delta,
 )
 from discreet.core.brackets import exp_bracket
 from discreet.core.composition import delta_of_cells
 from discreet.core.law import CountLaw, Law
 from discreet.core.law_builders import laplace, max_entropy, max_entropy_for, normal
+from discreet.core.neighbours import ADD_REMOVE, REPLACE, pairs_of
 from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import LawError
 

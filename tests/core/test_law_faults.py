@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet.core.accuracy import expected_losses, interval_probability
-from discreet.core.audit import audit, delta, pairs_of
+from discreet.core.audit import audit, delta
 from discreet.core.brackets import exp_bracket, ln_bracket
 from discreet.core.composition import delta_of_cells
 from discreet.core.design import matching_normal
@@ -29,8 +29,8 @@ from discreet.core.law_builders import (
     max_entropy_for,
     normal,
 )
-from discreet.core.lookup import lookup, lookup_rows
 from discreet.core.masses import gamma_for_variance
+from discreet.core.neighbours import pairs_of
 from discreet.core.odds import odds, percent_up
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.quantise import ceil_weights, nearest_weights
@@ -167,18 +167,6 @@ def smallest_match(match: Function) -> None:
 # ── looking up and drawing ──────────────────────────────────────────────────
 
 
-def keys_by_definition(look: Function) -> None:
-    law = laplace("0.5", 3, key_bits=8)
-    found = look(law, np.arange(256, dtype=np.uint8))
-    assert np.bincount(found + 3).tolist() == list(law.weights)
-
-
-def rows_by_count(look: Function) -> None:
-    rows = [Law("zero", {}, 0, (256,), 8), laplace("1", 1, key_bits=8)]
-    found = look(rows, np.zeros(256, dtype=int), np.arange(256, dtype=np.uint8))
-    assert (found == 0).all()
-
-
 def draws_from(law: PureLaplace, sample: Function) -> None:
     """n = 2^20: counts of 0 and of the far tail within 6.5 standard deviations (10^-10)."""
     n = 1 << 20
@@ -308,27 +296,6 @@ FAULTS = [
         smallest_match,
         matching_normal,
         lambda law: normal("1.5", 12),
-    ),
-    Fault(
-        "off by one at a threshold",
-        keys_by_definition,
-        lookup,
-        lambda law, keys: (
-            law.start
-            + np.searchsorted(np.array(law.thresholds[:-1]), keys.astype(int), side="left")
-        ),
-    ),
-    Fault(
-        "key 0 left out",
-        keys_by_definition,
-        lookup,
-        lambda law, keys: lookup(law, np.maximum(keys, 1) - np.uint8(1)),
-    ),
-    Fault(
-        "row of the next count",
-        rows_by_count,
-        lookup_rows,
-        lambda rows, at, keys: lookup_rows(rows, np.minimum(at + 1, 1), keys),
     ),
     Fault("tails cut off", fair, draw, clipped),
     Fault("zero drawn twice", fair, draw, sign_twice),

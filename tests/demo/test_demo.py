@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.core.domain import AxisRef
-from discreet.demo import NAMES, deaths, draft, genes, make_demo, records
+from discreet.demo import NAMES, deaths, draft, make_demo, records
 from discreet.demo.places import REGIONS, areas
 from discreet.errors import InputError
 from discreet.workspace import DataSet, Workspace, check
@@ -43,8 +43,6 @@ def test_the_records_are_the_same_on_every_machine() -> None:
     found = deaths.codes()
     content = b"".join(found[name].astype("<i8").tobytes() for name in sorted(found))
     assert hashlib.sha256(content).hexdigest() == DIGEST
-    people = "\n".join(",".join(map(str, row.values())) for row in genes.table().to_pylist())
-    assert hashlib.sha256(people.encode()).hexdigest() == GENES_DIGEST
 
 
 def test_the_shape_is_the_one_the_papers_use() -> None:
@@ -79,7 +77,7 @@ def test_dependence_is_believable_and_cells_are_sparse() -> None:
     assert np.median(filled[filled > 0]) < 10
 
 
-def test_the_workspace_opens_with_its_three_families(demo: Path) -> None:
+def test_the_workspace_opens_with_its_families(demo: Path) -> None:
     assert set(NAMES) <= set(Workspace.open(demo).names)
     families = []
     for name in NAMES:
@@ -89,7 +87,7 @@ def test_the_workspace_opens_with_its_three_families(demo: Path) -> None:
             assert any("no real person" in note for note in opened.description.notes)
             assert opened.description.undeclared == ()
             assert [f for f in check(demo / name) if f.severity != "note"] == []
-    assert families == ["cell-key", "dp", "suppression"]
+    assert families == ["cell-key", "dp"]
     with DataSet.open(demo / "deaths-dp") as opened:
         budget = opened.policy.budget
         assert budget is not None
@@ -98,8 +96,6 @@ def test_the_workspace_opens_with_its_three_families(demo: Path) -> None:
         domain = opened.description.domain(tuple(AxisRef(*axis) for axis in axes))
         assert domain.shape == (251, 15, 10, 2)
         assert domain.size == 75_300
-    with DataSet.open(demo / "genes") as opened:
-        assert [v.role for v in opened.description.variables] == ["public", "public", "private"]
 
 
 def test_no_record_lies_in_a_structural_zero() -> None:
@@ -118,19 +114,19 @@ def test_what_is_there_is_kept_and_what_is_not_ours_is_left_alone(
 ) -> None:
     """Made again: reused, keys too; begun and not ended: finished; someone else's: refused."""
     key = (fresh_demo / "deaths" / "secret" / "master.key").read_bytes()
-    (fresh_demo / "genes" / "current").unlink()
+    (fresh_demo / "deaths-dp" / "current").unlink()
     make_demo(fresh_demo)
     assert (fresh_demo / "deaths" / "secret" / "master.key").read_bytes() == key
-    DataSet.open(fresh_demo / "genes").close()
+    DataSet.open(fresh_demo / "deaths-dp").close()
     with pytest.raises(InputError, match="is a data set itself"):
         make_demo(fresh_demo / "deaths")
     mine = tmp_path / "mine"
-    (mine / "genes").mkdir(parents=True)
-    (mine / "genes" / "thesis.txt").write_text("mine")
+    (mine / "deaths-dp").mkdir(parents=True)
+    (mine / "deaths-dp" / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="holds something else"):
         make_demo(mine)
-    assert [path.name for path in mine.iterdir()] == ["genes"]
-    yaml = fresh_demo / "genes" / "discreet.yaml"
+    assert [path.name for path in mine.iterdir()] == ["deaths-dp"]
+    yaml = fresh_demo / "deaths-dp" / "discreet.yaml"
     yaml.write_text(yaml.read_text().replace("synthetic: yes", "synthetic: no"))
     with pytest.raises(InputError, match="a data set of yours"):
         make_demo(fresh_demo)
@@ -142,4 +138,3 @@ def test_an_unknown_demo_is_one_sentence() -> None:
 
 
 DIGEST = "2279a6281f8bcbeda6dd83bfeab24e07a70f7d8fecec71d9a87f36ebf95c22b5"
-GENES_DIGEST = "4bdae8e61849a5904888e66005c89c5c0bfa7bb7939adab73f4a4a838c93a799"

@@ -32,10 +32,11 @@ from discreet.engines.coding import (
     WeightCoding,
 )
 from discreet.engines.keys import record_key
-from discreet.engines.loading import FILE, load
+from discreet.engines.loading import load
 from discreet.engines.profiling import profile
 from discreet.engines.sql import plain
 from discreet.errors import Cancelled, DataError, DiscreetError, InputError, StoreError
+from discreet.file_names import DATA
 
 SECRET = "canary-424242"
 SHARED = duckdb.connect()
@@ -50,7 +51,7 @@ def write(path: Path, text: str, encoding: str = "utf-8") -> Source:
 
 def loaded(source: Source, coding: Coding, folder: Path) -> tuple[LoadReport, list[tuple]]:
     report = load(source, coding, folder)
-    with duckdb.connect(str(folder / FILE), read_only=True) as connection:
+    with duckdb.connect(str(folder / DATA), read_only=True) as connection:
         rows = connection.execute("SELECT * FROM records ORDER BY ALL").fetchall()
     return report, rows
 
@@ -181,7 +182,7 @@ def test_columns_are_small_integers_and_levels_are_beside(tmp_path: Path) -> Non
     )
     source = write(tmp_path / "a.csv", "town\n" + "\n".join(codes) + "\n")
     load(source, Coding((town,)), tmp_path / "v")
-    with duckdb.connect(str(tmp_path / "v" / FILE), read_only=True) as connection:
+    with duckdb.connect(str(tmp_path / "v" / DATA), read_only=True) as connection:
         kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE records").fetchall()}
         assert kinds == {
             "v0": "USMALLINT",
@@ -251,8 +252,8 @@ def test_columns_of_any_type_are_read_by_their_text(tmp_path: Path) -> None:
 
 def test_the_file_is_private_and_alone(tmp_path: Path) -> None:
     load(write(tmp_path / "a.csv", "sex\nf\n"), Coding((SEX,)), tmp_path / "v")
-    assert [path.name for path in (tmp_path / "v").iterdir()] == [FILE]
-    assert (tmp_path / "v" / FILE).stat().st_mode & 0o077 == 0
+    assert [path.name for path in (tmp_path / "v").iterdir()] == [DATA]
+    assert (tmp_path / "v" / DATA).stat().st_mode & 0o077 == 0
 
 
 # What is refused
@@ -539,7 +540,7 @@ def in_another_process(program: str, *arguments: str) -> subprocess.CompletedPro
         [sys.executable, "-W", "error", "-c", textwrap.dedent(program), *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -596,7 +597,7 @@ def test_a_load_ends_quietly(tmp_path: Path) -> None:
     done = in_another_process(
         LOADER, str(big_file(tmp_path, 1000).path), str(tmp_path / "v"), "none"
     )
-    assert (done.stdout.strip(), done.stderr) == (f"['{FILE}']", "")
+    assert (done.stdout.strip(), done.stderr) == (f"['{DATA}']", "")
 
 
 def test_a_target_must_be_empty(tmp_path: Path) -> None:

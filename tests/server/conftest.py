@@ -10,6 +10,7 @@ import pytest
 
 from discreet.server import Settings
 
+from ..patience import PATIENCE
 from .serving import Served, add_accounts, serving
 
 SETTINGS = Settings(
@@ -17,7 +18,7 @@ SETTINGS = Settings(
     calls_per_minute=10**6,
     logins_per_minute=10**6,
     lease_seconds=2,
-    body_seconds=2,
+    body_seconds=PATIENCE,
 )
 
 

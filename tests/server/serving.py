@@ -22,6 +22,8 @@ from discreet.server import Settings, create_app
 from discreet.server.slow_clients import HeadTimeout
 from discreet.store.accounts import Accounts
 
+from ..patience import PATIENCE, wait_until
+
 PASSWORD = "a long enough phrase"
 ROLES = {
     "ana": "analyst",
@@ -53,7 +55,7 @@ class Served:
 
     def client(self, who: str | None = None, **more: object) -> httpx.Client:
         headers = {"Authorization": f"Bearer {self.tokens[who]}"} if who else {}
-        return httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=60, **more)  # type: ignore[arg-type]
+        return httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=300, **more)  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
@@ -87,7 +89,7 @@ def serving_app(app: FastAPI) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
-        thread.join(timeout=20)
+        thread.join(PATIENCE)
 
 
 def free_port() -> int:
@@ -112,16 +114,15 @@ class Processes:
             command, stdout=self._log, stderr=self._log, start_new_session=True
         )
 
-    def wait(self, seconds: float = 60) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            with contextlib.suppress(httpx.HTTPError):
-                if httpx.get(f"{self.url}/health", timeout=2).status_code == 200:
-                    return
-            if self.process.poll() is not None:
-                raise RuntimeError("the server ended")
-            time.sleep(0.05)
-        raise RuntimeError("the server did not start")
+    def wait(self) -> None:
+        wait_until(self._answers, "the server to start")
+
+    def _answers(self) -> bool:
+        if self.process.poll() is not None:
+            raise RuntimeError("the server ended")
+        with contextlib.suppress(httpx.HTTPError):
+            return httpx.get(f"{self.url}/health", timeout=PATIENCE).status_code == 200
+        return False
 
     def children(self) -> list[int]:
         import psutil

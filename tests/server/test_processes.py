@@ -21,6 +21,7 @@ import pytest
 from discreet.store import verify
 from discreet.workspace import DataSet
 
+from ..patience import PATIENCE
 from .serving import Processes, Served, add_accounts
 
 
@@ -54,7 +55,7 @@ async def ask_all(
 
     async def client() -> None:
         async with httpx.AsyncClient(
-            base_url=f"{url}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=60
+            base_url=f"{url}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=300
         ) as session:
             for number, question in todo:
                 while True:
@@ -73,15 +74,13 @@ async def ask_all(
     return answers
 
 
-def half_is_answered(workspace: Path, tokens: dict[str, str], count: int, epsilon: str) -> float:
-    """Ask `count` questions for a budget of half of them; how many answers a second."""
+def half_is_answered(workspace: Path, tokens: dict[str, str], count: int, epsilon: str) -> None:
+    """Ask `count` questions for a budget of half of them: exactly half are answered."""
     questions = distinct(workspace, count, epsilon)
     server = Processes(workspace, 4)
     try:
         server.wait()
-        start = time.monotonic()
         answers = asyncio.run(ask_all(server.url, tokens["ana"], questions, 16))
-        rate = count / (time.monotonic() - start)
         codes = [status for status, _ in answers]
         assert codes.count(200) == count // 2
         assert codes.count(403) == count - count // 2
@@ -91,7 +90,6 @@ def half_is_answered(workspace: Path, tokens: dict[str, str], count: int, epsilo
     found = verify(workspace / "deaths-dp")
     assert str(found.spent) == "epsilon = 10"
     assert found.answers == count // 2
-    return rate
 
 
 @pytest.mark.slow
@@ -120,7 +118,7 @@ def workers_of(server: Processes) -> list[int]:
     return found
 
 
-def survives(  # noqa: PLR0915 - one siege, told from beginning to end
+def survives(  # noqa: C901, PLR0915 - one siege, told from beginning to end
     workspace: Path, tokens: dict[str, str], kills: int
 ) -> dict[str, int]:
     """Kill workers under a load of questions, repeated questions and jobs; what was seen."""
@@ -136,7 +134,7 @@ def survives(  # noqa: PLR0915 - one siege, told from beginning to end
         async with httpx.AsyncClient(
             base_url=f"{server.url}/api/v1",
             headers={"Authorization": f"Bearer {tokens['ana']}"},
-            timeout=30,
+            timeout=300,
         ) as session:
             while not done.is_set():
                 which = rng.randrange(min(len(questions), 40 + len(seen) * 2))
@@ -187,7 +185,7 @@ def survives(  # noqa: PLR0915 - one siege, told from beginning to end
         mine = Served(server.url, workspace, tokens)
         with mine.client("ana") as ana:
             unsettled = set(jobs)
-            end = time.monotonic() + 90
+            end = time.monotonic() + PATIENCE
             while unsettled and time.monotonic() < end:
                 for identity in list(unsettled):
                     try:

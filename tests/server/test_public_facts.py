@@ -7,22 +7,23 @@ import json
 import random
 import re
 import shutil
-import statistics
-import time
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import discreet as dc
 from discreet import workspace
 from discreet.server import Settings
 
 from .serving import serving
 
-WIRE = httpx.Client(timeout=60)
+WIRE = httpx.Client(timeout=300)
 VARIABLES = {
     "town": [f"t{i}" for i in range(24)],
     "trade": [f"w{i}" for i in range(12)],
@@ -63,10 +64,16 @@ def make(folder: Path, *, without: int | None = None) -> Path:
 
 
 @pytest.fixture(scope="module")
-def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Two servers on two data sets that differ in one record."""
+def neighbour_folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two workspaces that differ in one record."""
     base = tmp_path_factory.mktemp("neighbours")
-    first, second = make(base / "first"), make(base / "second", without=700)
+    return [make(base / "first"), make(base / "second", without=700)]
+
+
+@pytest.fixture(scope="module")
+def neighbours(neighbour_folders: list[Path]) -> Iterator[tuple[str, str]]:
+    """Two servers on them."""
+    first, second = neighbour_folders
     settings_ = Settings(public=("*",), public_spends=True, calls_per_minute=10**6)
     with serving(first, settings_) as one, serving(second, settings_) as other:
         yield f"{one}/api/v1", f"{other}/api/v1"
@@ -113,27 +120,34 @@ def test_verdicts_and_refusals_are_the_same_bytes(neighbours: tuple[str, str]):
         assert first.content == second.content
 
 
-@pytest.mark.slow
-def test_verdicts_take_the_same_time(neighbours: tuple[str, str]):
-    """Time of `tables:check` on the two data sets: medians of 300 alternating calls differ by less
-    than the spread within one of them.
+def path_of(work: Callable[[], object]) -> list[str]:
+    """Every function of ours that runs, in order."""
+    names: list[str] = []
 
-    The statistic is the difference of medians over the interquartile range; on a quiet or a busy
-    machine alike it is far below 1, and 1 would need a shift of half the calls beyond a quartile
-    (under no difference, probability below 1e-10 by the normal approximation of a median: its
-    standard deviation is about 0.054 ranges at n = 300).
-    """
-    recipe = {"rows": ["town", "trade"], "columns": ["age"], "epsilon": "0.1"}
-    times: list[list[float]] = [[], []]
-    with httpx.Client() as client:
-        for i in range(600):
-            which = i % 2
-            start = time.perf_counter()
-            client.post(f"{neighbours[which]}/datasets/dp/tables:check", json=recipe)
-            times[which].append(time.perf_counter() - start)
-    first, second = (statistics.quantiles(sample, n=4) for sample in times)
-    spread = max(first[2] - first[0], second[2] - second[0])
-    assert abs(first[1] - second[1]) < spread
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_globals.get("__name__", "").startswith("discreet."):
+            names.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+def test_verdicts_take_the_same_path(neighbour_folders: list[Path]):
+    """Planning and checking a question runs the same functions, as often and in the same order, on
+    two data sets that differ in one record: how long it takes tells nothing of the data."""
+    paths = []
+    for folder in neighbour_folders:
+        for name, more in (("dp", {"epsilon": "0.1"}), ("keyed", {})):
+            with dc.open(folder / name) as data:
+                table = data.table(rows=["town", "trade"], columns=["age"], **more)
+                table.preview()  # what is read once has been read
+                paths.append(path_of(table.preview))
+    assert len(paths[0]) > 20
+    assert paths[:2] == paths[2:]
 
 
 AXES = ["ccg", "region", "country", "cause", "age", "sex", "month", "marital"]

@@ -36,7 +36,7 @@ def save(served: Served, dataset: str, recipe: dict[str, Any], *, shared: bool =
 
 def face(served: Served, who: str | None = None) -> httpx.Client:
     headers = {"Authorization": f"Bearer {served.tokens[who]}"} if who else {}
-    return httpx.Client(base_url=f"{served.url}/pxweb/v2", headers=headers, timeout=60)
+    return httpx.Client(base_url=f"{served.url}/pxweb/v2", headers=headers, timeout=300)
 
 
 def whole(served: Served, saved: str) -> dict[str, Any]:

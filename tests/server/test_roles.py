@@ -149,7 +149,7 @@ def test_every_route_by_every_role(served: Served):
         OLD: {"Authorization": f"Bearer {old['token']}"},
     }
     deviations = []
-    wire = httpx.Client(timeout=60)
+    wire = httpx.Client(timeout=300)
     for route, (expected, body, path) in MATRIX.items():
         for role, headers in keys.items():
             base = served.url + ("" if path.startswith("/pxweb") else "/api/v1")

@@ -28,8 +28,8 @@ def test_any_free_port_is_named(tmp_path: Path):
         try:
             at = re.findall(r"http://127\.0\.0\.1:\d+", said)[0]
             transport = httpx.HTTPTransport(retries=8)  # the first lines come before it listens
-            with httpx.Client(transport=transport, timeout=30) as client:
+            with httpx.Client(transport=transport, timeout=300) as client:
                 assert client.get(f"{at}/health").status_code == 200
         finally:
             server.send_signal(signal.SIGINT)
-            server.communicate(timeout=30)
+            server.communicate(timeout=300)

@@ -20,6 +20,8 @@ import pytest
 from discreet.core.loss import PureLoss
 from discreet.store import Ledger, verify
 
+from ..patience import PATIENCE
+
 WORKER = [sys.executable, str(Path(__file__).with_name("ledger_worker.py"))]
 
 
@@ -49,7 +51,7 @@ def raced(folder, processes, each, how="race"):
     return reports
 
 
-def check_race(folder, processes, each, budget, longest):
+def check_race(folder, processes, each, budget):
     prepare(folder, budget)
     reports = raced(folder, processes, each)
     assert sum(report["granted"] for report in reports) == budget
@@ -57,19 +59,18 @@ def check_race(folder, processes, each, budget, longest):
     found = verify(folder)
     assert found.spent == PureLoss(budget)
     assert found.answers == budget
-    assert max(report["longest"] for report in reports) < longest
 
 
 @pytest.mark.slow
-def test_processes_never_overspend_and_nobody_starves(tmp_path):
-    """8 processes × 50 questions against a budget for 200: exactly 200, none waits over 3 s."""
-    check_race(tmp_path, 8, 50, 200, 3.0)
+def test_processes_never_overspend(tmp_path):
+    """8 processes × 50 questions against a budget for 200: exactly 200 are answered."""
+    check_race(tmp_path, 8, 50, 200)
 
 
 @pytest.mark.proof
 def test_sixteen_processes_ten_thousand_requests(tmp_path):
-    """16 × 625 distinct questions, budget for 5,000: exactly 5,000, none waits over 3 s."""
-    check_race(tmp_path, 16, 625, 5000, 3.0)
+    """16 × 625 distinct questions, budget for 5,000: exactly 5,000 are answered."""
+    check_race(tmp_path, 16, 625, 5000)
 
 
 def check_scopes(folder, processes, each):
@@ -168,7 +169,7 @@ def killed(folder, kills, seed):
         checked = settle(answers, checked, done, asked)
         if round_ % 20 == 19:
             verify(folder)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while len(done) < len(asked) and time.monotonic() < deadline:
         for key in [key for key in asked if key not in done]:
             servers[0].send(key, *asked[key])

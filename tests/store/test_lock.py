@@ -13,6 +13,8 @@ import pytest
 
 from discreet.store.lock import FAIR, FairLock
 
+from ..patience import PATIENCE, wait_until
+
 pytestmark = pytest.mark.skipif(not FAIR, reason="no open-file locks on this system")
 
 HOLDER = """
@@ -25,6 +27,13 @@ with lock:
     print("got", flush=True)
     time.sleep(float(sys.argv[2]))
 """
+
+
+def await_ticket(path, number):
+    """Until so many have come: each leaves its ticket's number in the lock file."""
+    wait_until(
+        lambda: int.from_bytes(path.read_bytes()[:8], "little") >= number, f"ticket {number}"
+    )
 
 
 def holder(path, seconds):
@@ -48,14 +57,13 @@ def test_served_in_order_of_arrival(tmp_path):
             inside.append(i)
             assert inside == [i]
             order.append(i)
-            time.sleep(0.002)
             inside.remove(i)
         lock.close()
 
     threads = [threading.Thread(target=wait, args=(i,)) for i in range(12)]
-    for thread in threads:
+    for number, thread in enumerate(threads, 2):
         thread.start()
-        time.sleep(0.02)
+        await_ticket(path, number)
     first.release()
     for thread in threads:
         thread.join()
@@ -66,19 +74,19 @@ def test_served_in_order_of_arrival(tmp_path):
 def test_a_killed_holder_and_a_killed_waiter_leave_the_queue(tmp_path):
     """Holder A, waiters B and C: B is killed, C waits on; A is killed, C goes in at once."""
     path = tmp_path / "lock"
-    a = holder(path, 60)
+    a = holder(path, PATIENCE)
     assert a.stdout.readline() == "got\n"
-    b = holder(path, 60)
-    time.sleep(0.2)
+    b = holder(path, PATIENCE)
+    await_ticket(path, 2)
     c = holder(path, 0)
-    time.sleep(0.2)
+    await_ticket(path, 3)
     b.send_signal(signal.SIGKILL)
     b.wait()
-    time.sleep(0.2)
+    time.sleep(0.2)  # time for C to go wrong in; a right one may have any amount
     assert c.poll() is None  # the death of B must not let C past A
     os.kill(a.pid, signal.SIGKILL)
     assert c.stdout.readline() == "got\n"
-    assert c.wait(10) == 0
+    assert c.wait(PATIENCE) == 0
     for process in (a, b, c):
         process.wait()
         process.stdout.close()

@@ -12,6 +12,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from ..patience import PATIENCE
+
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     ["discreet.workspace", "discreet.engines.loading", "duckdb", "pyarrow"]
@@ -68,7 +70,7 @@ def start(target: Any, *arguments: Any) -> BaseProcess:
 
 def finish(process: BaseProcess) -> int:
     """Its exit code."""
-    process.join(120)
+    process.join(PATIENCE)
     assert process.exitcode is not None
     return process.exitcode
 

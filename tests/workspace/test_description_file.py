@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from discreet.core.domain import Text
 from discreet.core.family import Family
 from discreet.errors import DescriptionError, InputError
-from discreet.workspace.description_file import FILE, DescribedData, read
+from discreet.file_names import DESCRIPTION
+from discreet.workspace.description_file import DescribedData, read
 from discreet.workspace.draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft
 from discreet.workspace.writer import write
 
@@ -53,7 +54,7 @@ structural_zeros:
 
 
 def described(tmp_path: Path, text: str) -> DescribedData:
-    (tmp_path / FILE).write_text(text, encoding="utf-8")
+    (tmp_path / DESCRIPTION).write_text(text, encoding="utf-8")
     return read(tmp_path)
 
 
@@ -143,7 +144,7 @@ def test_what_is_wrong_has_a_line_and_a_sentence(
         described(tmp_path, changed)
     assert says in caught.value.message
     assert caught.value.line == line, caught.value.message
-    assert caught.value.message.startswith(str(tmp_path / FILE))
+    assert caught.value.message.startswith(str(tmp_path / DESCRIPTION))
 
 
 def test_method_parameters_are_read_by_the_method_itself(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from discreet.core.domain import AxisRef, Count
 from discreet.errors import DataError, InputError, StoreError
 from discreet.workspace import DataSet, load, versions
 
+from ..patience import PATIENCE
 from .people import (
     CONTEXT,
     YAML,
@@ -232,7 +233,7 @@ def begin(folder: Path) -> BaseProcess:
     """A process that has begun to load."""
     ours, theirs = CONTEXT.Pipe()
     process = start(load_here, str(folder), "", theirs)
-    assert ours.poll(60)
+    assert ours.poll(PATIENCE)
     return process
 
 

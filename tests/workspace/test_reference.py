@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from discreet.workspace.category_file import CATEGORY_KEYS
-from discreet.workspace.declarations import DECLARATIONS, LOOKED
 from discreet.workspace.description_file import KEYS, SOURCE_KEYS, WEIGHT_KEYS
-from discreet.workspace.policy_file import BUDGET_KEYS, FAMILY_OF_METHOD
+from discreet.workspace.policy_file import BUDGET_KEYS
+from discreet.workspace.report_declarations import DECLARATIONS, LOOKED
 from discreet.workspace.variable_file import LEVEL_KEYS, VARIABLE_KEYS
 from discreet.workspace.yaml_reader import read_text
 
@@ -38,4 +38,3 @@ def test_examples_use_known_keys() -> None:
             part = variables.block(name)
             assert part is not None
             part.only(VARIABLE_KEYS)
-    assert set(FAMILY_OF_METHOD) >= {"cell-key", "noise", "suppression"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import discreet as dc
+from discreet.file_names import SERVED_LAWS
 from discreet.workspace import DataSet, check, load
-from discreet.workspace.served_laws import NAME
 
 from .people import YAML, make_people
 
@@ -28,7 +28,7 @@ def test_a_changed_law_is_said_in_guarantee_and_check(tmp_path: Path) -> None:
     folder = make_people(tmp_path / "people", 60)
     load(folder)
     DataSet.open(folder).close()
-    assert not (folder / NAME).exists()  # nothing was made yet
+    assert not (folder / SERVED_LAWS).exists()  # nothing was made yet
     assert "answered" not in caveats(folder)
     policy(folder, "methods:\n  cell-key: {threshold: 3}\n")  # shows less, from the same law
     assert "answered" not in caveats(folder)
@@ -40,13 +40,13 @@ def test_a_changed_law_is_said_in_guarantee_and_check(tmp_path: Path) -> None:
     assert "under 2 other laws before: a cell may have been answered 3 times" in caveats(folder)
     policy(folder, "")  # back to the first: the others were published nevertheless
     assert "under 2 other laws before" in caveats(folder)
-    assert len((folder / NAME).read_text().split()) == 3
+    assert len((folder / SERVED_LAWS).read_text().split()) == 3
 
 
 def test_an_unreadable_note_counts_as_a_law(tmp_path: Path) -> None:
     folder = make_people(tmp_path / "people", 60)
     load(folder)
-    (folder / NAME).write_bytes(b"\xff\xfe\n")
+    (folder / SERVED_LAWS).write_bytes(b"\xff\xfe\n")
     assert "under 1 other law before" in caveats(folder)
 
 
@@ -56,4 +56,4 @@ def test_drawn_noise_needs_no_note(tmp_path: Path) -> None:
     load(folder)
     with dc.open(folder) as data:
         data.table(rows=["area"], epsilon="0.5").release()
-    assert not (folder / NAME).exists()
+    assert not (folder / SERVED_LAWS).exists()

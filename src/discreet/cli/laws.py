@@ -375,8 +375,8 @@ def _print(
 
 
 def _draw(pmf: Mapping[int, Fraction], path: Path, title: str) -> None:
+    from ..durable import replace_bytes
     from ..report import charts
-    from ..workspace.files import replace_bytes
 
     chart = charts.law_chart(pmf, title=title)
     if path.suffix == ".svg":

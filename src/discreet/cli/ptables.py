@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +15,9 @@ from .laws import AtEpsilon, whole
 from .tables import Json
 
 if TYPE_CHECKING:
-    from ..methods.cellkey.ptable import PTable
+    from rich.console import Console
+
+    from ..methods.cellkey.ptable import Loss, PTable
 
 ptable_app = typer.Typer(
     help="Design, audit and convert p-tables: a law for each true count.", no_args_is_help=True
@@ -118,8 +121,8 @@ class Written:
 
 def _save(table: PTable, path: Path | None, dialect: str, keys: int | None) -> Written | None:
     """Write the p-table; what comes back is read from the very text that was written."""
+    from ..durable import replace_text
     from ..methods.cellkey import dialects
-    from ..workspace.files import replace_text
 
     dialects.check_dialect(dialect)
     if keys is None and table.keys > 2**16:
@@ -142,54 +145,16 @@ def _tell_ptable(
     above = table.audit(at_epsilon, least_count=1)
     lost = {str(keys): designed.loss(keys) for keys in (256, 4096) if keys < designed.keys}
     if json:
-        show.as_json(
-            {
-                "name": table.name,
-                "parameters": dict(table.parameters),
-                "keys": table.keys,
-                "max_perturbation": table.max_perturbation,
-                "rows": [
-                    {
-                        "count": count,
-                        "mean": float(row.mean),
-                        "variance": float(row.variance),
-                        "pmf": {str(v): float(p) for v, p in row.pmf.items()},
-                    }
-                    for count, row in enumerate(table.rows)
-                ],
-                "bias": float(table.bias),
-                "unreachable": [list(pair) for pair in table.unreachable],
-                "audit": found.to_dict(),
-                "audit_without_zeros": above.to_dict(),
-                "quantisation": {
-                    keys: {
-                        "bias": float(loss.bias),
-                        "variance_error": float(loss.variance_error),
-                        "outcomes_lost": loss.outcomes_lost,
-                        "outcomes": loss.outcomes,
-                    }
-                    for keys, loss in lost.items()
-                },
-                "digest": table.digest,
-                **({"file": str(written.path), "notes": written.notes} if written else {}),
-            }
-        )
+        facts = _facts(table, lost) | {
+            "audit": found.to_dict(),
+            "audit_without_zeros": above.to_dict(),
+        }
+        if written is not None:
+            facts |= {"file": str(written.path), "notes": written.notes}
+        show.as_json(facts)
         return
     out = show.console()
-    shown = table.rows if len(table.rows) <= 20 else (*table.rows[:19], table.rows[-1])
-    rows = [
-        (
-            f"{count if count < 19 or len(table.rows) <= 20 else table.max_count}",
-            len(row.weights),
-            "0" if row.mean == 0 else f"{float(row.mean):.2g}",
-            f"{float(row.variance):.6f}",
-            f"{float(row.pmf.get(0, 0)):.4f}",
-            " ".join(f"{v:+d}" if v else "0" for v in list(row.weights)[:13]),
-        )
-        for count, row in enumerate(shown)
-    ]
-    columns = (">true count", ">outcomes", ">mean", ">variance", ">unchanged", "perturbations")
-    out.print(show.grid(f"p-table: {table.name}, {table.keys:,} keys", columns, rows))
+    _print_rows(out, table)
     out.print(
         show.pairs(
             [
@@ -216,3 +181,52 @@ def _tell_ptable(
         for words in written.notes:
             out.print(f"[yellow]{words}[/yellow]")
         out.print(f"[dim]Written to {written.path}[/dim]")
+
+
+def _facts(table: PTable, lost: Mapping[str, Loss]) -> dict[str, Any]:
+    """A p-table as plain data."""
+    return {
+        "name": table.name,
+        "parameters": dict(table.parameters),
+        "keys": table.keys,
+        "max_perturbation": table.max_perturbation,
+        "rows": [
+            {
+                "count": count,
+                "mean": float(row.mean),
+                "variance": float(row.variance),
+                "pmf": {str(v): float(p) for v, p in row.pmf.items()},
+            }
+            for count, row in enumerate(table.rows)
+        ],
+        "bias": float(table.bias),
+        "unreachable": [list(pair) for pair in table.unreachable],
+        "quantisation": {
+            keys: {
+                "bias": float(loss.bias),
+                "variance_error": float(loss.variance_error),
+                "outcomes_lost": loss.outcomes_lost,
+                "outcomes": loss.outcomes,
+            }
+            for keys, loss in lost.items()
+        },
+        "digest": table.digest,
+    }
+
+
+def _print_rows(out: Console, table: PTable) -> None:
+    """A line for each row; of many, the first and the last."""
+    shown = table.rows if len(table.rows) <= 20 else (*table.rows[:19], table.rows[-1])
+    rows = [
+        (
+            f"{count if count < 19 or len(table.rows) <= 20 else table.max_count}",
+            len(row.weights),
+            "0" if row.mean == 0 else f"{float(row.mean):.2g}",
+            f"{float(row.variance):.6f}",
+            f"{float(row.pmf.get(0, 0)):.4f}",
+            " ".join(f"{v:+d}" if v else "0" for v in list(row.weights)[:13]),
+        )
+        for count, row in enumerate(shown)
+    ]
+    columns = (">true count", ">outcomes", ">mean", ">variance", ">unchanged", "perturbations")
+    out.print(show.grid(f"p-table: {table.name}, {table.keys:,} keys", columns, rows))

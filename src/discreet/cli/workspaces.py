@@ -28,7 +28,7 @@ def demo(
 ) -> None:
     """Make a workspace with synthetic data sets and serve it on this machine. No real person.
 
-    [bold]discreet demo --into demo[/bold] serves deaths, deaths-dp and genes at 127.0.0.1:8000
+    [bold]discreet demo --into demo[/bold] serves deaths and deaths-dp at 127.0.0.1:8000
 
     [bold]discreet demo --into demo --no-serve[/bold] makes the workspace and stops
     """
@@ -64,7 +64,7 @@ def init(
         Path | None, typer.Option(help="The data set's folder. Default: the file's name.")
     ] = None,
     budget: Annotated[str | None, typer.Option(help="ε allowed for ever (family dp).")] = None,
-    family: Annotated[str, typer.Option(help="cell-key, dp or suppression.")] = "cell-key",
+    family: Annotated[str, typer.Option(help="cell-key or dp.")] = "cell-key",
     delimiter: Annotated[
         str | None, typer.Option(help="Of a CSV file, where it is not found out: ';' or tab.")
     ] = None,
@@ -133,7 +133,7 @@ def declare(
     """Declare categories and hierarchies of variables to be public facts.
 
     What `init` found in the data says something about people until the custodian declares it;
-    DP and suppression refuse a variable before that. `discreet check` says what is unsafe.
+    Family dp refuses a variable before that. `discreet check` says what is unsafe.
     """
     from .. import workspace
 
@@ -203,7 +203,6 @@ def _tell_variables(
     from rich.markup import escape
 
     from ..workspace import DataSet
-    from ..workspace.dataset import loss_of
 
     assert isinstance(data, DataSet)
     rows = [
@@ -239,7 +238,5 @@ def _tell_variables(
     for warning in warnings:
         out.print(f"[yellow]{escape(warning)}[/yellow]")
     if data.policy.budget is not None:
-        out.print(
-            f"Budget for ever: {loss_of(data.policy.budget)}. Change it before the first table."
-        )
+        out.print(f"Budget for ever: {data.policy.budget.loss}. Change it before the first table.")
     out.print(f"Edit {data.folder}/discreet.yaml, then [bold]discreet check {data.folder}[/bold].")

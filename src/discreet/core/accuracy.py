@@ -10,11 +10,11 @@ from fractions import Fraction
 from itertools import accumulate
 
 from ..errors import LawError
-from .audit import check_cells
 from .brackets import power_bracket
 from .convolution import Masses
 from .exact import Exact, exact, plain
 from .law import Law
+from .neighbours import check_cells
 from .pure_laplace import PureLaplace
 
 _SUM_TAIL_BITS = 34

@@ -22,16 +22,21 @@ from typing import Any
 
 from ..errors import LawError
 from .brackets import ceiling_to, exp_bracket, ln_bracket
+from .composition import delta_of_cells
 from .exact import Exact, exact, plain, rounded_up
 from .law import CountLaw, Law
+from .neighbours import (
+    ADD_REMOVE,
+    REPLACE,
+    Pairs,
+    check_cells,
+    check_neighbours,
+    pairs_of,
+)
 from .pure_laplace import PureLaplace
 
-ADD_REMOVE, REPLACE = "add or remove one", "replace one"
-NEIGHBOURS = (ADD_REMOVE, REPLACE)
 _EPSILON_DIGITS = 30
 AnyLaw = Law | PureLaplace | CountLaw
-Pairs = list[tuple[int, int]]
-"""Weights (P, Q) of one outcome under two neighbouring counts, over one total."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +132,6 @@ def audit(
     if single:
         found, is_exact = _delta_rows(rows, at), True
     elif len(_laws(law)) == 1:
-        from .composition import delta_of_cells
-
         bracket = delta_of_cells(_laws(law)[0], at, cells, neighbours=neighbours)
         found, is_exact = bracket.high, bracket.exact
     else:
@@ -184,36 +187,6 @@ def curve(
     """δ(ε) over a grid: the inverse reading of a design, from a law to what it promises."""
     grid = [exact(e, "epsilon", least=0, most=10**6, error=LawError) for e in epsilons]
     return [(e, delta(law, e)) for e in grid]
-
-
-def check_neighbours(neighbours: str) -> str:
-    """One of the two kinds of neighbours, or `LawError`."""
-    if neighbours not in NEIGHBOURS:
-        raise LawError(
-            f"neighbours must be {' or '.join(map(repr, NEIGHBOURS))}, got {neighbours!r}."
-        )
-    return neighbours
-
-
-def pairs_of(law: Law, other: Law | None = None) -> tuple[Pairs, int]:
-    """Weights of every outcome y under count n (P) and n + 1 (Q), and their total.
-
-    `other` is the law of the count n + 1; the same law if left out. A law built for weighted
-    counts is shifted by its sensitivity instead of 1.
-    """
-    shift = sensitivity_of(law)
-    second = law if other is None else other
-    if law.key_bits != second.key_bits:
-        raise LawError(
-            f"Rows of one p-table must share key_bits, got {law.key_bits} and {second.key_bits}."
-        )
-    first, last = min(law.start, second.start + shift), max(law.end, second.end + shift)
-    return [(law.weight(z), second.weight(z - shift)) for z in range(first, last + 1)], law.total
-
-
-def sensitivity_of(law: Law) -> int:
-    """How far one record moves a cell under this law: 1 unless it was built for weights."""
-    return int(law.parameters.get("sensitivity", "1"))
 
 
 def _swapped(pairs: Pairs) -> Pairs:
@@ -287,8 +260,6 @@ def _audit_pure(law: PureLaplace, asked: Fraction | None, neighbours: str, cells
     if touched == 1:
         found, is_exact = _pure_delta(law, at), True
     else:
-        from .composition import delta_of_cells
-
         bracket = delta_of_cells(law, at, cells, neighbours=neighbours)
         found, is_exact = bracket.high, bracket.exact
     return Audit(one, one, one, found, at, Fraction(0), neighbours, cells, is_exact)
@@ -309,14 +280,6 @@ def _pure_delta(law: PureLaplace, epsilon: Fraction) -> Fraction:
         excess = law.probability(z) - low * law.probability(z - s)
         worst += max(Fraction(0), excess)
     return worst
-
-
-def check_cells(cells: object) -> int:
-    """A number of cells one person touches, or `LawError`."""
-    good = isinstance(cells, int) and not isinstance(cells, bool)
-    if not good or not 1 <= cells <= 1_000_000:  # type: ignore[operator]
-        raise LawError(f"cells must be a whole number from 1 to 1000000, got {cells}.")
-    return cells  # type: ignore[return-value]
 
 
 def float_up(value: Fraction) -> float:

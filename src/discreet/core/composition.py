@@ -21,11 +21,11 @@ from itertools import pairwise
 from math import ceil, comb, floor
 
 from ..errors import LawError
-from .audit import ADD_REMOVE, REPLACE, Pairs, check_cells, check_neighbours, pairs_of
 from .brackets import exp_bracket, floor_to, ln_bracket
 from .convolution import Masses
 from .exact import Exact, exact
 from .law import Law
+from .neighbours import ADD_REMOVE, REPLACE, Pairs, check_cells, check_neighbours, pairs_of
 from .pure_laplace import PureLaplace
 
 _EXACT_RATIOS, _EXACT_RATIOS_MOST = 2_000, 30_000

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import RecipeError, did_you_mean
+from ..errors import InputError, RecipeError, did_you_mean
 from .domain import Axis, AxisRef, Condition, Count, Domain, Text, Variable
 from .family import Family
+from .loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 
 
 class Neighbours(StrEnum):
@@ -214,6 +215,15 @@ class Budget:
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     rho: Fraction | None = None
+
+    @property
+    def loss(self) -> Loss:
+        """The budget as the loss it allows."""
+        if self.rho is not None:
+            return ZcdpLoss(self.rho)
+        if self.epsilon is None:
+            raise InputError("A budget needs epsilon or rho.")
+        return ApproxLoss(self.epsilon, self.delta) if self.delta else PureLoss(self.epsilon)
 
 
 @dataclass(frozen=True)

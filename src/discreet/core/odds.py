@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..errors import LawError
-from .audit import audit, pairs_of
+from .audit import audit
 from .brackets import ceiling_to, exp_bracket, floor_to
 from .exact import Exact, exact, plain, rounded_up
 from .law import CountLaw, Law
+from .neighbours import pairs_of
 from .pure_laplace import PureLaplace
 
 

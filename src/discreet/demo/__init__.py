@@ -1,8 +1,7 @@
-"""The demo workspace: three synthetic data sets, the same on every machine. No real person is in it.
+"""The demo workspace: two synthetic data sets, the same on every machine. No real person is in it.
 
     deaths      529,655 deaths by area, cause, age, sex, month, marital status; family cell-key
     deaths-dp   the same records and description under differential privacy, budget ε = 10
-    genes       1,130 people by hair and eye colour, and a private gene; family suppression
 
 The records are fixed; the keys are drawn afresh in every workspace, so two demo workspaces publish
 different noise about the same records, as two custodians would.
@@ -12,20 +11,20 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 from ..core.control import Control
+from ..durable import make_folder, plain_errors, replace_text, replacing
 from ..errors import InputError
+from ..file_names import CATEGORIES, DESCRIPTION
 from ..workspace import loading, versions
 from ..workspace.dataset import DataSet, Workspace
-from ..workspace.description_file import FILE, read
+from ..workspace.description_file import read
 from ..workspace.draft import Draft
-from ..workspace.files import make_folder, replace_text, sync_folder, told
 from ..workspace.writer import write
 
-NAMES = ("deaths", "deaths-dp", "genes")
+NAMES = ("deaths", "deaths-dp")
 SOURCE = "source/records.parquet"
 
 __all__ = ["NAMES", "draft", "make_demo", "records", "write_csv"]
@@ -37,13 +36,10 @@ def draft(name: str) -> Draft:
     >>> draft("deaths-dp").budget
     {'epsilon': '10'}
     """
-    from . import deaths, genes
+    from . import deaths
 
     _known(name)
-    source = {"file": SOURCE}
-    if name == "genes":
-        return genes.draft(name, source)
-    made = deaths.draft(name, source)
+    made = deaths.draft(name, {"file": SOURCE})
     if name == "deaths-dp":
         made.title = "Synthetic deaths (DP)"
         made.family, made.method = "dp", "noise"
@@ -57,20 +53,20 @@ def draft(name: str) -> Draft:
 
 def records(name: str) -> Any:
     """The records of a demo data set as an Arrow table."""
-    from . import deaths, genes
+    from . import deaths
 
     _known(name)
-    return genes.table() if name == "genes" else deaths.table()
+    return deaths.table()
 
 
 def write_csv(name: str, path: str | Path, *, labels: bool = False) -> None:
     """Write a demo data set's records as CSV, with `labels` a `<column>_label` beside each code."""
-    from . import deaths, genes
+    from . import deaths
 
     pa: Any = importlib.import_module("pyarrow")
     csv: Any = importlib.import_module("pyarrow.csv")
     table = records(name)
-    words = (genes if name == "genes" else deaths).labels()
+    words = deaths.labels()
     columns: dict[str, Any] = {}
     for column in table.column_names:
         values = table[column].combine_chunks()
@@ -80,7 +76,7 @@ def write_csv(name: str, path: str | Path, *, labels: bool = False) -> None:
             named = pa.array([words[column][code] for code in values.dictionary.to_pylist()])
             made = pa.DictionaryArray.from_arrays(values.indices, named)
             columns[f"{column}_label"] = made.dictionary_decode()
-    with told(f"Writing {path}"):
+    with plain_errors(f"Writing {path}"):
         csv.write_csv(pa.table(columns), str(path))
 
 
@@ -88,7 +84,7 @@ def make_demo(into: str | Path, control: Control | None = None) -> Workspace:
     """Make the demo workspace in the folder `into`; what is there and whole is kept as it is."""
     control = control or Control()
     folder = Path(into)
-    if (folder / FILE).exists():
+    if (folder / DESCRIPTION).exists():
         raise InputError(f"{folder} is a data set itself; choose another folder for the demo.")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; choose a folder for the demo.")
@@ -113,11 +109,11 @@ def _may_use(folder: Path) -> None:
     """A folder is free, empty, or a demo data set made (or begun) before."""
     if not folder.exists():
         return
-    if (folder / FILE).is_file():
+    if (folder / DESCRIPTION).is_file():
         if read(folder).description.synthetic:
             return
         raise InputError(f"{folder} holds a data set of yours; choose another folder for the demo.")
-    if not folder.is_dir() or set(os.listdir(folder)) - {"source", "categories"}:
+    if not folder.is_dir() or set(os.listdir(folder)) - {"source", CATEGORIES}:
         raise InputError(
             f"{folder} holds something else; choose another folder for the demo, or remove it."
         )
@@ -125,7 +121,7 @@ def _may_use(folder: Path) -> None:
 
 def _make(workspace: Path, name: str, control: Control) -> None:
     folder = workspace / name
-    if (folder / FILE).is_file() and versions.current(folder) is not None:
+    if (folder / DESCRIPTION).is_file() and versions.current(folder) is not None:
         DataSet.open(folder).close()
         control.step(1.0, "made before")
         return
@@ -133,15 +129,12 @@ def _make(workspace: Path, name: str, control: Control) -> None:
     make_folder(folder / SOURCE.rpartition("/")[0])
     path = folder / SOURCE
     twin = workspace / "deaths" / SOURCE
-    with told(f"Writing {path}"):
-        spare = path.with_name(".records.part")
+    with plain_errors(f"Writing {path}"), replacing(path) as stream:
         if name == "deaths-dp" and twin.is_file():
-            shutil.copyfile(twin, spare)
+            stream.write(twin.read_bytes())
         else:
             parquet: Any = importlib.import_module("pyarrow.parquet")
-            parquet.write_table(records(name), str(spare), compression="zstd")
-        os.replace(spare, path)
-        sync_folder(path.parent)
+            parquet.write_table(records(name), stream, compression="zstd")
     write(draft(name), folder)
     loading.load(folder, control)
 

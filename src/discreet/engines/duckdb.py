@@ -22,10 +22,11 @@ from ..core.domain import MOST_CELLS, AxisRef, Condition, Count, Domain
 from ..core.table import TrueTable
 from ..core.true_values import Cells, Counts, seal
 from ..errors import EngineError, InputError, did_you_mean
-from .loading import FILE, LAYOUT, level_digest
+from ..file_names import DATA
+from .loading import LAYOUT, level_digest
 from .projecting import Projection
-from .running import Connection, in_background
 from .sql import Sql, joined, literal, plain, sql
+from .statements import Connection, in_background
 
 _INT32_CELLS = 1 << 31
 _ARRAY_BITS = 20
@@ -202,7 +203,7 @@ def open_engine(
     folder: Path, description: Description, *, memory: str = "1GB", threads: int | None = None
 ) -> DuckDBEngine:
     """The engine of a loaded version; the description must be the one it was loaded under."""
-    file = folder / FILE
+    file = folder / DATA
     if not file.is_file():
         raise EngineError(f"{folder.name} holds no loaded data. Load the data set first.")
     config: dict[str, str | bool | int | float | list[str]] = {

@@ -19,9 +19,9 @@ from duckdb.sqltypes import UBIGINT, UTINYINT
 
 from ..errors import DataError
 from .canonical import canonical, without_exponent_sql
-from .running import Connection, Runner
 from .sources import RELATION, Opened
 from .sql import Sql, plain, sql
+from .statements import Connection, Runner
 
 _DRAW = plain("discreet_draw_keys")
 FRACTION_SCALE = 10**8

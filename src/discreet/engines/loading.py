@@ -20,17 +20,18 @@ from typing import Any
 import duckdb
 
 from ..core.control import Control
+from ..durable import sync_file, sync_folder
 from ..errors import Cancelled, DataError, StoreError
+from ..file_names import DATA
+from .code_maps import dictionary
 from .coding import MOST_RECORDS, Coding, LoadReport, Source
-from .dictionaries import dictionary
 from .keys import drawn_keys, id_key, own_key
-from .running import Runner, on_disk, sentence
 from .sources import RELATION, Opened, opened, scratch_connection
 from .sql import Sql, joined, sql
+from .statements import Runner, sentence
 from .units import bound
 from .weights import weight_sql
 
-FILE = "data.duckdb"
 """The one file of a loaded version."""
 
 LAYOUT = 1
@@ -49,7 +50,7 @@ def load(
     """Code a source into `target`, a new empty folder; on any failure nothing is left in it."""
     started = time.monotonic()
     control = control or Control()
-    file = target / FILE
+    file = target / DATA
     try:
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
@@ -64,7 +65,8 @@ def load(
     try:
         report = _load(source, coding, target, control, memory, threads)
         file.chmod(0o600)
-        on_disk(file)
+        sync_file(file)
+        sync_folder(file.parent)
         done = True
     except KeyboardInterrupt:
         raise Cancelled("Stopped while loading; nothing was lost.") from None
@@ -74,7 +76,7 @@ def load(
         for scratch in ("spill", "scratch"):
             shutil.rmtree(target / scratch, ignore_errors=True)
         if not done:
-            for left in (file, target / f"{FILE}.wal"):
+            for left in (file, target / f"{DATA}.wal"):
                 left.unlink(missing_ok=True)
     return LoadReport(*report, seconds=time.monotonic() - started)
 
@@ -87,7 +89,7 @@ def _load(
     memory: str,
     threads: int | None,
 ) -> tuple[int, int, dict[str, int], dict[str, int]]:
-    connection = scratch_connection(target / FILE, target, memory=memory, threads=threads)
+    connection = scratch_connection(target / DATA, target, memory=memory, threads=threads)
     runner = Runner(connection, source.name, target, control)
     try:
         with opened(runner, source, target, coding.columns) as relation:

@@ -17,9 +17,9 @@ from ..core.control import Control
 from ..errors import Cancelled, DataError
 from .canonical import canonical_sql, single_valued
 from .coding import ColumnProfile, Profile, Source
-from .running import Runner
 from .sources import RELATION, Opened, opened, scratch_connection
 from .sql import Sql, joined, plain, sql
+from .statements import Runner
 
 _MOST_CHILDREN = 100_000
 _SAMPLE_RECORDS = 20_000
@@ -70,6 +70,24 @@ def _profile(runner: Runner, relation: Opened, most_values: int) -> Profile:
     return _with_parents(runner, relation, found)
 
 
+_SHAPES = (
+    "SELECT count(v), coalesce(sum(n) FILTER (v IS NULL), 0)::BIGINT, "
+    "count(*) FILTER (regexp_full_match(v, '[-+]?[0-9]+')), "
+    "count(*) FILTER (regexp_full_match(v, "
+    "'[-+]?([0-9]+(\\.[0-9]+)?|\\.[0-9]+)([eE][-+]?[0-9]+)?')), "
+    "count(*) FILTER (regexp_full_match(v, '[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)')), "
+    "count(*) FILTER (regexp_full_match(v, "
+    "'[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+.*)?|[0-9]{1,2}([./-])[0-9]{1,2}[./-]"
+    "([0-9]{2}|[0-9]{4})([ T][0-9:.]+.*)?')), "
+    "count(*) FILTER (regexp_full_match(v, '0[0-9]+')), "
+    "arg_min(v, TRY_CAST(replace(v, ',', '.') AS DOUBLE)), "
+    "arg_max(v, TRY_CAST(replace(v, ',', '.') AS DOUBLE)), "
+    "min(v), max(v), "
+    "max(length(regexp_extract(v, '^[-+]?[0-9]*[.,]([0-9]+)$', 1))) FROM discreet_values"
+)
+"""Of one column: how many values look like what, and the ends of its range."""
+
+
 def _column(
     runner: Runner, i: int, name: str, kind: str, records: int, most_values: int
 ) -> ColumnProfile:
@@ -87,22 +105,7 @@ def _column(
     )
     (
         (distinct, nulls, wholes, numbers, commas, dates, padded, low, high, first, last, decimals),
-    ) = runner.run(
-        "SELECT count(v), coalesce(sum(n) FILTER (v IS NULL), 0)::BIGINT, "
-        "count(*) FILTER (regexp_full_match(v, '[-+]?[0-9]+')), "
-        "count(*) FILTER (regexp_full_match(v, "
-        "'[-+]?([0-9]+(\\.[0-9]+)?|\\.[0-9]+)([eE][-+]?[0-9]+)?')), "
-        "count(*) FILTER (regexp_full_match(v, '[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)')), "
-        "count(*) FILTER (regexp_full_match(v, "
-        "'[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+.*)?|[0-9]{1,2}([./-])[0-9]{1,2}[./-]"
-        "([0-9]{2}|[0-9]{4})([ T][0-9:.]+.*)?')), "
-        "count(*) FILTER (regexp_full_match(v, '0[0-9]+')), "
-        "arg_min(v, TRY_CAST(replace(v, ',', '.') AS DOUBLE)), "
-        "arg_max(v, TRY_CAST(replace(v, ',', '.') AS DOUBLE)), "
-        "min(v), max(v), "
-        "max(length(regexp_extract(v, '^[-+]?[0-9]*[.,]([0-9]+)$', 1))) FROM discreet_values",
-        doing=doing,
-    )
+    ) = runner.run(_SHAPES, doing=doing)
     values = runner.run(
         sql(
             "SELECT v, n FROM discreet_values WHERE v IS NOT NULL ORDER BY n DESC, v LIMIT {most}",

@@ -18,11 +18,11 @@ import duckdb
 import pyarrow as pa
 
 from ..errors import DataError, did_you_mean
-from . import dialects
+from . import csv_dialect
 from .canonical import canonical_sql, single_valued
 from .coding import Dialect, Source
-from .running import Connection, Runner
 from .sql import Sql, identifier, joined, literal, plain, sql
+from .statements import Connection, Runner
 
 _SQLITE_BATCH = 50_000
 RELATION = plain("discreet_source")
@@ -148,15 +148,15 @@ def _show(connection: Connection, what: Sql) -> None:
 def _open_csv(
     runner: Runner, source: Source, scratch: Path, wanted: Sequence[str] | None
 ) -> Opened:
-    dialect, found = dialects.detect(source.path, source.options, runner.control)
+    dialect, found = csv_dialect.detect(source.path, source.options, runner.control)
     names = _checked(source, found)
     relation = Opened(source, names, ("VARCHAR",) * len(names), dialect)
     kept = range(len(names)) if wanted is None else sorted({relation.position(n) for n in wanted})
     path = source.path
-    if not dialects.is_utf8(dialect.encoding):
+    if not csv_dialect.is_utf8(dialect.encoding):
         path = scratch / "source.csv"
         try:
-            dialects.as_utf8(source.path, dialect.encoding, path, runner.control)
+            csv_dialect.as_utf8(source.path, dialect.encoding, path, runner.control)
         except OSError as error:
             raise runner.sentence(error) from None
     _stage(runner, scratch)
@@ -164,7 +164,7 @@ def _open_csv(
         _read_csv(runner, source, path, dialect, len(names), kept)
     except DataError:
         mended = scratch / "lines.csv"
-        if not dialects.one_line_end(path, mended, runner.control):
+        if not csv_dialect.one_line_end(path, mended, runner.control):
             raise
         _read_csv(runner, source, mended, dialect, len(names), kept)
     _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))

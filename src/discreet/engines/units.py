@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from ..errors import DataError
 from .coding import Coding
-from .running import Runner
 from .sources import Opened
 from .sql import Sql, joined, plain, sql
+from .statements import Runner
 
 
 def bound(runner: Runner, relation: Opened, coding: Coding) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..errors import DataError
 from .canonical import without_exponent_sql
 from .coding import WeightCoding
-from .running import Runner
 from .sources import RELATION, Opened
 from .sql import Sql, literal, sql
+from .statements import Runner
 
 _DECIMALS = 12
 _DIGITS = "[0-9]{1,12}"

@@ -7,11 +7,9 @@ old file or the new one. Nothing but a `ProtectedTable` is accepted.
 
 from __future__ import annotations
 
-import errno
 import importlib
 import io
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, TypeAlias, cast
 
 from ..core.table import ProtectedTable
+from ..durable import replacing
 from ..errors import InputError, StoreError, did_you_mean
 from .flat import require_protected
 
@@ -227,33 +226,14 @@ def _to_path(made: Format, tables: Sequence[ProtectedTable], path: Path) -> list
                 made.save(tables, device)
             return [path]
         written = [path]
-        with _replacing(path) as stream:
+        with replacing(path.resolve(), mode=0o666) as stream:
             made.save(tables, stream)
             if made.beside:
                 beside = path.with_name(path.name + made.beside)
-                with _replacing(beside) as second:
+                with replacing(beside.resolve(), mode=0o666) as second:
                     second.write(made.companion(tables[0], path.name))
                 written.append(beside)
     return written
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose bytes become the file when the block ends well, and vanish when it does not."""
-    target = path.resolve()
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
-    beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

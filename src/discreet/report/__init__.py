@@ -1,6 +1,6 @@
 """Reports: HTML pages with pictures, without scripts, the same in light, dark and on paper."""
 
-from ..workspace.declarations import DECLARATIONS
+from ..workspace.report_declarations import DECLARATIONS
 from .facts import (
     Approval,
     AttackRun,

@@ -114,26 +114,11 @@ def delta_curve(
         side = {"align": "left", "dx": 10} if early else {"align": "right", "dx": -10, "dy": 14}
         words = f"ε = {rounded_up(epsilon)}, δ ≤ {rounded_up(delta, 3)}"
         here = {"values": [{"epsilon": float(epsilon), "delta": float(delta), "words": words}]}
-        layers.append(
-            {
-                "data": here,
-                "mark": {
-                    "type": "point",
-                    "color": _ORANGE,
-                    "filled": True,
-                    "opacity": 1,
-                    "size": 90,
-                },
-                "encoding": {"x": x, "y": y},
-            }
-        )
-        layers.append(
-            {
-                "data": here,
-                "mark": {"type": "text", "dy": -8, "color": _INK, **side},
-                "encoding": {"x": x, "y": y, "text": {"field": "words"}},
-            }
-        )
+        point = {"type": "point", "color": _ORANGE, "filled": True, "opacity": 1, "size": 90}
+        beside = {"type": "text", "dy": -8, "color": _INK, **side}
+        named = {"x": x, "y": y, "text": {"field": "words"}}
+        layers.append({"data": here, "mark": point, "encoding": {"x": x, "y": y}})
+        layers.append({"data": here, "mark": beside, "encoding": named})
         described += f" Claimed: {words}."
     return _spec(
         {"text": title or "δ that goes with each ε"},

@@ -14,7 +14,7 @@ from fractions import Fraction
 from ..core.guarantee import Guarantee
 from ..core.table import ProtectedTable, Rehearsal
 from ..errors import Bug, InputError, did_you_mean
-from ..workspace.declarations import DECLARATIONS
+from ..workspace.report_declarations import DECLARATIONS
 
 
 class Edition(StrEnum):

@@ -28,13 +28,13 @@ from ..core.exact import plain
 from ..core.gaussian import DiscreteGaussian
 from ..core.law import Law
 from ..core.loss import in_words
+from ..durable import make_folder, replace_text
 from ..errors import InputError
 from ..formats.footnote import three_digits
 from ..methods.noise import laws
 from ..release import Release
 from ..synthesis import synthesis_of
 from ..version import __version__
-from ..workspace.files import make_folder, replace_text
 from ..workspace.versions import file_digest
 from .facts import Edition, LedgerSummary, PlannedError, ReleaseFacts
 from .release_report import render_report

@@ -12,7 +12,7 @@ from ..core.exact import plain, rounded_up
 from ..core.guarantee import Kind
 from ..core.table import ProtectedTable, Status
 from ..formats.footnote import citation, footnote, three_digits, typical_error
-from ..workspace.declarations import DECLARATIONS
+from ..workspace.report_declarations import DECLARATIONS
 from . import charts
 from .facts import Edition, ReleaseFacts
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..core.family import Family
 from ..errors import DiscreetError
+from ..file_names import CATEGORIES, CURRENT, DESCRIPTION
 from ..workspace import DataSet, Workspace
 from . import logs
 from .problems import Problem
@@ -152,7 +153,7 @@ def _edition(folder: Path) -> str:
     """A digest of the description as written, labels and notes included."""
     digest = hashlib.blake2b(digest_size=16)
     try:
-        for path in (folder / "discreet.yaml", *sorted((folder / "categories").glob("*.csv"))):
+        for path in (folder / DESCRIPTION, *sorted((folder / CATEGORIES).glob("*.csv"))):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     except OSError:
         return ""  # opening it says what is wrong
@@ -162,7 +163,7 @@ def _edition(folder: Path) -> str:
 def _stamp(folder: Path) -> tuple[object, ...]:
     """Changes whenever the version served or the description is replaced."""
     made: list[object] = []
-    for name in ("current", "discreet.yaml", "categories"):
+    for name in (CURRENT, DESCRIPTION, CATEGORIES):
         try:
             found = os.stat(folder / name)
             made += [found.st_mtime_ns, found.st_ino, found.st_size]

@@ -179,9 +179,9 @@ def build(
     service: Serving,
     asker: CurrentAsker,
     dataset: DataSetId,
-    rows: Names = [],  # noqa: B006 (read-only)
-    columns: Names = [],  # noqa: B006
-    layers: Names = [],  # noqa: B006
+    rows: Names = [],  # noqa: B006 - read only
+    columns: Names = [],  # noqa: B006 - read only
+    layers: Names = [],  # noqa: B006 - read only
     category: Word = "",
     percent: Word = "",
     epsilon: Word = "",

@@ -15,11 +15,12 @@ from typing import Any
 
 from .. import formats
 from ..core.control import Control
+from ..durable import make_folder, replace_bytes
 from ..errors import DiscreetError, InputError, Refusal
+from ..file_names import JOB_RESULTS
 from ..recipe import to_mapping
 from ..release import Release
 from ..store import Hold, Job
-from ..workspace.files import make_folder, replace_bytes
 from .asking import Asking, Wish, understood
 from .auth import PUBLIC, Asker
 from .problems import Problem
@@ -28,7 +29,7 @@ from .service import Service
 from .table_answers import rendered
 
 KIND = "tables"
-RESULTS = "job-results"
+
 ENDED = ("done", "failed", "cancelled")
 _MOST_JOBS = 20
 
@@ -117,7 +118,7 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
             )
         release = asking.release(control, hold=held(asking, request.get("hold")))
         body = rendered(release, wish)
-    folder = service.folder / RESULTS
+    folder = service.folder / JOB_RESULTS
     make_folder(folder, mode=0o700)
     replace_bytes(folder / job.id, body, mode=0o600)
     _note(asking, release)
@@ -156,7 +157,7 @@ def _unended(service: Service, user: str | None = None) -> list[Job]:
 
 def result_file(service: Service, job: Job) -> Path:
     """Where a finished job's bytes lie."""
-    return service.folder / RESULTS / job.id
+    return service.folder / JOB_RESULTS / job.id
 
 
 def facts(job: Job) -> dict[str, Any]:

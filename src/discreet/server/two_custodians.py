@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DiscreetError, InputError
+from ..file_names import DESCRIPTION
 from ..store.keeping import Keeping, Proposal
-from ..workspace import DataSet, agreed
+from ..workspace import DataSet, budget_change
 from ..workspace.dataset import loss_written
-from ..workspace.description_file import FILE
 from . import logs
 
 
@@ -25,7 +25,7 @@ def make(keeping: Keeping, data: DataSet, proposal: Proposal) -> Proposal:
     """Make a change that was agreed; begun again after a crash it is still made once."""
     reason = f"{proposal.reason}; {proposal.note}"
     try:
-        agreed.change_budget(
+        budget_change.change_budget(
             data.folder, data.ledger(), proposal.change, who=who(proposal), reason=reason
         )
     except InputError:
@@ -79,7 +79,7 @@ def who_changed(
             ):
                 return f"budget of {who(proposal)}; {proposal.note}"
     words = ", ".join(changed) or "nothing that is listed"
-    return f"changed in {FILE}: {words}; {_owner(folder)}, one custodian sufficed"
+    return f"changed in {DESCRIPTION}: {words}; {_owner(folder)}, one custodian sufficed"
 
 
 def _plain(facts: Mapping[str, Any], name: str) -> Any:
@@ -88,7 +88,7 @@ def _plain(facts: Mapping[str, Any], name: str) -> Any:
 
 def _owner(folder: Path) -> str:
     try:
-        number = (folder / FILE).stat().st_uid
+        number = (folder / DESCRIPTION).stat().st_uid
     except OSError:
         return "the file's owner is not known"
     try:

@@ -14,6 +14,7 @@ import time
 
 from ..core.control import Control
 from ..errors import Cancelled, DiscreetError, StoreError
+from ..file_names import JOB_RESULTS
 from ..store import Job
 from ..store.jobs import LeaseLost
 from . import logs, problems, table_jobs
@@ -74,7 +75,7 @@ class Worker:
             return
         self._tidied = time.monotonic()
         oldest = time.time() - self._service.settings.keep_days * 86400
-        for path in (self._service.folder / table_jobs.RESULTS).glob("*"):
+        for path in (self._service.folder / JOB_RESULTS).glob("*"):
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < oldest:
                     path.unlink()

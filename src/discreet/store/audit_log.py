@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LedgerDamaged, StoreError
+from ..file_names import AUDIT
 from .chain import canonical
 from .database import connect, in_words
 
-FILE = "audit.sqlite3"
 NAME = "The audit log"
 FIELDS = frozenset(
     {"request", "user", "role", "via", "ip", "method", "route", "dataset", "question", "rule"}
@@ -47,7 +47,7 @@ class AuditLog:
     """The log of a workspace; shared by threads and processes."""
 
     def __init__(self, folder: str | Path, *, clock: Callable[[], float] = time.time) -> None:
-        path = Path(folder) / FILE
+        path = Path(folder) / AUDIT
         self._clock = clock
         self._reading_lock = threading.Lock()
         with in_words(NAME):

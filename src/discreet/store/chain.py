@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any
 
 from ..core.charge import Charge, sum_of
 from ..core.loss import Loss, loss_from_json, plus
+from ..durable import replacing
 from ..errors import DiscreetError, LedgerDamaged
 from .base import DATASET
 
@@ -169,39 +168,5 @@ class Anchor:
                 "hash": self.hash,
             }
         )
-        replace_file(path, text.encode() + b"\n")
-
-
-def replace_file(path: Path, content: bytes, *, shared: bool = False) -> None:
-    """Write a file so that its name always shows all of the old or all of the new content.
-
-    `shared` is for names that several writers may write at once: each has a draft of its own, and
-    the name is made durable too.
-    """
-    draft = path.with_name(
-        f"{path.name}.{secrets.token_hex(8)}.new" if shared else f"{path.name}.new"
-    )
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    try:
-        try:
-            view = memoryview(content)
-            while view:
-                view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-    if shared:
-        sync_directory(path.parent)
-
-
-def sync_directory(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        with replacing(path, mode=0o666, only_writer=True) as stream:
+            stream.write(text.encode() + b"\n")

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..errors import InputError, StoreError
+from ..file_names import JOBS
 from .base import Job, JobState
 from .chain import canonical
 from .database import connect, in_words
 
-JOBS = "jobs.sqlite3"
 _MINE = " WHERE id = ? AND lease = ? AND state = 'running'"
 
 

@@ -31,6 +31,7 @@ from ..core.loss import (
     Loss,
 )
 from ..errors import InputError, LedgerDamaged, Refusal
+from ..file_names import ANCHOR, LEDGER_LOCK, STORE
 from .base import DATASET, Draft, Hold, StoredAnswer, Verified
 from .books import Books, Request
 from .chain import Anchor, canonical, follow
@@ -38,10 +39,9 @@ from .database import connect, in_words
 from .ledger_reading import LedgerReading, as_charges, hold_id
 from .lock import FairLock
 from .measurement_files import INLINE_BYTES, MeasurementFiles
-from .verification import ANCHOR, DATABASE, checked, create_if_new, verify
+from .verification import checked, create_if_new, verify
 from .writer import Writer
 
-LOCK = "ledger.lock"
 T = TypeVar("T")
 
 
@@ -101,12 +101,12 @@ class Ledger(LedgerReading):
         """
         folder = Path(folder)
         anchor_path = folder / ANCHOR if anchor is None else Path(anchor)
-        path = folder / DATABASE
+        path = folder / STORE
         name = f"The ledger of {dataset}"
         connections: list[sqlite3.Connection] = []
         with in_words(name):
             folder.mkdir(parents=True, exist_ok=True)
-            lock = FairLock(folder / LOCK)
+            lock = FairLock(folder / LEDGER_LOCK)
             try:
                 with lock:
                     create_if_new(path, anchor_path, dataset, clock, synchronous)

@@ -9,7 +9,9 @@ import os
 import time
 from pathlib import Path
 
-from .chain import digest, replace_file, sync_directory
+from ..durable import replacing, sync_file, sync_folder
+from ..file_names import MEASUREMENTS
+from .chain import digest
 
 INLINE_BYTES = 1_000_000
 _GRACE_SECONDS = 3600.0
@@ -19,24 +21,21 @@ class MeasurementFiles:
     """The folder `measurements` of a data set."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder / "measurements"
+        self.folder = folder / MEASUREMENTS
 
     def keep(self, content: bytes, name: str) -> None:
         """Store `content` under its digest `name`, durably."""
         path = self.folder / name
         if not self.folder.is_dir():
             self.folder.mkdir(exist_ok=True)
-            sync_directory(self.folder.parent)
+            sync_folder(self.folder.parent)
         if self.read(name) == content:
             os.utime(path)  # young again: `tidy` of another process leaves it alone
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            sync_directory(self.folder)
+            sync_file(path)
+            sync_folder(self.folder)
         else:
-            replace_file(path, content, shared=True)
+            with replacing(path, mode=0o666) as stream:
+                stream.write(content)
 
     def read(self, name: str) -> bytes | None:
         """The content, or None where the file is missing or not what its name says."""

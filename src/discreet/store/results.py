@@ -10,9 +10,8 @@ import threading
 import time
 from pathlib import Path
 
+from ..file_names import CACHE
 from .chain import digest
-
-CACHE = "cache.sqlite3"
 
 
 class Results:

@@ -9,20 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import LedgerDamaged, StoreError
+from ..file_names import ANCHOR, STORE
 from .base import DATASET, Verified
 from .books import loss_text
 from .chain import START, Account, Anchor, canonical, digest, follow, link
 from .database import check_tables, connect, create_tables, in_words
 from .measurement_files import MeasurementFiles
 
-DATABASE = "store.sqlite3"
-ANCHOR = "ledger.anchor"
-
 
 def verify(folder: str | Path, *, anchor: str | Path | None = None) -> Verified:
     """Check chain, sums, anchor and every measurement of the ledger in `folder`, or raise."""
     folder = Path(folder)
-    path = folder / DATABASE
+    path = folder / STORE
     noted_in = folder / ANCHOR if anchor is None else Path(anchor)
     with in_words(f"The ledger in {folder.name}"):
         noted = Anchor.read(noted_in)

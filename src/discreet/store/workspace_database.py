@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from ..file_names import ACCOUNTS, ACCOUNTS_KEY
 from .database import connect, in_words
 
-FILE = "accounts.sqlite3"
-KEY_FILE = "accounts.key"
 NAME = "The list of accounts"
 
 _TABLES = """
@@ -55,14 +54,14 @@ class WorkspaceDatabase:
         self.clock = clock
         self._reading_lock, self._writing_lock = threading.Lock(), threading.Lock()
         with in_words(NAME):
-            path = self.folder / FILE
+            path = self.folder / ACCOUNTS
             if not path.exists():
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             self._writing = connect(path, create=True)
             self._writing.executescript(_TABLES)
             _add_column(self._writing, "ALTER TABLE tokens ADD COLUMN made_with TEXT")
             self._reading = connect(path)
-            self._key = _key(self.folder / KEY_FILE)
+            self._key = _key(self.folder / ACCOUNTS_KEY)
 
     def close(self) -> None:
         """Let go of the file."""

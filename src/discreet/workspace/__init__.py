@@ -7,9 +7,9 @@ DataSet.open(path)    one data set, ready to count   Workspace.open(path)     a 
 
 from .checks import Finding, check
 from .dataset import DataSet, Workspace, resolve
-from .declaring import declare
 from .initialising import Started, init
 from .loading import Loaded, load
+from .status_change import declare
 
 __all__ = [
     "DataSet",

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from ..core.control import Control
 from ..core.family import Family
 from ..errors import DiscreetError
+from ..file_names import DATA, DESCRIPTION, SECRETS, STORE, VERSIONS
 from . import loading, origins, own_keys, secrets, served_laws, versions
-from .description_file import FILE, DescribedData, read
+from .description_file import DescribedData, read
 
 if TYPE_CHECKING:
     from ..engines.coding import ColumnProfile
@@ -24,8 +25,6 @@ RARE = 10
 """A category with fewer records than this is rare."""
 
 SHOWN = 5
-
-STORE = "store.sqlite3"
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
     try:
         described = read(folder)
     except DiscreetError as problem:
-        return [Finding("error", problem.message, FILE)]
+        return [Finding("error", problem.message, DESCRIPTION)]
     found = [
         *_secret(folder),
         *_version(folder, described),
@@ -72,7 +71,7 @@ def _secret(folder: Path) -> Iterator[Finding]:
         try:
             secrets.read(folder)
         except DiscreetError as problem:
-            yield Finding("error", problem.message, secrets.FOLDER)
+            yield Finding("error", problem.message, SECRETS)
             return
     for path in secrets.open_to_others(folder):
         yield Finding(
@@ -89,29 +88,29 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
     try:
         current = versions.current(folder)
     except DiscreetError as problem:
-        yield Finding("error", problem.message, versions.VERSIONS)
+        yield Finding("error", problem.message, VERSIONS)
         return
     if current is None:
-        yield Finding("error", "described but not loaded yet.", versions.VERSIONS, again)
+        yield Finding("error", "described but not loaded yet.", VERSIONS, again)
         return
     version, manifest = current
     try:
         origins.verified(folder, version, manifest, described.policy.family)
     except DiscreetError as problem:
-        yield Finding("error", problem.message, FILE)
+        yield Finding("error", problem.message, DESCRIPTION)
         return
-    if versions.file_digest(version / versions.DATA) != manifest.data_digest:
+    if versions.file_digest(version / DATA) != manifest.data_digest:
         yield Finding(
             "error",
             f"{version.name} is not as it was loaded: its digest differs.",
-            versions.VERSIONS,
+            VERSIONS,
             f"Restore it from a backup, or remove it and load again. {again}",
         )
     if loading.coding_digest(described.coding()) != manifest.coding:
         yield Finding(
             "error",
             "columns, levels, categories, id, unit's records or weight were changed after loading.",
-            FILE,
+            DESCRIPTION,
             again,
         )
     declared = described.description.records
@@ -119,7 +118,7 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
         yield Finding(
             "error",
             f"{declared:,} records are declared, but {manifest.records:,} are loaded.",
-            FILE,
+            DESCRIPTION,
             "Write the right number, or `records: private`.",
         )
     if manifest.dropped:
@@ -133,7 +132,7 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
             "note",
             f"record keys were drawn at load ({manifest.epoch}); new data begin a new key epoch, "
             "and unchanged cells then get other noise.",
-            FILE,
+            DESCRIPTION,
             "Name the column of ids: `id: <column>`.",
         )
 
@@ -144,7 +143,7 @@ def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
     try:
         served(folder, described.description, described.policy.family)
     except DiscreetError as problem:
-        yield Finding("error", problem.message, FILE)
+        yield Finding("error", problem.message, DESCRIPTION)
     if not (folder / STORE).exists():
         return
     from ..store import Ledger
@@ -165,7 +164,7 @@ def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
             "methods, rules or structural zeros were changed after the last charge: the "
             f"{before:,} questions answered before count as new ones when they are asked again, "
             "get new noise and are charged again.",
-            FILE,
+            DESCRIPTION,
             "Undo the change if the old answers should go on.",
         )
 
@@ -176,7 +175,7 @@ def same_people(folder: Path, described: DescribedData) -> Iterator[Finding]:
         mine = described.source()
     except DiscreetError:
         return
-    for other in sorted(folder.resolve().parent.glob(f"*/{FILE}")):
+    for other in sorted(folder.resolve().parent.glob(f"*/{DESCRIPTION}")):
         if other.parent.resolve() == folder.resolve():
             continue
         try:
@@ -190,7 +189,7 @@ def same_people(folder: Path, described: DescribedData) -> Iterator[Finding]:
                 f"{other.parent.name} (family {theirs.policy.family}) has the same source: what "
                 "is published from one is not counted in the guarantees of the other, and the "
                 "two together tell more about the same people.",
-                FILE,
+                DESCRIPTION,
                 "Publish from one of them only, or count the people's loss over both.",
             )
 
@@ -203,7 +202,7 @@ def _laws(folder: Path, described: DescribedData) -> Iterator[Finding]:
             f"tables were made under {others} other {'law' if others == 1 else 'laws'} (p-table, "
             "keys or sameness) before: with this one the same cells are answered again, and under "
             "classical keys the values together can give a count away.",
-            FILE,
+            DESCRIPTION,
             "Go back to the law that was published, unless readers may have both.",
         )
 
@@ -224,7 +223,7 @@ def small_keys(folder: Path, described: DescribedData) -> Iterator[Finding]:
             "warning",
             f"strong cell keys are made from the column {column}, which {why}: cells of different "
             "people then often get the same noise, and who knows some counts can undo it in others.",
-            FILE,
+            DESCRIPTION,
             "Make record keys from ids (`id:`, without `key_column:`), or fill the column with "
             "random numbers below 2^32.",
         )
@@ -238,27 +237,18 @@ def _policy(described: DescribedData) -> Iterator[Finding]:
             "error",
             f"family {policy.family} refuses questions about {', '.join(description.undeclared)}: "
             "their categories were found in the data, so the list itself is about people.",
-            FILE,
+            DESCRIPTION,
             f"Read the warnings on them, then run `discreet declare {described.folder} {names}`.",
         )
     if description.weight and description.weight.bound is None and policy.family is Family.DP:
         yield Finding(
             "warning",
             "the weight has no bound, so weighted tables are refused under differential privacy.",
-            FILE,
+            DESCRIPTION,
             "Write the largest weight allowed, as a public rule: `weight: {…, bound: 20}`.",
         )
-    if policy.family is Family.SUPPRESSION and not any(
-        variable.role == "private" for variable in description.variables
-    ):
-        yield Finding(
-            "warning",
-            "no variable has `role: private`, so suppression has nothing to protect.",
-            FILE,
-            "Mark what must not be learnt about a person.",
-        )
     if policy.family is Family.CELL_KEY and len(description.variables) < 2:
-        yield Finding("note", "there is one variable only.", FILE)
+        yield Finding("note", "there is one variable only.", DESCRIPTION)
 
 
 def _labels(described: DescribedData) -> Iterator[Finding]:
@@ -271,7 +261,7 @@ def _labels(described: DescribedData) -> Iterator[Finding]:
                     "warning",
                     f"the label {twice[0]!r} stands for {counts[twice[0]]} categories of "
                     f"{level.name}; readers cannot tell them apart.",
-                    FILE,
+                    DESCRIPTION,
                     "Make labels differ.",
                 )
 
@@ -291,7 +281,7 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
             "note",
             "the source cannot be read now, so rare categories could not be looked for: "
             + problem.message,
-            FILE,
+            DESCRIPTION,
         )
         return
     columns = {column.name: column for column in found.columns}

@@ -15,16 +15,14 @@ from ..core.exact import exact
 from ..core.family import Family
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..core.origin import Origin
+from ..durable import replace_text
 from ..errors import InputError, LedgerDamaged, did_you_mean
+from ..file_names import ANCHOR, DESCRIPTION, SERVED_FAMILY, STORE
 from ..methods import registry
 from ..methods.declaration import Spends
-from . import agreed, origins, secrets, served_laws, versions
-from .description_file import FILE, DescribedData, read
-from .files import replace_text
+from . import budget_change, origins, secrets, served_laws, versions
+from .description_file import DescribedData, read
 from .loading import coding_digest
-
-SERVED = "served-family"
-"""Holds the family tables were made under, once there were any; for dp also whom it protects."""
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
@@ -194,16 +192,16 @@ class DataSet:
 
 def _follow(folder: Path, ledger: Ledger, budget: Budget) -> None:
     """Bring the ledger's cap in line with the budget of discreet.yaml, as an entry."""
-    if ledger.cap() == loss_of(budget) and not agreed.pending(folder):
+    if ledger.cap() == budget.loss and not budget_change.pending(folder):
         return
-    with agreed.changing(folder):
-        agreed.finish(folder, ledger)
+    with budget_change.changing(folder):
+        budget_change.finish(folder, ledger)
         now = read(folder).policy.budget  # may have been agreed while we waited for the lock
-        if now is not None and ledger.cap() != loss_of(now):
+        if now is not None and ledger.cap() != now.loss:
             first = ledger.cap() is None
-            changed = f"budget in {FILE} changed; one custodian sufficed"
+            changed = f"budget in {DESCRIPTION} changed; one custodian sufficed"
             reason = "first budget" if first else changed
-            ledger.set_cap(loss_of(now), who=FILE, reason=reason)
+            ledger.set_cap(now.loss, who=DESCRIPTION, reason=reason)
 
 
 def unbudgeted(name: str, policy: Policy) -> str:
@@ -214,22 +212,13 @@ def unbudgeted(name: str, policy: Policy) -> str:
     return f"{name} has the method {policy.method}, which spends no budget: no ledger.{elsewhere}"
 
 
-def loss_of(budget: Budget) -> Loss:
-    """A budget as the loss it allows."""
-    if budget.rho is not None:
-        return ZcdpLoss(budget.rho)
-    if budget.epsilon is None:
-        raise InputError("A budget needs epsilon or rho.")
-    return ApproxLoss(budget.epsilon, budget.delta) if budget.delta else PureLoss(budget.epsilon)
-
-
 def _keep_served(folder: Path, description: Description, family: Family) -> None:
     """Note what tables are made under; refuse what does not go with what was noted."""
     promise = _promise(description)
     noted = served(folder, description, family)
     if noted is None or (family is Family.DP and promise not in noted):
         lines = [str(family), promise] if family is Family.DP else [str(family)]
-        replace_text(folder / SERVED, "\n".join(lines) + "\n")
+        replace_text(folder / SERVED_FAMILY, "\n".join(lines) + "\n")
 
 
 def served(folder: Path, description: Description, family: Family) -> list[str] | None:
@@ -239,7 +228,7 @@ def served(folder: Path, description: Description, family: Family) -> list[str] 
     unit is 3ε for three, ε for adding or removing one is 2ε for replacing one, and no ε for
     replacing one says anything about adding or removing one.
     """
-    path = folder / SERVED
+    path = folder / SERVED_FAMILY
     try:
         noted = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
@@ -249,14 +238,14 @@ def served(folder: Path, description: Description, family: Family) -> list[str] 
     noted = [line.strip() for line in noted if line.strip()] or ["unreadable"]
     if noted[0] != str(family):
         raise InputError(
-            f"{folder} has served tables of family {noted[0]}, and {FILE} now says {family}: what "
+            f"{folder} has served tables of family {noted[0]}, and {DESCRIPTION} now says {family}: what "
             "was published is not counted in the new family's guarantees. Set the old family "
             f"again; if nothing was ever published, remove {path}."
         )
     promise = _promise(description)
     if family is Family.DP and noted[1:] and noted[1] != promise:
         raise InputError(
-            f"What was spent on {description.name} protects {noted[1]}; {FILE} now says {promise}: "
+            f"What was spent on {description.name} protects {noted[1]}; {DESCRIPTION} now says {promise}: "
             "the two do not add up. Set unit, records_per_unit and records as they were; if "
             f"nothing was ever published, remove {path}."
         )
@@ -272,12 +261,10 @@ def _promise(description: Description) -> str:
 
 def _ledger_there(folder: Path) -> None:
     """Tables were made, so there was a ledger; without any trace of it a new one would begin."""
-    from ..store.verification import ANCHOR, DATABASE
-
-    if not (folder / DATABASE).exists() and not (folder / ANCHOR).exists():
+    if not (folder / STORE).exists() and not (folder / ANCHOR).exists():
         raise LedgerDamaged(
             f"Tables were made from {folder}, but its ledger and the ledger's anchor are gone. "
-            f"Nothing is answered; restore {DATABASE} and {ANCHOR} from the newest copy."
+            f"Nothing is answered; restore {STORE} and {ANCHOR} from the newest copy."
         )
 
 
@@ -285,13 +272,13 @@ def _agree(folder: Path, described: DescribedData, manifest: versions.Manifest) 
     """discreet.yaml must still describe the version that is served."""
     if coding_digest(described.coding()) != manifest.coding:
         raise InputError(
-            f"{folder / FILE} was changed after the data were loaded: columns, levels, "
+            f"{folder / DESCRIPTION} was changed after the data were loaded: columns, levels, "
             f"categories, id, unit's records or weight differ. Run `discreet load {folder}`."
         )
     declared = described.description.records
     if declared is not None and declared != manifest.records:
         raise InputError(
-            f"{folder / FILE} declares {declared:,} records, but the loaded data hold another "
+            f"{folder / DESCRIPTION} declares {declared:,} records, but the loaded data hold another "
             "number. Write `records: private`, or the right number."
         )
 
@@ -313,12 +300,12 @@ class Workspace:
                 f"{folder} is not a folder. Make a workspace with "
                 f"`discreet init DATA --into {folder}/NAME` or `discreet demo --into {folder}`."
             )
-        if (folder / FILE).is_file():
+        if (folder / DESCRIPTION).is_file():
             return cls(folder.parent, (folder.resolve().name,))
         found = sorted(
             one.name
             for one in folder.iterdir()
-            if not one.name.startswith(".") and (one / FILE).is_file()
+            if not one.name.startswith(".") and (one / DESCRIPTION).is_file()
         )
         return cls(folder, tuple(found))
 
@@ -335,12 +322,12 @@ class Workspace:
 def resolve(path: str | Path) -> Path:
     """The folder of the one data set that `DIR[/DATASET]` means."""
     folder = Path(path)
-    if (folder / FILE).is_file():
+    if (folder / DESCRIPTION).is_file():
         return folder
     if not folder.is_dir():
         inside = folder.parent
         if inside.is_dir():
-            names = Workspace.open(inside).names if not (inside / FILE).is_file() else ()
+            names = Workspace.open(inside).names if not (inside / DESCRIPTION).is_file() else ()
             if names:
                 raise InputError(
                     f"{inside} has no data set {folder.name!r}."

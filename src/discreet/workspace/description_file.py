@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 from ..core.description import Description, Policy, StructuralZero, Weight
 from ..core.domain import Condition, Text, Variable
 from ..errors import DescriptionError, InputError, did_you_mean
+from ..file_names import DESCRIPTION
 from .category_file import text_of
-from .declarations import Declared, read_declared
 from .policy_file import check_rules, number, read_policy
+from .report_declarations import Declared, read_declared
 from .variable_file import Columns, checked_name, read_variable
 from .yaml_reader import Block, Items, Scalar, read_file
 
 if TYPE_CHECKING:
     from ..engines.coding import Coding, Source
 
-FILE = "discreet.yaml"
 
 KEYS = [
     "dataset",
@@ -87,7 +87,7 @@ class DescribedData:
         if where is None:
             raise DescriptionError(
                 "no source of records is named. Write `source: {file: data.csv}`.",
-                file=str(self.folder / FILE),
+                file=str(self.folder / DESCRIPTION),
             )
         table = keys.pop("table", None)
         guess = Source.guess(where)
@@ -136,10 +136,10 @@ class DescribedData:
 
 def read(folder: Path) -> DescribedData:
     """Read a data set's discreet.yaml and the category files it names."""
-    path = folder / FILE
+    path = folder / DESCRIPTION
     if not path.is_file():
         raise InputError(
-            f"{folder} has no {FILE}. Make one with `discreet init DATA --into {folder}`."
+            f"{folder} has no {DESCRIPTION}. Make one with `discreet init DATA --into {folder}`."
         )
     top = read_file(path)
     top.only(KEYS)

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from ..core.control import Control
 from ..core.exact import exact
 from ..core.family import Family
+from ..durable import make_folder
 from ..errors import DataError, InputError
+from ..file_names import DESCRIPTION
 from ..methods import registry
 from . import loading
 from .checks import same_people
 from .dataset import DataSet
-from .description_file import FILE, read
+from .description_file import read
 from .draft import Draft
-from .files import make_folder
 from .guess import MOST_FOUND, guess
 from .vocabulary import pretty, safe_names
 from .writer import write
@@ -67,9 +68,9 @@ def init(
     """
     control = control or Control()
     folder = Path(into)
-    if (folder / FILE).exists():
+    if (folder / DESCRIPTION).exists():
         raise InputError(
-            f"{folder} is described already. Edit {folder / FILE} and run `discreet load {folder}`, "
+            f"{folder} is described already. Edit {folder / DESCRIPTION} and run `discreet load {folder}`, "
             "or choose another folder."
         )
     if folder.exists() and not folder.is_dir():

@@ -17,10 +17,11 @@ from ..core.control import Control
 from ..core.exact import plain
 from ..core.family import Family
 from ..core.origin import Origin
+from ..durable import plain_errors
 from ..errors import Bug, Cancelled, DataError, InputError
+from ..file_names import DATA
 from . import origins, secrets, versions
 from .description_file import DescribedData, read
-from .files import told
 
 if TYPE_CHECKING:
     from ..engines.coding import Coding, LoadReport, Source
@@ -126,7 +127,7 @@ def _in_turn(
     folder: Path, described: DescribedData, made_from: Origin | None, control: Control | None
 ) -> Loaded:
     try:
-        with versions.loading(folder), told(f"Loading into {folder}"):
+        with versions.loading(folder), plain_errors(f"Loading into {folder}"):
             return _load(folder, described, made_from, control or Control())
     except KeyboardInterrupt:
         raise Cancelled("Stopped while loading; nothing was lost.") from None
@@ -147,7 +148,7 @@ def _load(
         known = versions.readable(version)
         if known is not None and known.content == content:
             _records_agree(described, known.records)
-            if versions.file_digest(version / versions.DATA) != known.data_digest:
+            if versions.file_digest(version / DATA) != known.data_digest:
                 continue  # damaged: load it again
             versions.point(folder, version)
             return Loaded(version, known, unchanged=True, new_epoch=False)
@@ -170,8 +171,8 @@ def _load(
             loaded=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             records=report.records,
             dropped=report.dropped,
-            data_bytes=(filled / versions.DATA).stat().st_size,
-            data_digest=versions.file_digest(filled / versions.DATA),
+            data_bytes=(filled / DATA).stat().st_size,
+            data_digest=versions.file_digest(filled / DATA),
         )
         if made_from is not None:
             manifest = origins.sealed(manifest, made_from, secrets.read(folder, epoch))

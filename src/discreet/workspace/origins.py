@@ -18,6 +18,7 @@ from pathlib import Path
 from ..core.family import Family
 from ..core.origin import Origin
 from ..errors import InputError
+from ..file_names import DATA, MANIFEST
 from . import secrets, versions
 
 _PURPOSE = "origin of synthetic records"
@@ -50,15 +51,11 @@ def verified(
             f"release's guarantee and no other: set `family: synthetic`, not {family}."
         )
     own = secrets.read(folder, manifest.epoch)
-    beside = sorted(
-        path.name
-        for path in version.iterdir()
-        if path.name not in (versions.DATA, versions.MANIFEST)
-    )
+    beside = sorted(path.name for path in version.iterdir() if path.name not in (DATA, MANIFEST))
     if (
         beside
         or not hmac.compare_digest(manifest.seal, _seal(replace(manifest, seal=""), own))
-        or versions.file_digest(version / versions.DATA) != manifest.data_digest
+        or versions.file_digest(version / DATA) != manifest.data_digest
     ):
         raise InputError(
             f"The records of {folder} are not those that were made from release {release}, or their "

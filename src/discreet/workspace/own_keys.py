@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .versions import DATA
+from ..file_names import DATA
 
 NARROW = 1 << 16
 """Keys within this of one another are narrow: pairs of records often have the same sum."""

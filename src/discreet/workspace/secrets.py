@@ -17,10 +17,10 @@ import secrets
 import stat
 from pathlib import Path
 
+from ..durable import make_folder, replace_bytes
 from ..errors import StoreError
-from .files import make_folder, replace_bytes
+from ..file_names import SECRETS
 
-FOLDER = "secret"
 SIZE = 32
 FIRST_EPOCH = "epoch-1"
 
@@ -63,7 +63,7 @@ class DataSetSecrets:
 
 def create(folder: Path) -> None:
     """Draw what is not there yet; what is there is never replaced."""
-    inside = folder / FOLDER
+    inside = folder / SECRETS
     make_folder(inside, mode=0o700)
     for name in ("master.key", "salt"):
         path = inside / name
@@ -75,7 +75,7 @@ def read(folder: Path, epoch: str = FIRST_EPOCH) -> DataSetSecrets:
     """The secrets of a data set; damaged or missing ones get one sentence and no guess."""
     found = []
     for name in ("master.key", "salt"):
-        path = folder / FOLDER / name
+        path = folder / SECRETS / name
         try:
             data = path.read_bytes()
         except OSError as problem:
@@ -94,7 +94,7 @@ def read(folder: Path, epoch: str = FIRST_EPOCH) -> DataSetSecrets:
 
 def open_to_others(folder: Path) -> list[Path]:
     """Secret files and folders that someone else on this machine may read."""
-    inside = folder / FOLDER
+    inside = folder / SECRETS
     loose = []
     for path in (inside, inside / "master.key", inside / "salt"):
         with contextlib.suppress(OSError):

@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..core.description import Policy
-from .files import replace_text
-
-NAME = "served-laws"
+from ..durable import replace_text
+from ..file_names import SERVED_LAWS
 
 
 def keep(folder: Path, policy: Policy) -> None:
     """Note the law of a keyed policy before the first table is made under it."""
     law, noted = _law(policy), _noted(folder)
     if law is not None and law not in noted:
-        replace_text(folder / NAME, "".join(f"{line}\n" for line in (*noted, law)))
+        replace_text(folder / SERVED_LAWS, "".join(f"{line}\n" for line in (*noted, law)))
 
 
 def others(folder: Path, policy: Policy) -> int:
@@ -41,7 +40,7 @@ def _law(policy: Policy) -> str | None:
 
 def _noted(folder: Path) -> Sequence[str]:
     try:
-        text = (folder / NAME).read_text(encoding="utf-8")
+        text = (folder / SERVED_LAWS).read_text(encoding="utf-8")
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeDecodeError):

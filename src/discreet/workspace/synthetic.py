@@ -21,11 +21,11 @@ from ..core.description import Description, StructuralZero
 from ..core.domain import AxisRef, Level, Text, Variable
 from ..core.guarantee import Guarantee
 from ..core.origin import Origin
+from ..durable import make_folder, plain_errors, sync_folder
 from ..errors import Cancelled, InputError
 from . import loading, versions
 from .dataset import DataSet
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
-from .files import make_folder, sync_folder, told
 from .writer import write
 
 RECORDS = "microdata.parquet"
@@ -58,7 +58,7 @@ def make_synthetic(
     make_folder(folder.parent)
     spare = folder.parent / f".{name}.{random.token_hex(4)}.part"
     try:
-        with told(f"Making {folder}"):
+        with plain_errors(f"Making {folder}"):
             spare.mkdir()
             write_records(spare / RECORDS)
             origin = Origin(

@@ -22,13 +22,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..durable import make_folder, plain_errors, replace_text, sync_file, sync_folder
 from ..errors import InputError, StoreError
-from .files import make_folder, replace_text, sync_file, sync_folder, told
+from ..file_names import CURRENT, DATA, MANIFEST, SECRETS, VERSIONS
 
-VERSIONS = "versions"
-CURRENT = "current"
-DATA = "data.duckdb"
-MANIFEST = "manifest.json"
 FORM = "discreet version 1"
 _NAME = re.compile(r"(\d{4,})-[0-9a-f]{8}")
 _SPARE = ".loading-"
@@ -154,7 +151,7 @@ def loading(folder: Path) -> Iterator[None]:
     What a killed load left behind is removed.
     """
     make_folder(folder / VERSIONS)
-    with told(f"Loading into {folder}"):
+    with plain_errors(f"Loading into {folder}"):
         handle = os.open(folder / VERSIONS / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
@@ -173,7 +170,7 @@ def sweep(folder: Path) -> None:
     """Remove what killed loads left; only while holding `loading`."""
     for path in (folder / VERSIONS).glob(f"{_SPARE}*"):
         shutil.rmtree(path, ignore_errors=True)
-    for path in (*folder.glob(f".{CURRENT}.*.part"), *folder.glob("secret/.*.part")):
+    for path in (*folder.glob(f".{CURRENT}.*.part"), *folder.glob(f"{SECRETS}/.*.part")):
         with contextlib.suppress(OSError):
             path.unlink()
 
@@ -182,7 +179,7 @@ def sweep(folder: Path) -> None:
 def spare(folder: Path) -> Iterator[Path]:
     """A folder to fill; gone again where filling fails."""
     path = folder / VERSIONS / f"{_SPARE}{os.getpid()}"
-    with told(f"Loading into {folder}"):
+    with plain_errors(f"Loading into {folder}"):
         path.mkdir()
         try:
             yield path

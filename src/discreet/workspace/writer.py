@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .description_file import FILE
+from ..durable import make_folder, replace_text
+from ..file_names import DESCRIPTION
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
-from .files import make_folder, replace_text
 
 INLINE = 30
 """Longer lists of categories go to a file of their own."""
@@ -105,7 +105,7 @@ def write(draft: Draft, folder: Path) -> None:
     for name, content in category_files(draft).items():
         make_folder((folder / name).parent)
         replace_text(folder / name, content)
-    replace_text(folder / FILE, page(draft))
+    replace_text(folder / DESCRIPTION, page(draft))
 
 
 def page(draft: Draft) -> str:
@@ -134,7 +134,6 @@ def page(draft: Draft) -> str:
         "about people; declared = you vouch that this list is public knowledge (a standard "
         "classification, a published code list). `discreet check` says what makes declaring "
         "unsafe; `discreet declare` does it.",
-        "role: private marks what must not be learnt about a person (family suppression).",
     )
     out.put(0, "variables:")
     for variable in draft.variables:
@@ -234,7 +233,7 @@ def _protection(out: _Page, draft: Draft) -> None:
     out.say(
         0,
         "Protection. One data set serves one family: cell-key (the same noise for the same people, "
-        "no differential privacy), dp (differential privacy under a budget) or suppression.",
+        "no differential privacy) or dp (differential privacy under a budget).",
     )
     out.put(0, f"family: {draft.family}")
     out.put(0, f"method: {draft.method}")

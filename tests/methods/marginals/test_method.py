@@ -200,7 +200,7 @@ def test_levels_filters_and_structural_zeros() -> None:
     assert (by_work.status[0, :2] == Status.STRUCTURAL_ZERO).all()
     assert (by_work.values[0, :2] == 0).all()
     assert (women.values <= by_work.values).all()
-    assert any("topdown" in words for words in plan.warnings)
+    assert any("measured at the finest of them" in words for words in plan.warnings)
     true = true_margin(rows, (6, 3, 2, 3), (1, 3))
     assert np.abs(by_work.values[:3, :3] - true).mean() < 15
 

@@ -64,11 +64,7 @@ def design(
     wanted = [
         None if p is None else exact(p, "p_stay", above=0, below=1, error=LawError) for p in stays
     ]
-    if js and js >= d:
-        raise LawError(
-            f"blocked_below must be below max_perturbation, got {js} and {d}: row {js + 1} could only "
-            f"grow, and its mean must be 0. Use max_perturbation {js + 1} or more."
-        )
+    _check_blocked(d, js)
     reaches = [outcomes(count, d, js) for count in range(1, last + 1)]
     for count, (reach, stay) in enumerate(zip(reaches, wanted, strict=True), 1):
         _check_stay(count, reach, stay)
@@ -79,20 +75,25 @@ def design(
         _check_exact(v, shown(variance), ranges, any(chains), any(p is not None for p in wanted))
     _check_feasible(d, v, js, shown(variance))
     rows = [Row((0,), (cut,))]
-    support: list[tuple[int, ...]] = [(0,)]
-    for count, reach in enumerate(reaches, 1):
-        stay, chain = wanted[count - 1], bool(chains[count - 1])
-        shares = _solve(count, reach, v, stay, chain, exact_variance)
+    for count, (reach, stay, chain) in enumerate(zip(reaches, wanted, chains, strict=True), 1):
+        shares = _solve(count, reach, v, stay, bool(chain), exact_variance)
         weights = quantised(reach, shares, cut, quantiser, Fraction(0))
         rows.append(Row.of(list(zip(reach, weights, strict=True))))
-        support.append(tuple(reach))
     parameters = {
         "max_perturbation": str(d),
         "variance": plain(v),
         "blocked_below": str(js),
         "exact_variance": str(bool(exact_variance)).lower(),
     }
-    return PTable(cut, tuple(rows), 1, "maximum entropy", parameters, tuple(support))
+    return PTable(cut, tuple(rows), 1, "maximum entropy", parameters, ((0,), *map(tuple, reaches)))
+
+
+def _check_blocked(d: int, js: int) -> None:
+    if js and js >= d:
+        raise LawError(
+            f"blocked_below must be below max_perturbation, got {js} and {d}: row {js + 1} could only "
+            f"grow, and its mean must be 0. Use max_perturbation {js + 1} or more."
+        )
 
 
 def outcomes(count: int, max_perturbation: int, blocked_below: int) -> list[int]:

@@ -322,7 +322,7 @@ def _write_fractions(table: PTable, keys: int | None) -> str:
     scaled = table.requantised(10**digits).simplest()
     width = max(len(str(v)) for row in scaled.rows for v in row.perturbations)
     width = max(width, 2)
-    show: Callable[[int], str] = lambda part: f"{part // 10**digits}.{part % 10**digits:0{digits}d}"  # noqa: E731
+    show: Callable[[int], str] = lambda part: f"{part // 10**digits}.{part % 10**digits:0{digits}d}"  # noqa: E731 - a name for a short formula
     lines = ["i;j;p;v;p_int_lb;p_int_ub"]
     for count, row in enumerate(scaled.rows):
         for v, low, high in row.intervals:

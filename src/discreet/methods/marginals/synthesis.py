@@ -7,8 +7,6 @@ synthetic record (or one for each cell, with its count) into CSV or Parquet for 
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ import numpy as np
 
 from ...core.control import Control
 from ...core.domain import Domain
+from ...durable import replacing
 from ...errors import InputError
 from ..rounding import largest_remainder, swap_repair
 from .margins import (
@@ -153,25 +152,18 @@ def write_columns(
         [arrow.field(n, types[k] if isinstance(k, type) else arrow.string()) for n, k in columns]
     )
     texts = [None if isinstance(k, type) else arrow.array(k, arrow.string()) for _, k in columns]
-    name = str(target.with_name(f".{target.name}.{secrets.token_hex(4)}.part"))
-    os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
     written = 0
-    try:
-        open_writer: Any = pa_csv.CSVWriter if kind == ".csv" else pa_parquet.ParquetWriter
-        with open_writer(name, schema) as writer:
-            for block in blocks:
-                made = [
-                    arrow.array(values)
-                    if known is None
-                    else known.take(arrow.array(values, mask=np.asarray(values) < 0))
-                    for values, known in zip(block, texts, strict=True)
-                ]
-                writer.write_table(arrow.Table.from_arrays(made, schema=schema))
-                written += len(made[0])
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    open_writer: Any = pa_csv.CSVWriter if kind == ".csv" else pa_parquet.ParquetWriter
+    with replacing(target) as stream, open_writer(stream, schema) as writer:
+        for block in blocks:
+            made = [
+                arrow.array(values)
+                if known is None
+                else known.take(arrow.array(values, mask=np.asarray(values) < 0))
+                for values, known in zip(block, texts, strict=True)
+            ]
+            writer.write_table(arrow.Table.from_arrays(made, schema=schema))
+            written += len(made[0])
     return written
 
 

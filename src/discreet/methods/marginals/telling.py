@@ -226,7 +226,7 @@ def warnings(design: Design, description: Description) -> tuple[str, ...]:
     if workload.mixed:
         found.append(
             f"{', '.join(workload.mixed)} is asked for at several levels and measured at the finest "
-            "of them; for a hierarchy, method topdown spends less."
+            "of them."
         )
     if design.budget.dropped:
         names = [

@@ -12,7 +12,6 @@ from ...core.domain import Level, Variable
 from ...errors import RecipeError
 from ...methods import registry
 from ...workspace import DataSet
-from ...workspace.dataset import loss_of
 from .. import responses
 from ..auth import EVERYONE, CurrentAsker, guarded
 from ..negotiation import chosen_language, joined, spoken
@@ -44,7 +43,7 @@ def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
                 "family": str(data.policy.family),
                 "method": data.policy.method,
                 "rules": rules.in_words(data.policy),
-                "budget": None if budget is None else str(loss_of(budget)),
+                "budget": None if budget is None else str(budget.loss),
             }
         )
     return {

@@ -19,11 +19,12 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request, Response
 
 from ... import formats
+from ...durable import make_folder, replace_bytes
 from ...errors import InputError
+from ...file_names import PUBLISHED
 from ...recipe import to_mapping
 from ...release import Release
 from ...store.keeping import Published
-from ...workspace.files import make_folder, replace_bytes
 from .. import responses
 from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, CUSTODIANS, Asker, CurrentAsker, guarded
@@ -39,7 +40,7 @@ reading = guarded(ASKERS, "read", "releases")
 publishing = guarded(CUSTODIANS, "manage", "releases")
 ROUTERS = [reading, publishing]
 
-FOLDER = "published"
+
 LANGUAGE = "language"
 """The file beside a release's tables that says what their labels are in."""
 ReleaseId = Annotated[str, Path(max_length=64)]
@@ -86,7 +87,7 @@ def publish(
             to_mapping(question),
             made.plan.question_hash,
             made.plan.guarantee.sentence(),
-            _files(asking, made, service.folder / FOLDER / identity),
+            _files(asking, made, service.folder / PUBLISHED / identity),
             asker.user,
             time.time(),
             at,
@@ -124,7 +125,7 @@ def tables(
         raise Problem(
             406, "format", f"This release is kept as {', '.join(found.files)}. Ask for one of them."
         )
-    body = (service.folder / FOLDER / found.id / found.files[wanted.name]).read_bytes()
+    body = (service.folder / PUBLISHED / found.id / found.files[wanted.name]).read_bytes()
     headers = {
         "ETag": f'"{found.id}-{wanted.name}"',
         "Cache-Control": "public, no-cache" if asker.role == "public" else "private, no-store",
@@ -132,7 +133,7 @@ def tables(
         "Discreet-Question": found.question,
     }
     with contextlib.suppress(FileNotFoundError):
-        if language := (service.folder / FOLDER / found.id / LANGUAGE).read_text("ascii"):
+        if language := (service.folder / PUBLISHED / found.id / LANGUAGE).read_text("ascii"):
             headers["Content-Language"] = language
     later = service.keeping.successor(found.id)
     if later is not None:

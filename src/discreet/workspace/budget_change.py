@@ -9,22 +9,19 @@ so that nobody takes a file half changed for a change of its own.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..durable import plain_errors, replace_text, sync_folder
 from ..errors import InputError, StoreError
-from .description_file import FILE, read
-from .files import replace_text, sync_folder, told
+from ..file_names import BUDGET_LOCK, BUDGET_NOTE, DESCRIPTION
+from .description_file import read
+from .yaml_edit import with_value
 
 if TYPE_CHECKING:
     from ..store import Ledger
-
-NOTE = "agreed-budget.json"
-LOCK = "budget.lock"
-_BUDGET = re.compile(r"^budget:[^\n]*\n(?:[ \t]+[^\n]*\n|[ \t]*\n(?=[ \t]))*", re.MULTILINE)
 
 
 @contextmanager
@@ -32,8 +29,8 @@ def changing(folder: Path) -> Iterator[None]:
     """The right to change a data set's budget, one process after another."""
     from ..store.lock import FairLock
 
-    with told(f"Locking the budget of {folder.name}"):
-        lock = FairLock(folder / LOCK)
+    with plain_errors(f"Locking the budget of {folder.name}"):
+        lock = FairLock(folder / BUDGET_LOCK)
     try:
         with lock:
             yield
@@ -43,7 +40,7 @@ def changing(folder: Path) -> Iterator[None]:
 
 def pending(folder: Path) -> bool:
     """Whether an agreed budget is not yet in file and ledger."""
-    return (folder / NOTE).exists()
+    return (folder / BUDGET_NOTE).exists()
 
 
 def change_budget(
@@ -54,25 +51,23 @@ def change_budget(
         finish(folder, ledger)
         _changed(folder, change)  # says what stands in the way before anything is noted
         said = {"budget": dict(change), "who": who, "reason": reason}
-        replace_text(folder / NOTE, json.dumps(said, ensure_ascii=False) + "\n")
+        replace_text(folder / BUDGET_NOTE, json.dumps(said, ensure_ascii=False) + "\n")
         finish(folder, ledger)
 
 
 def finish(folder: Path, ledger: Ledger) -> None:
     """Complete what was agreed and noted; the caller holds the lock."""
-    from .dataset import loss_of
-
     if not pending(folder):
         return
     note = _note(folder)
-    before = (folder / FILE).read_text(encoding="utf-8-sig")
+    before = (folder / DESCRIPTION).read_text(encoding="utf-8-sig")
     try:
-        replace_text(folder / FILE, _changed(folder, note["budget"]))
+        replace_text(folder / DESCRIPTION, _changed(folder, note["budget"]))
         budget = read(folder).policy.budget
-        if budget is not None and ledger.cap() != loss_of(budget):
-            ledger.set_cap(loss_of(budget), who=note["who"], reason=note["reason"])
+        if budget is not None and ledger.cap() != budget.loss:
+            ledger.set_cap(budget.loss, who=note["who"], reason=note["reason"])
     except InputError:  # it cannot be, now or later: all stays as it was
-        replace_text(folder / FILE, before)
+        replace_text(folder / DESCRIPTION, before)
         _forget(folder)
         raise
     _forget(folder)
@@ -80,30 +75,22 @@ def finish(folder: Path, ledger: Ledger) -> None:
 
 def _note(folder: Path) -> dict[str, Any]:
     try:
-        note = json.loads((folder / NOTE).read_text("utf-8"))
+        note = json.loads((folder / BUDGET_NOTE).read_text("utf-8"))
         assert {"budget", "who", "reason"} <= note.keys()
     except (OSError, ValueError, AssertionError, AttributeError):
         raise StoreError(
-            f"{folder / NOTE} cannot be read. Compare budget and ledger by hand, then remove it."
+            f"{folder / BUDGET_NOTE} cannot be read. Compare budget and ledger by hand, then remove it."
         ) from None
     return dict(note)
 
 
 def _forget(folder: Path) -> None:
-    with told(f"Removing {folder / NOTE}"):
-        (folder / NOTE).unlink(missing_ok=True)
+    with plain_errors(f"Removing {folder / BUDGET_NOTE}"):
+        (folder / BUDGET_NOTE).unlink(missing_ok=True)
         sync_folder(folder)
 
 
 def _changed(folder: Path, change: Mapping[str, str]) -> str:
     """The text of discreet.yaml with this budget in its place."""
-    before = (folder / FILE).read_text(encoding="utf-8-sig")
-    line = ", ".join(f"{name}: {json.dumps(value)}" for name, value in change.items())
-    text = before if before.endswith("\n") else before + "\n"
-    after, count = _BUDGET.subn(lambda _: f"budget: {{{line}}}\n", text)
-    if count != 1:
-        raise InputError(
-            f"{FILE} has no top-level budget that can be changed line by line. Set it by hand to "
-            f"{{{line}}}."
-        )
-    return after
+    before = (folder / DESCRIPTION).read_text(encoding="utf-8-sig")
+    return with_value(before, ["budget"], change, str(folder / DESCRIPTION))

@@ -11,9 +11,9 @@ import pyarrow as pa
 from ..errors import DataError
 from .canonical import canonical
 from .coding import VariableCoding
-from .running import Runner
 from .sources import RELATION, Opened
 from .sql import Part, Sql, joined, plain, sql
+from .statements import Runner
 
 
 def dictionary(
@@ -58,6 +58,15 @@ def dictionary(
             f"{'codes' if kinds > 1 else 'code'} that {variable.name} does not declare, for example "
             f"{_shown(example)}. Add them to the categories, or name a category for `other`."
         )
+    _make_map(runner, i, variable, doing)
+    for j, level in enumerate(variable.levels, 1):
+        if level.column is not None:
+            _one_parent(runner, relation, i, j, variable)
+    return int(others), int(missings)
+
+
+def _make_map(runner: Runner, i: int, variable: VariableCoding, doing: str) -> None:
+    """The table raw value → indices, from what was placed."""
     columns = [sql("CAST(i AS {kind}) AS i0", kind=_integer(len(variable.codes)))]
     for j, level in enumerate(variable.levels, 1):
         maps = pa.table(
@@ -84,11 +93,8 @@ def dictionary(
         ),
         doing=doing,
     )
-    for j, level in enumerate(variable.levels, 1):
+    for j in levels:
         runner.connection.unregister(f"discreet_level{j}")
-        if level.column is not None:
-            _one_parent(runner, relation, i, j, variable)
-    return int(others), int(missings)
 
 
 def _register_codes(runner: Runner, variable: VariableCoding) -> None:

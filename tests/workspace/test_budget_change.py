@@ -1,7 +1,8 @@
-"""A budget that was agreed: in file and ledger whatever dies when, in the names of those who agreed."""
+"""A budget that was agreed: in file and ledger whatever dies when, in the names of those who budget_change."""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from discreet.core.loss import PureLoss
 from discreet.errors import InputError
-from discreet.workspace import DataSet, agreed
+from discreet.workspace import DataSet, budget_change
 
 CHANGE = {"epsilon": "12"}
 
@@ -47,15 +48,19 @@ def test_a_process_that_dies_anywhere_leaves_no_half(fresh_demo: Path, monkeypat
         with DataSet.open(folder) as data, monkeypatch.context() as patch:
             ledger = data.ledger()
             for name in ("replace_text", "_forget"):
-                patch.setattr(agreed, name, dying_at(place, calls, name, getattr(agreed, name)))
+                patch.setattr(
+                    budget_change, name, dying_at(place, calls, name, getattr(budget_change, name))
+                )
             patch.setattr(ledger, "set_cap", dying_at(place, calls, "set_cap", ledger.set_cap))
             try:
-                agreed.change_budget(folder, ledger, CHANGE, who="cas and dora", reason="agreed")
+                budget_change.change_budget(
+                    folder, ledger, CHANGE, who="cas and dora", reason="agreed"
+                )
             except Died:
                 seen.add(calls[-1])
         after = caps(folder)[len(first) :]
         text = (folder / "discreet.yaml").read_text("utf-8")
-        assert not agreed.pending(folder)
+        assert not budget_change.pending(folder)
         if place == 1:
             assert after == []
             assert text == before
@@ -88,7 +93,9 @@ def test_others_that_open_meanwhile_change_nothing(fresh_demo: Path):
     with DataSet.open(folder) as data:
         for number in range(11, 19):
             change = {"epsilon": str(number)}
-            agreed.change_budget(folder, data.ledger(), change, who="cas and dora", reason="r")
+            budget_change.change_budget(
+                folder, data.ledger(), change, who="cas and dora", reason="r"
+            )
     done.set()
     for thread in threads:
         thread.join()
@@ -103,10 +110,11 @@ def test_what_cannot_be_leaves_all_as_it_was(fresh_demo: Path):
     with DataSet.open(folder) as data:
         data.ledger().set_subcap("user:ana", PureLoss(1), who="cas", reason="a share")
         with pytest.raises(InputError):
-            agreed.change_budget(folder, data.ledger(), {"rho": "1"}, who="cas", reason="r")
+            budget_change.change_budget(folder, data.ledger(), {"rho": "1"}, who="cas", reason="r")
         assert data.ledger().cap() == PureLoss(10)
     assert (folder / "discreet.yaml").read_bytes() == before
-    assert not agreed.pending(folder)
-    (folder / "discreet.yaml").write_bytes(before.replace(b"budget:", b'"budget":'))
+    assert not budget_change.pending(folder)
+    odd = re.sub(rb"^budget:.*\n(?:[ ]+.*\n)*", b"budget: {\nepsilon: 10\n}\n", before, flags=re.M)
+    (folder / "discreet.yaml").write_bytes(odd)
     with DataSet.open(folder) as data, pytest.raises(InputError, match="by hand"):
-        agreed.change_budget(folder, data.ledger(), CHANGE, who="cas", reason="r")
+        budget_change.change_budget(folder, data.ledger(), CHANGE, who="cas", reason="r")

@@ -7,7 +7,6 @@ what is listed here is read out of a message (a line number, a column count, a c
 from __future__ import annotations
 
 import errno
-import os
 import re
 import threading
 import time
@@ -185,13 +184,3 @@ def _so_far(doing: str, done: float, records: int, started: float) -> str:
         return doing
     left = (time.monotonic() - started) * (1 - done) / done
     return f"{doing}: {int(records * done):,} of {records:,} records, {left:.0f} s left"
-
-
-def on_disk(path: Path) -> None:
-    """Make sure that a file, and its name in its folder, survive a power cut."""
-    for place in (path, path.parent):
-        handle = os.open(place, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

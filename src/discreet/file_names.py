@@ -1,0 +1,38 @@
+"""What lies where in a data set's folder, and in the workspace around it.
+
+A file of a data set is written by one room only; several rooms look for it by the name here.
+"""
+
+from __future__ import annotations
+
+# in a data set's folder, written by the custodian or for them
+DESCRIPTION = "discreet.yaml"
+CATEGORIES = "categories"
+
+# the records, whole or absent: `current` names a folder in `versions`
+VERSIONS = "versions"
+CURRENT = "current"
+DATA = "data.duckdb"
+MANIFEST = "manifest.json"
+SECRETS = "secret"
+
+# what was spent and answered
+STORE = "store.sqlite3"
+ANCHOR = "ledger.anchor"
+LEDGER_LOCK = "ledger.lock"
+MEASUREMENTS = "measurements"
+CACHE = "cache.sqlite3"
+
+# what has been served, and a change of budget under way
+SERVED_FAMILY = "served-family"  # once there was a table; for dp also whom it protects
+SERVED_LAWS = "served-laws"
+BUDGET_NOTE = "agreed-budget.json"
+BUDGET_LOCK = "budget.lock"
+
+# in the workspace, beside its data sets
+ACCOUNTS = "accounts.sqlite3"
+ACCOUNTS_KEY = "accounts.key"
+AUDIT = "audit.sqlite3"
+JOBS = "jobs.sqlite3"
+JOB_RESULTS = "job-results"
+PUBLISHED = "published"
