@@ -24,7 +24,7 @@ from discreet.errors import Cancelled, InputError, RecipeError, Refusal
 from discreet.methods import registry
 from discreet.methods.base import Measurements
 from discreet.methods.marginals.method import MarginalsMethod, design_of
-from discreet.methods.marginals.synthesis import write_microdata
+from discreet.methods.shared.microdata import write_microdata
 from discreet.recipe import from_mapping
 from tests.facts import people
 

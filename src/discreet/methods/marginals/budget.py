@@ -22,10 +22,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from ...core.charge import Neighbours
+from ...core.product import Margin, Shape, maximal, size
 from ...errors import RecipeError
+from ..shared.residuals import mean_variance
 from .coefficients import coefficients
-from .combine import mean_variance
-from .margins import Margin, Shape, maximal, size
 from .measured import Noise
 from .shares import merge, tuned, with_differences
 from .spending import Budget, Key, Spending, finished

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.description import Description
+from ...core.product import Whole, closure
 from ...core.question import Question
-from .combine import mean_variance, precisions
-from .margins import Whole, closure
+from ..shared.residuals import mean_variance, precisions
+from ..shared.synthetic_table import SyntheticTable
+from ..shared.workload import Wanted, Workload, wanted_within
 from .published import known_exactly
-from .synthesis import SyntheticTable
-from .workload import Wanted, Workload, wanted_within
 
 if TYPE_CHECKING:
     from .method import Design

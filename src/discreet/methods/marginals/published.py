@@ -27,12 +27,12 @@ from ...core.description import Description
 from ...core.domain import AxisRef
 from ...core.exact import exact
 from ...core.names import find_axis
+from ...core.product import Margin, Reals, Shape, Whole, maximal, subsets
 from ...errors import InputError
-from .combine import HARD, Residual, Residuals, centre
+from ..shared.residuals import HARD, Residual, Residuals, centre
+from ..shared.workload import Workload, places, sums_to
 from .joint import Step
 from .keeping import steps_for
-from .margins import Margin, Reals, Shape, Whole, maximal, subsets
-from .workload import Workload, places, sums_to
 
 MOST_CELLS = 1_000_000
 _BETWEEN = re.compile(r"\s*[×,*]\s*")

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.domain import margins as subsets_of
+from ...core.product import Reals, Whole
 from ...core.table import Noise, ProtectedTable, Provenance, Status
 from ...core.true_values import add_totals
 from .. import base
 from ..base import Facts, Plan
-from .combine import Residuals, rebuild
+from ..shared.residuals import Residuals, rebuild
+from ..shared.synthetic_table import SyntheticTable
+from ..shared.workload import Wanted
 from .deriving import fitted_together, read_off
-from .margins import Reals, Whole
-from .synthesis import SyntheticTable
 from .telling import WIDTH, variances
-from .workload import Wanted
 
 if TYPE_CHECKING:
     from .method import Design

@@ -17,16 +17,16 @@ from ...core.exact import plain
 from ...core.guarantee import Guarantee, Kind, rho_in_words
 from ...core.loss import ZcdpLoss
 from ...core.odds import promise_in_words
+from ...core.product import size
 from ...errors import Bug
 from ..base import ExpectedError
+from ..shared.residuals import mean_variance, sum_variance
+from ..shared.workload import Wanted
 from .classic import theorem_7, theorem_8
-from .combine import mean_variance, sum_variance
 from .dense import MOST_RANK
 from .deriving import measured_together
-from .margins import size
 from .spending import Budget
 from .spreading import MOST_PLACES, MOST_ROWS
-from .workload import Wanted
 
 if TYPE_CHECKING:
     from .method import Design

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import Bug
-from ..rounding import controlled
+from ..shared.rounding import controlled
 from .margins import Integers
 
 Floats = npt.NDArray[np.float64]

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from ...core.description import Description
 from ...core.domain import AxisRef, Domain, Variable
+from ...core.product import Margin, Reals, Shape, Whole, size
 from ...core.question import TableSpec
 from ...errors import RecipeError, Refusal
-from .margins import Margin, Reals, Shape, Whole, size
 
 MOST_MARGIN_CELLS = 5_000_000
 Bools = npt.NDArray[np.bool_]

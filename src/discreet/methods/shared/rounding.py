@@ -1,4 +1,4 @@
-"""Integers that keep their sums; shared by the methods that fit a table of fractions.
+"""Integers that keep their sums, for methods that fit a table of fractions.
 
     largest_remainder   one list, or one in each group: totals kept, every value within 1
     controlled          a two-way table with nested subtotals on both sides: cells, rows, columns,
@@ -18,8 +18,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ..core.control import Control
-from ..errors import InputError
+from ...core.control import Control
+from ...errors import InputError
 from .controlled import Reals, Whole, controlled, worst_sum
 
 __all__ = ["controlled", "largest_remainder", "swap_repair", "systematic", "worst_sum"]

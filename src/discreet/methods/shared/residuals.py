@@ -13,15 +13,34 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from .margins import Margin, Reals, Shape, Whole, closure, spread, subsets
-from .measured import Measured, variance_of
+from ...core.product import Margin, Reals, Shape, Whole, closure, spread, subsets
 
 HARD = 1e18
 """The precision of what is known exactly, such as a declared total."""
+
+
+class Reading(Protocol):
+    """A measured table: its axes, which of them as a difference, and the variance of a number."""
+
+    @property
+    def margin(self) -> Margin:
+        """The axes it keeps."""
+        ...
+
+    @property
+    def contrast(self) -> Margin:
+        """Those of them, of two categories, measured as first minus second."""
+        ...
+
+    @property
+    def variance(self) -> float:
+        """The variance of each of its numbers."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -43,7 +62,7 @@ def centre(table: npt.NDArray[np.generic]) -> Reals:
     return out
 
 
-def information(shape: Shape, measured: Measured, residual: Margin) -> float:
+def information(shape: Shape, measured: Reading, residual: Margin) -> float:
     """The precision on a residual for each unit of precision of a measured table's numbers."""
     if not set(residual) <= set(measured.margin):
         return 0.0
@@ -57,13 +76,13 @@ def information(shape: Shape, measured: Measured, residual: Margin) -> float:
 
 
 def precisions(
-    shape: Shape, measured: Sequence[Measured], residuals: Iterable[Margin], *, total: bool
+    shape: Shape, measured: Sequence[Reading], residuals: Iterable[Margin], *, total: bool
 ) -> dict[Margin, float]:
     """How well each residual will be known, before anything is measured; `total`: it is public."""
     wanted = set(residuals)
     found = dict.fromkeys(wanted, 0.0)
     for m in measured:
-        each = 1 / variance_of(m)
+        each = 1 / m.variance
         for kept in subsets(m.margin):
             if kept in wanted:
                 found[kept] += each * information(shape, m, kept)
@@ -74,7 +93,7 @@ def precisions(
 
 def combine(
     shape: Shape,
-    measured: Sequence[Measured],
+    measured: Sequence[Reading],
     tables: Sequence[Whole],
     wanted: Iterable[Margin],
     *,
@@ -86,7 +105,7 @@ def combine(
     residuals = closure(wanted)
     allowed = set(residuals)
     for m, table in zip(measured, tables, strict=True):
-        each = 1 / variance_of(m)
+        each = 1 / m.variance
         for kept in subsets(m.margin):
             precision = each * information(shape, m, kept)
             if kept in allowed and precision > 0:
@@ -104,7 +123,7 @@ def combine(
     return out
 
 
-def _seen(measured: Measured, table: Whole, residual: Margin) -> Reals:
+def _seen(measured: Reading, table: Whole, residual: Margin) -> Reals:
     """What one measured table says of a residual: sum the other axes, open contrasts, centre."""
     reals = table.astype(np.float64)
     gone = tuple(position for position, axis in enumerate(measured.margin) if axis not in residual)
