@@ -150,8 +150,10 @@ def _is_best(made: flow.Release, measurements: Measurements, records: int | None
         pick = np.array(
             [
                 all(
-                    places[cell[a]] == at
-                    for (a, places), at in zip(wanted.sides, place, strict=True)
+                    (cell[axis] if places is None else places[cell[axis]]) == at
+                    for axis, (_, places), at in zip(
+                        wanted.axes, wanted.projection.sides, place, strict=True
+                    )
                 )
                 and all(passing[cell[a]] for a, passing in wanted.passes)
                 for cell in cells

@@ -23,7 +23,7 @@ from ..core.table import TrueTable
 from ..core.true_values import Cells, Counts, seal
 from ..errors import EngineError, InputError, did_you_mean
 from .loading import FILE, LAYOUT, level_digest
-from .projecting import Projection
+from .projecting import Projections
 from .running import Connection, in_background
 from .sql import Sql, joined, literal, plain, sql
 
@@ -75,7 +75,7 @@ class DuckDBEngine:
                 f"{self._description.name} has no weights. Ask for counts, or declare a weight."
             )
         domains = [self._domain(count) for count in counts]
-        projection = Projection(counts, domains)
+        projection = Projections(counts, domains)
         made: dict[int, Cells] = {}
         for done, position in enumerate(projection.order):
             if control is not None:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.domain import AxisRef, Condition, variable
+from discreet.core.margins import Margin, Sources, joint, projection
 from discreet.core.table import Status
-from discreet.methods.noise.margins import Margin, Regions, Sources, gather, how_from, joint
+from discreet.methods.shared.regions import Regions
 
 from .conftest import World
 
@@ -44,9 +45,8 @@ def test_sums_of_a_source_are_the_counts_of_the_target(rows, axes):
     w = World([AREA, SEX, AGE], rows)
     source = Margin((AxisRef("area", "area"), AxisRef("sex", "sex"), AxisRef("age", "age")))
     target = Margin(axes)
-    how = how_from(target, source, w.description)
-    shape = w.description.domain(axes).shape
-    assert (gather(w.dense(source.count), how, shape) == w.dense(target.count)).all()
+    found = projection(source, target, w.description)
+    assert (found.sums(w.dense(source.count)) == w.dense(target.count)).all()
 
 
 def test_what_cannot_be_had_is_not_found():

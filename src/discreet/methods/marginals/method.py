@@ -105,7 +105,7 @@ class MarginalsMethod:
         """What to measure, what it costs, what error to expect; reads no data."""
         description = facts.description
         policy = facts.policy.parameters(DECLARATION.name)
-        workload = read_workload(question.tables, description)
+        workload = read_workload(question.tables, description, DECLARATION.name)
         settings = for_question(policy, question)
         if settings.mode == "classic":
             settings = settings.for_margins(len(workload.margins))

@@ -26,11 +26,12 @@ import numpy as np
 from ...core.description import Description
 from ...core.domain import AxisRef
 from ...core.exact import exact
+from ...core.margins import merged
 from ...core.names import find_axis
 from ...core.product import Margin, Reals, Shape, Whole, maximal, subsets
 from ...errors import InputError
 from ..shared.residuals import HARD, Residual, Residuals, centre
-from ..shared.workload import Workload, places, sums_to
+from ..shared.workload import Workload
 from .joint import Step
 from .keeping import steps_for
 
@@ -175,15 +176,20 @@ def _over(one: _Written, workload: Workload, description: Description) -> _Writt
         if here == ref:
             continue
         variable = description.variable(ref.variable)
-        if not sums_to(variable, ref.level, here.level):
+        places = variable.level_map(ref.level, here.level)
+        if places is None:
             raise InputError(
                 f"{one.name} is at level {ref.level}, and this question needs {ref.variable} at "
                 f"{here.level}. Ask at {ref.level}, or publish the finer margin."
             )
-        front = np.moveaxis(counts, position, 0)
-        summed = np.zeros((len(variable.level(here.level)), *front.shape[1:]), dtype=np.int64)
-        np.add.at(summed, places(variable, ref.level, here.level), front)
-        counts = np.moveaxis(summed, 0, position)
+        nobody = np.flatnonzero(~variable.level(ref.level).held)
+        if counts.take(nobody, axis=position).any():
+            code = variable.level(ref.level).codes[int(nobody[0])]
+            raise InputError(
+                f"{one.name} counts records in {ref.level} {code}, which holds no category of "
+                f"{variable.finest.name}. Write 0 there."
+            )
+        counts = merged(counts, position, places, len(variable.level(here.level)))
     order = sorted(range(len(refs)), key=lambda i: workload.refs.index(refs[i]))
     return _Written(one.name, tuple(refs[i] for i in order), counts.transpose(order))
 

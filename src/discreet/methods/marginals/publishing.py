@@ -16,7 +16,7 @@ from ..base import Facts, Plan
 from ..shared.residuals import Residuals, rebuild
 from ..shared.synthetic_table import SyntheticTable
 from ..shared.workload import Wanted
-from .deriving import fitted_together, read_off
+from .deriving import fitted_together
 from .telling import WIDTH, variances
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _table(
     laws: list[dict[str, str]],
 ) -> ProtectedTable:
     spec = wanted.spec
-    inside = read_off(table, wanted)
+    inside = wanted.read_off(table)
     values = add_totals(inside) if spec.totals else inside
     sd = np.sqrt(variances(design, wanted, totals=spec.totals))
     known = bool(np.isfinite(sd).all())
@@ -145,9 +145,9 @@ def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
     workload, totals = design.workload, wanted.spec.totals
     if design.coding is None:
         margin = rebuild(design.shape, residuals, wanted.margin)
-        cells = np.asarray(workload.publish(wanted, margin), dtype=np.float64)
+        cells = np.asarray(wanted.publish(margin), dtype=np.float64)
         return _with_totals(cells) if totals else cells
-    keep = [axis for axis, _ in wanted.sides]
+    keep = list(wanted.axes)
     lengths = [workload.shape[axis] for axis in keep]
     out = np.zeros([n + totals for n in lengths])
     for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:

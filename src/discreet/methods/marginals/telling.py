@@ -110,14 +110,14 @@ def variances(design: Design, wanted: Wanted, *, totals: bool) -> Any:
     if design.source is not None and not measured_together(design, wanted):
         return np.full([n + totals for n in wanted.shape], np.inf)
     if design.coding is None:
-        sizes = workload.group_sizes(wanted, totals)
+        sizes = wanted.group_sizes(totals)
         found = sum_variance(workload.shape, design.budget.known, wanted.margin, sizes)
-        keep = [axis for axis, _ in wanted.sides]
+        keep = list(wanted.axes)
         gone = tuple(i for i, axis in enumerate(wanted.margin) if axis not in keep)
         found = found.sum(axis=gone)
         left = [axis for axis in wanted.margin if axis in keep]
         return found.transpose([left.index(axis) for axis in keep])
-    keep = [axis for axis, _ in wanted.sides]
+    keep = list(wanted.axes)
     shape = [workload.shape[axis] + totals for axis in keep]
     found = np.zeros(shape)
     for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:

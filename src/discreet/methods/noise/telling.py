@@ -14,12 +14,12 @@ from ...core.gaussian import DiscreteGaussian
 from ...core.guarantee import Guarantee, Kind, rho_in_words
 from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
+from ...core.margins import Margin, domain_of
 from ...core.odds import promise_in_words
 from ...core.pure_laplace import PureLaplace
 from ...core.question import TableSpec
 from ..base import ExpectedError
 from . import laws
-from .margins import Margin, domain_of
 from .plans import KNOWN, Planner, Scheme
 
 _WORDS = {Neighbours.ADD_REMOVE: "add-remove", Neighbours.REPLACE_ONE: "replace-one"}

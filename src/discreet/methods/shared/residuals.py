@@ -13,12 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ...core.product import Margin, Reals, Shape, Whole, closure, spread, subsets
+from ...errors import Bug
 
 HARD = 1e18
 """The precision of what is known exactly, such as a declared total."""
@@ -196,3 +198,50 @@ def mean_variance(shape: Shape, known: Mapping[Margin, float], margin: Margin) -
         elif precision < HARD:
             total += part / precision
     return total
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A reading of all the cells of a margin, each with this variance."""
+
+    margin: Margin
+    variance: float
+    contrast: Margin = ()
+
+
+@dataclass(frozen=True)
+class Components:
+    """Least squares over margins of one table of shape `shape`, before and after they are read.
+
+    `total_known` says that the grand total is known exactly.
+
+    >>> two = Components((2, 3), (Cells((0, 1), 1.0), Cells((0,), 1.0)))
+    >>> round(two.variance((0,)), 4)      # alone 1, from the interior 3
+    0.75
+    """
+
+    shape: Shape
+    readings: tuple[Reading, ...]
+    total_known: bool = False
+
+    @cached_property
+    def known(self) -> dict[Margin, float]:
+        """How well each residual will be known."""
+        every = {*closure(reading.margin for reading in self.readings), ()}
+        return precisions(self.shape, self.readings, every, total=self.total_known)
+
+    def variance(self, margin: Margin) -> float:
+        """The variance of a cell of the estimate of a margin; infinite where it cannot be had."""
+        return mean_variance(self.shape, self.known, margin)
+
+    def estimate(
+        self, values: Sequence[Whole], targets: Sequence[Margin], total: int | None = None
+    ) -> dict[Margin, Reals]:
+        """The estimates of the targets from what the readings brought, axes in the table's order."""
+        if self.total_known and total is None:
+            raise Bug("A known total was not given to the least-squares fit.")
+        known = total if self.total_known else None
+        residuals = combine(self.shape, self.readings, values, targets, total=known)
+        if any(one.precision <= 0 for one in residuals.values()):
+            raise Bug("A wanted margin cannot be had from the measured ones.")
+        return {target: rebuild(self.shape, residuals, target) for target in targets}
