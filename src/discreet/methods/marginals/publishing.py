@@ -11,8 +11,8 @@ from ...core.domain import margins as subsets_of
 from ...core.product import Reals, Whole
 from ...core.table import Noise, ProtectedTable, Provenance, Status
 from ...core.true_values import add_totals
-from .. import base
 from ..base import Facts, Plan
+from ..shared.assembly import protected, zero_status
 from ..shared.residuals import Residuals, rebuild
 from ..shared.synthetic_table import SyntheticTable
 from ..shared.workload import Wanted
@@ -58,13 +58,9 @@ def _table(
     values = add_totals(inside) if spec.totals else inside
     sd = np.sqrt(variances(design, wanted, totals=spec.totals))
     known = bool(np.isfinite(sd).all())
-    status = np.zeros(values.shape, dtype=np.uint8)
-    zeros = facts.description.zero_mask(spec.count)
+    status = zero_status(spec, facts.description)
     if not known:  # numbers that follow from a model have no noise to be judged by
-        status[sd != 0] = Status.UNRELIABLE
-    if zeros is not None:
-        cells = tuple(slice(0, n) for n in zeros.shape)
-        status[cells] = np.where(zeros, Status.STRUCTURAL_ZERO, status[cells])
+        status[(sd != 0) & (status == Status.OK)] = Status.UNRELIABLE
     notes = [
         "All tables of this release are read off one synthetic table of whole counts, so they "
         "agree wherever they overlap.",
@@ -110,14 +106,13 @@ def _table(
             "This margin was too thin for its noise and was not measured; it is filled as if its "
             "variables were independent."
         )
-    return ProtectedTable(
-        title=base.title_of(spec, facts.description),
-        domain=facts.description.domain(spec.axes),
-        totals=(spec.totals,) * len(spec.axes),
+    return protected(
+        plan,
+        spec,
+        facts,
+        provenance,
         values=values,
         status=status,
-        guarantee=plan.guarantee,
-        provenance=provenance,
         noise=noise,
         extra=extra,
         law={

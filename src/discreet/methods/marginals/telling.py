@@ -14,12 +14,11 @@ from ...core.description import Description
 from ...core.description import Neighbours as Alike
 from ...core.domain import margins as subsets_of
 from ...core.exact import plain
-from ...core.guarantee import Guarantee, Kind, rho_in_words
-from ...core.loss import ZcdpLoss
-from ...core.odds import promise_in_words
+from ...core.guarantee import Guarantee
 from ...core.product import size
 from ...errors import Bug
 from ..base import ExpectedError
+from ..shared.guarantee import dp_guarantee
 from ..shared.residuals import mean_variance, sum_variance
 from ..shared.workload import Wanted
 from .classic import theorem_7, theorem_8
@@ -39,42 +38,20 @@ BOUND_DELTA = Fraction(1, 20)
 
 def guarantee(design: Design, description: Description, tables: int, *, exact: bool) -> Guarantee:
     """The promise of a whole plan: ε or ρ; not `exact` where the measurements cost less than it."""
-    loss = design.settings.loss
-    most = description.records_per_unit
-    unit = description.unit if most == 1 else f"{description.unit} (up to {most} records)"
-    known: tuple[str, ...] = (
-        () if description.records is None else (f"the number of records, {description.records:,}",)
-    )
-    if design.published is not None:
-        known += tuple(
-            "the margin " + " × ".join(design.workload.refs[axis].level for axis in margin)
-            for margin in design.published.margins
-        )
-    added = description.neighbours is Alike.ADD_REMOVE
-    numbers: dict[str, Any]
-    more: tuple[str, ...] = ()
-    if isinstance(loss, ZcdpLoss):
-        words, kept = rho_in_words(loss)
-        numbers, more = {"rho": loss.rho}, (words,)
-        odds = promise_in_words(kept.epsilon, kept.delta, description.unit, add_remove=added)
-    else:
-        numbers = {"epsilon": loss.epsilon, "delta": Fraction(0)}
-        odds = promise_in_words(loss.epsilon, Fraction(0), description.unit, add_remove=added)
-    return Guarantee(
-        kind=Kind.DP,
-        unit=unit,
-        neighbours=str(description.neighbours),
+    published = () if design.published is None else design.published.margins
+    refs = design.workload.refs
+    return dp_guarantee(
+        design.settings.loss,
+        description,
+        tables,
         exact=exact,
-        scope="this table" if tables == 1 else f"these {tables} tables together",
-        invariants=known,
+        invariants=[
+            "the margin " + " × ".join(refs[axis].level for axis in margin) for margin in published
+        ],
         caveats=(
             "Every table, margin and record made from the synthetic table is covered at no "
             "further cost.",
-            "Everything else published about the same people adds to it; the ledger keeps the sum.",
-            *more,
         ),
-        odds=odds,
-        **numbers,
     )
 
 

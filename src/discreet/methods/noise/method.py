@@ -26,6 +26,7 @@ from ...errors import Bug, RecipeError, Refusal
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
+from ..shared.assembly import protected
 from . import laws, stored, telling
 from .declaration import DECLARATION
 from .deriving import derived
@@ -165,18 +166,16 @@ class NoiseMethod:
             control.step(number / len(plan.question.tables), "fitting tables")
             fitted = fitting.table(spec)
             tables.append(
-                ProtectedTable(
-                    title=base.title_of(spec, facts.description),
-                    domain=facts.description.domain(spec.axes),
-                    totals=(spec.totals,) * len(spec.axes),
+                protected(
+                    plan,
+                    spec,
+                    facts,
+                    where,
                     values=fitted.values,
                     status=fitted.status,
-                    guarantee=plan.guarantee,
-                    provenance=where,
                     noise=fitted.noise,
                     law=fitted.law,
                     notes=fitted.notes,
-                    measure="weighted count" if spec.weighted else "count",
                 )
             )
         control.step(1.0, "fitting tables")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...core.description import Description
 from ...core.domain import Flags
 from ...core.question import TableSpec
-from ...core.table import ProtectedTable, Provenance
+from ...core.table import ProtectedTable, Provenance, Status
 from ...core.true_values import add_totals
 from ..base import Facts, Plan, title_of
 
@@ -35,3 +36,11 @@ def impossible(spec: TableSpec, description: Description) -> Flags | None:
     if mask is None or not spec.totals:
         return mask
     return np.equal(add_totals((~mask).astype(np.int64)), 0)
+
+
+def zero_status(spec: TableSpec, description: Description) -> npt.NDArray[np.uint8]:
+    """The statuses of a table before anything is known of its numbers."""
+    status = np.zeros([len(description.axis(ref)) + spec.totals for ref in spec.axes], np.uint8)
+    if (zeros := impossible(spec, description)) is not None:
+        status[zeros] = Status.STRUCTURAL_ZERO
+    return status
