@@ -99,8 +99,8 @@ def filtered(span: Span) -> tuple[Flags | None, ...]:
 
 def _empty_cells(span: Span, rules: Iterable[Sequence[Condition]]) -> Iterator[list[Side]]:
     """Sets of cells that hold nobody, each a product of sides."""
-    for name, positions in span.positions.items():
-        passing = span.passing(name)
+    for name in dict.fromkeys([*span.positions, *(part.variable for part in span.where)]):
+        positions, passing = span.positions.get(name, ()), span.passing(name)
         if len(positions) == 1 and passing is None:
             possible = span.axes[positions[0]].level.held
         else:
