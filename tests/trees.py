@@ -37,6 +37,19 @@ def variables(draw, name: str, most: int = 5, levels: int = 3) -> Variable:
     return Variable(name, Text.of(name), tuple(made), declared=True)
 
 
+def hollow() -> Variable:
+    """Five areas in two regions of one country; a third region and a second country hold nothing."""
+    finest = tuple(Category.of(code) for code in "12345")
+    regions = tuple(Category.of(code) for code in ("e", "n", "s"))
+    countries = tuple(Category.of(code) for code in ("one", "none"))
+    levels = (
+        Level("area", Text.of("Area"), finest, (0, 1, 2, 3, 4)),
+        Level("region", Text.of("Region"), regions, (1, 1, 2, 2, 2)),
+        Level("country", Text.of("Country"), countries, (0, 0, 0, 0, 0)),
+    )
+    return Variable("area", Text.of("Area"), levels, declared=True)
+
+
 def _level(draw, level: str, groups: Sequence[int], empty: int) -> Level:
     """The level with these groups as categories, in any order, some empty ones among them."""
     own = [*dict.fromkeys(groups), *(-1 - i for i in range(empty))]

@@ -158,7 +158,7 @@ def test_zero_tables_and_codes_say_the_same_as_the_mask(description, data):
     axes = data.draw(trees.axes_of(description, unique=True))
     shape = description.domain(axes).shape
     together = np.zeros(shape, dtype=bool)
-    for positions, table in description.zero_tables(axes).items():
+    for positions, table in description.zero_tables(description.domain(axes).axes).items():
         wide = [shape[at] if at in positions else 1 for at in range(len(axes))]
         together |= table.reshape(wide)
     mask = description.zero_mask(Count(axes))

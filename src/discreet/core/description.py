@@ -142,10 +142,10 @@ class Description:
         """
         return zeros.mask(self._span(count), (zero.conditions for zero in self.structural_zeros))
 
-    def zero_tables(self, axes: tuple[AxisRef, ...]) -> dict[tuple[int, ...], Flags]:
+    def zero_tables(self, axes: tuple[Axis, ...]) -> dict[tuple[int, ...], Flags]:
         """The same for all records as tables over few axes each, by their positions."""
         rules = (zero.conditions for zero in self.structural_zeros)
-        return zeros.tables(self._span(Count(axes)), rules)
+        return zeros.tables(zeros.Span(axes, (), self.variable), rules)
 
     def ruled_codes(self, zero: StructuralZero, axes: tuple[AxisRef, ...]) -> zeros.Ruled | None:
         """A structural zero said by codes of these axes; None where it cannot be said there."""

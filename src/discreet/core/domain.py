@@ -141,6 +141,33 @@ class Level:
         found[self.places[found[self.places] != other.places]] = -1
         return found[:-1]
 
+    def map_to(self, other: Level) -> Indices | None:
+        """Where each category goes in another level; None where one would split.
+
+        A category that holds no finest one goes nowhere (−1): it is empty, and nothing is lost.
+        """
+        if id(other) not in self._maps:
+            found: Indices | None = self.holders(other)
+            if found is not None and (found[self.held] < 0).any():
+                found = None
+            if found is not None:
+                found.flags.writeable = False
+            self._maps[id(other)] = other, found
+        return self._maps[id(other)][1]
+
+    @cached_property
+    def _maps(self) -> dict[int, tuple[Level, Indices | None]]:
+        return {}
+
+    @cached_property
+    def compact(self) -> Level:
+        """The same level without the categories that hold nothing."""
+        if self.held.all():
+            return self
+        at = np.cumsum(self.held) - 1
+        left = tuple(c for c, held in zip(self.categories, self.held, strict=True) if held)
+        return Level(self.name, self.label, left, tuple(int(at[i]) for i in self.of_finest))
+
     def labels(self, language: str = "") -> tuple[str, ...]:
         """The labels in order, in a language."""
         if language not in self._labels:
@@ -195,27 +222,13 @@ class Variable:
     def level_map(self, fine: str, coarse: str) -> Indices | None:
         """Where each category of one level goes in another; None where one would split.
 
-        A category that holds no finest one goes nowhere (−1): it is empty, and nothing is lost.
-
         >>> age = variable("age", ["0", "1", "2"], levels={"band": {"0": "a", "1": "a", "2": "b"}})
         >>> age.level_map("age", "band")
         array([0, 0, 1])
         >>> age.level_map("band", "age") is None
         True
         """
-        if (fine, coarse) not in self._maps:
-            level = self.level(fine)
-            found: Indices | None = level.holders(self.level(coarse))
-            if found is not None and (found[level.held] < 0).any():
-                found = None
-            if found is not None:
-                found.flags.writeable = False
-            self._maps[fine, coarse] = found
-        return self._maps[fine, coarse]
-
-    @cached_property
-    def _maps(self) -> dict[tuple[str, str], Indices | None]:
-        return {}
+        return self.level(fine).map_to(self.level(coarse))
 
     def refining(self, levels: Iterable[str]) -> Level:
         """The coarsest level from which all these can be summed; the finest always serves."""

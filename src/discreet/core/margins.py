@@ -133,10 +133,10 @@ def _side(axes: Sequence[Axis], wanted: Axis) -> tuple[int, Indices | None] | No
     """The axis one is had from, at the same level if there is one, and the map of its categories."""
     mine = [i for i, axis in enumerate(axes) if axis.variable.name == wanted.variable.name]
     for position in mine:
-        if axes[position].level.name == wanted.level.name:
+        if axes[position].level is wanted.level:
             return position, None
     for position in mine:
-        places = wanted.variable.level_map(axes[position].level.name, wanted.level.name)
+        places = axes[position].level.map_to(wanted.level)
         if places is not None:
             return position, places
     return None

@@ -14,6 +14,7 @@ from discreet.core.margins import Margin, Sources, joint, projection
 from discreet.core.table import Status
 from discreet.methods.shared.regions import Regions
 
+from ... import trees
 from .conftest import World
 
 AREA = variable(
@@ -82,6 +83,26 @@ def test_a_variable_by_its_own_level_has_cells_that_cannot_exist(world):
     (table, _) = w.release(w.plan(*specs, epsilon="1", plan="interior"))
     possible = np.array([[True, False], [False, True], [False, True]])
     assert ((table.status != Status.STRUCTURAL_ZERO) == possible).all()
+
+
+def test_a_level_with_empty_categories_is_measured_itself(world):
+    """It need not be summed from the finest level, and nothing is drawn where nobody can be."""
+    w = world([trees.hollow(), SEX])
+    specs = w.spec("area:region", "sex"), w.spec("area:country")
+    plan = w.plan(*specs, epsilon="1", plan="interior")
+    scheme = plan.detail.scheme
+    assert [part.margin.axes[0].level for part in scheme.measured] == ["region"]
+    assert scheme.targets[Margin(specs[0].axes)].summed == 1
+    assert scheme.targets[Margin(specs[1].axes)].summed == 4
+    regions, countries = w.release(plan)
+    empty = regions.status == Status.STRUCTURAL_ZERO
+    assert np.argwhere(empty).tolist() == [[0, 0], [0, 1], [0, 2]]
+    assert not regions.values[empty].any()
+    assert not regions.noise.sd[empty].any()
+    assert (countries.status == Status.STRUCTURAL_ZERO).tolist() == [False, True, False]
+    # one country, and the total, are the same four draws
+    assert countries.values[0] == countries.values[-1] == regions.values[-1, -1]
+    assert np.isclose(countries.noise.sd[0], 2 * regions.noise.sd[1, 0])
 
 
 def test_costs_over_regions_are_the_worst_record(world):

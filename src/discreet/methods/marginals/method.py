@@ -414,7 +414,10 @@ def _in_space(
     Column after column in memory: margins read a few columns of all rows.
     """
     full = np.zeros((len(rows), len(design.workload.shape)), dtype=np.int64, order="F")
-    full[:, list(cover)] = rows
+    for axis, column in zip(cover, rows.T, strict=True):
+        place = design.workload.domain.axes[axis]
+        level = place.variable.level(place.level.name)  # as counted: with what holds nothing
+        full[:, axis] = column if place.level is level else level.holders(place.level)[column]
     if design.coding is None:
         return cover, full, counts
     return design.coding.margin(cover), np.asfortranarray(design.coding.encode(full)), counts

@@ -173,23 +173,22 @@ def _over(one: _Written, workload: Workload, description: Description) -> _Writt
             counts = _summed(counts, (position,))
             continue
         refs.append(here)
-        if here == ref:
-            continue
-        variable = description.variable(ref.variable)
-        places = variable.level_map(ref.level, here.level)
+        level = description.axis(ref).level
+        base = workload.domain.axes[workload.refs.index(here)].level
+        places = level.map_to(base)
         if places is None:
             raise InputError(
                 f"{one.name} is at level {ref.level}, and this question needs {ref.variable} at "
                 f"{here.level}. Ask at {ref.level}, or publish the finer margin."
             )
-        nobody = np.flatnonzero(~variable.level(ref.level).held)
-        if counts.take(nobody, axis=position).any():
-            code = variable.level(ref.level).codes[int(nobody[0])]
+        others = tuple(i for i in range(counts.ndim) if i != position)
+        wrong = np.flatnonzero(counts.any(axis=others) & ~level.held)
+        if len(wrong):
             raise InputError(
-                f"{one.name} counts records in {ref.level} {code}, which holds no category of "
-                f"{variable.finest.name}. Write 0 there."
+                f"{one.name} counts records in {ref.level} {level.codes[wrong[0]]}, which holds no "
+                "finer category. Write 0 there."
             )
-        counts = merged(counts, position, places, len(variable.level(here.level)))
+        counts = merged(counts, position, places, len(base))
     order = sorted(range(len(refs)), key=lambda i: workload.refs.index(refs[i]))
     return _Written(one.name, tuple(refs[i] for i in order), counts.transpose(order))
 

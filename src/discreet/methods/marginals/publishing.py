@@ -154,7 +154,7 @@ def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
             slice(0, n) if place in kept else slice(n, None) for place, n in enumerate(lengths)
         )
         out[where] = part.reshape([n if place in kept else 1 for place, n in enumerate(lengths)])
-    return out
+    return wanted.opened(out, totals)
 
 
 def _with_totals(values: Reals) -> Reals:

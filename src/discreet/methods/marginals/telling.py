@@ -104,7 +104,7 @@ def variances(design: Design, wanted: Wanted, *, totals: bool) -> Any:
             for p, axis in enumerate(keep)
         )
         found[index] = mean_variance(design.shape, design.budget.known, tuple(sorted(margin)))
-    return found
+    return wanted.opened(found, totals)
 
 
 def _expected(design: Design, wanted: Wanted) -> ExpectedError:
@@ -112,7 +112,7 @@ def _expected(design: Design, wanted: Wanted) -> ExpectedError:
     shape = wanted.shape
     cells = math.prod(n + spec.totals for n in shape)
     found = variances(design, wanted, totals=True)
-    inside = found[tuple(slice(0, n) for n in shape)]
+    inside = wanted.inside(found)
     names = [ref.level for ref in spec.axes]
     note = _note(design, wanted)
     if not np.isfinite(inside).all() and design.source is not None:
@@ -260,7 +260,7 @@ def _thin(design: Design, records: int) -> list[str]:
     said = []
     for wanted in design.workload.tables:
         mean = records / size(design.workload.shape, wanted.margin)
-        inside = variances(design, wanted, totals=False)
+        inside = wanted.inside(variances(design, wanted, totals=False))
         if not np.isfinite(inside).all():
             continue
         sd = math.sqrt(float(inside.mean()))

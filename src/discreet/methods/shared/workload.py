@@ -1,8 +1,8 @@
 """The tables of a question as margins over one product of variables.
 
 Each variable the question uses appears once, at the coarsest level from which all levels asked for
-can be summed. A table at a coarser level, or under a filter, is a sum over its margin's cells.
-Everything here is public.
+can be summed, and without categories that hold nothing: what cannot be is not measured. A table at
+a coarser level, or under a filter, is a sum over its margin's cells. Everything here is public.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ...core.description import Description
-from ...core.domain import AxisRef, Domain, Flags
+from ...core.domain import Axis, AxisRef, Domain, Flags
 from ...core.margins import Projection
 from ...core.product import Margin, Reals, Shape, Whole, size
 from ...core.question import TableSpec
@@ -46,30 +46,41 @@ class Wanted:
         return tuple(self.margin[position] for position, _ in self.projection.sides)
 
     @cached_property
+    def _held(self) -> tuple[Whole, ...]:
+        return tuple(np.flatnonzero(axis.level.held) for axis in self.projection.part.axes)
+
+    def inside(self, table: Reals) -> Reals:
+        """The cells of a table, totals not included, whose categories hold something."""
+        return np.asarray(table[np.ix_(*self._held)])
+
+    def opened(self, table: Reals, totals: bool) -> Reals:
+        """A table without the categories that hold nothing, with 0 for them."""
+        out = np.zeros([length + totals for length in self.shape])
+        ends = zip(self._held, self.shape, strict=True)
+        out[np.ix_(*(np.append(held, n) if totals else held for held, n in ends))] = table
+        return out
+
+    @property
     def allowed(self) -> tuple[Flags, ...]:
         """For each axis of the margin, which of its categories count for the table."""
         passes = dict(self.passes)
-        held = (axis.level.held for axis in self.projection.whole.axes)
-        return tuple(
-            own & passes[axis] if axis in passes else own
-            for axis, own in zip(self.margin, held, strict=True)
-        )
+        lengths = zip(self.margin, self.projection.whole.shape, strict=True)
+        return tuple(passes.get(axis, np.ones(length, dtype=bool)) for axis, length in lengths)
 
     def publish(self, margin: Reals | Whole) -> Reals | Whole:
         """The table's cells, totals not included, from its margin's cells."""
         out = margin
-        for place, allowed in enumerate(self.allowed):
-            if not allowed.all():
-                shape = [1] * out.ndim
-                shape[place] = len(allowed)
-                out = np.where(allowed.reshape(shape), out, 0)
+        for axis, passing in self.passes:
+            shape = [1] * out.ndim
+            shape[self.margin.index(axis)] = len(passing)
+            out = np.where(passing.reshape(shape), out, 0)
         return self.projection.sums(out)
 
     def read_off(self, table: SyntheticTable) -> Whole:
         """The table's cells, totals not included, as sums over a synthetic table's rows."""
         inside = np.ones(len(table.rows), dtype=bool)
-        for axis, allowed in zip(self.margin, self.allowed, strict=True):
-            inside &= allowed[table.rows[:, axis]]
+        for axis, passing in self.passes:
+            inside &= passing[table.rows[:, axis]]
         rows = table.rows[inside]
         address = self.projection.address([rows[:, axis] for axis in self.margin])
         out = np.zeros(self.projection.part.size, dtype=np.int64)
@@ -141,13 +152,15 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
         AxisRef(name, description.variable(name).refining(levels).name)
         for name, levels in sorted(used.items())
     )
-    domain = description.domain(refs)
+    domain = Domain(
+        tuple(Axis(axis.variable, axis.level.compact) for axis in description.domain(refs).axes)
+    )
     if all(n < 2 for n in domain.shape):
         raise RecipeError(
             f"The {method} method needs a variable of two or more categories, got none. "
             "Name one, or use method noise for a total alone."
         )
-    wanted = tuple(_wanted(table, description, refs) for table in tables)
+    wanted = tuple(_wanted(table, description, domain) for table in tables)
     for one in wanted:
         cells = size(domain.shape, one.margin)
         if cells > MOST_MARGIN_CELLS:
@@ -155,7 +168,7 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
                 f"A margin of {cells:,} cells ({' × '.join(refs[a].level for a in one.margin)}) is "
                 f"too wide; most is {MOST_MARGIN_CELLS:,}. Use coarser levels or fewer variables."
             )
-    empty = description.zero_tables(refs)
+    empty = description.zero_tables(domain.axes)
     forbidden = {margin: table.astype(np.float64) for margin, table in empty.items()}
     mixed = tuple(
         name
@@ -209,24 +222,23 @@ def wanted_within(workload: Workload, table: TableSpec, description: Description
         for part in table.where
         if not description.variable(part.variable).level(part.level).within(part.codes).all()
     )
-    made = _wanted(replace(table, where=where), description, workload.refs)
+    made = _wanted(replace(table, where=where), description, workload.domain)
     return replace(made, spec=table)
 
 
-def _wanted(table: TableSpec, description: Description, refs: Sequence[AxisRef]) -> Wanted:
-    place = {ref.variable: i for i, ref in enumerate(refs)}
+def _wanted(table: TableSpec, description: Description, product: Domain) -> Wanted:
+    place = {axis.variable.name: i for i, axis in enumerate(product.axes)}
     margin = tuple(sorted({place[variable] for variable, _ in _levels(table)}))
-    whole = description.domain(tuple(refs[axis] for axis in margin))
-    found = Projection.of(whole, description.domain(table.axes))
+    found = Projection.of(product.project(margin), description.domain(table.axes))
     if found is None:
         raise Bug("A table of the workload is not a sum of its product.")
     passes = []
     for part in table.where:
-        variable, base = description.variable(part.variable), refs[place[part.variable]]
-        chosen = variable.level(base.level).joined(variable.level(part.level).within(part.codes))
+        axis = product.axes[place[part.variable]]
+        chosen = axis.level.joined(axis.variable.level(part.level).within(part.codes))
         if chosen is None:
             raise Bug("A filter of the workload cuts through its product.")
-        passing = np.zeros(len(variable.level(base.level)), dtype=bool)
+        passing = np.zeros(len(axis), dtype=bool)
         passing[chosen] = True
         passes.append((place[part.variable], passing))
     return Wanted(table, margin, found, tuple(passes))
