@@ -40,6 +40,7 @@ from discreet.core.control import Control
 from discreet.core.description import Budget, Description, Policy
 from discreet.core.domain import AxisRef, Text, variable
 from discreet.core.family import Family
+from discreet.core.product import closure
 from discreet.core.question import Treatment
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts
@@ -47,10 +48,9 @@ from discreet.methods.declaration import Part
 from discreet.methods.marginals.classic import Features, solve_program
 from discreet.methods.marginals.declaration import DECLARATION
 from discreet.methods.marginals.fitting import _warm
-from discreet.methods.marginals.margins import closure
-from discreet.methods.marginals.measured import Measured, read_all, variance_of
+from discreet.methods.marginals.measured import Measured, read_all
 from discreet.methods.marginals.method import MarginalsMethod
-from discreet.methods.rounding import controlled, worst_sum
+from discreet.methods.shared.rounding import controlled, worst_sum
 from discreet.recipe import Question, TableSpec
 
 SECTIONS = ("rounding", "classic", "binary", "mixed", "deaths", "adult")
@@ -270,9 +270,7 @@ def beside_mbi(k: int, draws: int) -> None:
     plan = bench.method.plan(bench.question, bench.treatment, bench.facts)
     budget = plan.detail.budget
     kept = [i for i, m in enumerate(budget.measured) if m.margin]  # the total is public
-    said = [
-        (m.margin, m.contrast, variance_of(m) ** 0.5) for m in (budget.measured[i] for i in kept)
-    ]
+    said = [(m.margin, m.contrast, m.variance**0.5) for m in (budget.measured[i] for i in kept)]
     true = np.stack([bench.true[m].ravel() for m in bench.margins])
     scale = 2 * len(bench.margins)
     given: dict[str, Any] = {"k": k, "total": 3000, "true": true, "said": json.dumps(said)}

@@ -17,7 +17,7 @@ from discreet.core.table import ProtectedTable, Status
 from discreet.errors import Refusal
 from discreet.methods import registry
 from discreet.methods.base import Measurements
-from discreet.methods.marginals.measured import read_all, variance_of
+from discreet.methods.marginals.measured import read_all
 from discreet.methods.marginals.method import MarginalsMethod, design_of
 from discreet.recipe import from_mapping
 from discreet.workspace import DataSet
@@ -135,7 +135,7 @@ def _is_best(made: flow.Release, measurements: Measurements, records: int | None
                 line.append(weight)
             lines.append(line)
             values.append(table[place])
-            precision.append(1 / variance_of(measured))
+            precision.append(1 / measured.variance)
     if records:
         lines.append([1] * len(cells))
         values.append(records)
@@ -150,8 +150,10 @@ def _is_best(made: flow.Release, measurements: Measurements, records: int | None
         pick = np.array(
             [
                 all(
-                    places[cell[a]] == at
-                    for (a, places), at in zip(wanted.sides, place, strict=True)
+                    (cell[axis] if places is None else places[cell[axis]]) == at
+                    for axis, (_, places), at in zip(
+                        wanted.axes, wanted.projection.sides, place, strict=True
+                    )
                 )
                 and all(passing[cell[a]] for a, passing in wanted.passes)
                 for cell in cells

@@ -197,15 +197,15 @@ def _sliver(variable: Variable, name: str, least: int) -> str | None:
     if any(population is None for population in populations):
         return None
     sizes = np.array([population or 0 for population in populations], dtype=np.int64)
-    mine = variable.level(name).places
+    mine = variable.level(name)
     for other in variable.levels:
         if other.name == name:
             return None
-        theirs = other.places
-        pairs, inverse = np.unique(np.stack([mine, theirs]), axis=1, return_inverse=True)
-        pieces = np.bincount(inverse.ravel(), weights=sizes).astype(np.int64)
-        nested = pairs.shape[1] in (len(np.unique(pairs[0])), len(np.unique(pairs[1])))
-        if not nested and (pieces < least).any():
+        ways = (name, other.name), (other.name, name)
+        if any(variable.level_map(*way) is not None for way in ways):
+            continue
+        _, piece = np.unique(mine.places * len(other) + other.places, return_inverse=True)
+        if (np.bincount(piece, weights=sizes) < least).any():
             return f"{variable.name}:{other.name}"
     return None
 
@@ -230,10 +230,8 @@ def _only_narrows(spec: TableSpec, part: Condition, description: Description) ->
     if spec.totals or not axes:
         return False
     variable = description.variable(part.variable)
-    level = variable.level(part.level)
-    passes = level.within(part.codes)
-    axis = variable.level(axes[0].level).places
-    return not set(axis[passes]) & set(axis[~passes])
+    passes = variable.level(part.level).within(part.codes)
+    return variable.level(axes[0].level).joined(passes) is not None
 
 
 RULES: Mapping[str, Rule] = {

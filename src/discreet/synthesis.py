@@ -22,7 +22,7 @@ from .workspace.synthetic import make_synthetic
 
 if TYPE_CHECKING:
     from .methods.marginals.method import MarginalsMethod
-    from .methods.marginals.synthesis import SyntheticTable
+    from .methods.shared.synthetic_table import SyntheticTable
 
 METHOD = "marginals"
 
@@ -51,7 +51,7 @@ def synthetic(
     """
     from .methods.marginals.deriving import standard_errors
     from .methods.marginals.method import design_of
-    from .methods.marginals.synthesis import MOST_RECORDS, write_microdata
+    from .methods.shared.microdata import MOST_RECORDS, write_microdata
 
     control = control or Control()
     if Path(into).exists():

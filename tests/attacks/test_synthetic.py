@@ -21,7 +21,7 @@ from discreet.core.guarantee import Guarantee, Kind
 from discreet.core.origin import Origin
 from discreet.core.question import Treatment
 from discreet.errors import Bug, DiscreetError, InputError, Refusal
-from discreet.methods.synthetic import SyntheticMethod
+from discreet.methods.synthetic.method import SyntheticMethod
 from discreet.recipe import Question
 from discreet.workspace import DataSet, versions
 from discreet.workspace.loading import load_synthetic

@@ -199,7 +199,7 @@ def test_no_question_costs_more_than_its_charge_at_length(asked, replaced, many,
 
 def test_a_plan_that_forgets_a_margin_is_caught(monkeypatch):
     """The check above does see a plan whose overlapping tables are not added."""
-    from discreet.methods.noise.margins import Regions
+    from discreet.methods.shared.regions import Regions
 
     monkeypatch.setattr(Regions, "cost", lambda self, costs: max(costs))
     asked = {

@@ -16,11 +16,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ..errors import InputError, RecipeError, did_you_mean
-from .domain import Axis, AxisRef, Condition, Count, Domain, Text, Variable
+from . import zeros
+from .domain import Axis, AxisRef, Condition, Count, Domain, Flags, Text, Variable
 from .family import Family
 from .loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 
@@ -136,75 +134,30 @@ class Description:
         """Variables whose categories were found in the data and not yet declared."""
         return tuple(variable.name for variable in self.variables if not variable.declared)
 
-    def zero_mask(self, count: Count) -> npt.NDArray[np.bool_] | None:
+    def zero_mask(self, count: Count) -> Flags | None:
         """Which cells of a count cannot hold a record; None where all can.
 
-        Those outside the count's own filter, and structural zeros: a cell is one only if *every*
-        finest cell within it is declared impossible by one rule.
+        Those in a category that holds nothing, those outside the count's own filter, and
+        structural zeros: a cell is one only if *every* finest cell within it is declared
+        impossible by one rule.
         """
-        domain = self.domain(count.axes)
-        mask = self._outside_filter(count, domain)
-        for zero in self.structural_zeros:
-            here: npt.NDArray[np.bool_] | None = np.ones(domain.shape, dtype=bool)
-            for condition in zero.conditions:
-                side = self._within(condition, count)
-                if side is None:
-                    here = None
-                    break
-                position, inside = side
-                if position is None:
-                    continue
-                shape = [1] * len(domain.shape)
-                shape[position] = len(inside)
-                here = here & inside.reshape(shape) if here is not None else None
-            if here is not None and here.any():
-                mask = here if mask is None else mask | here
-        return mask
+        return zeros.mask(self._span(count), (zero.conditions for zero in self.structural_zeros))
 
-    def _outside_filter(self, count: Count, domain: Domain) -> npt.NDArray[np.bool_] | None:
-        mask: npt.NDArray[np.bool_] | None = None
-        for position, kept in enumerate(self.kept(count)):
-            if kept is None:
-                continue
-            shape = [1] * len(domain.shape)
-            shape[position] = len(kept)
-            here = np.broadcast_to(~kept.reshape(shape), domain.shape)
-            mask = here.copy() if mask is None else mask | here
-        return mask
+    def zero_tables(self, axes: tuple[Axis, ...]) -> dict[tuple[int, ...], Flags]:
+        """The same for all records as tables over few axes each, by their positions."""
+        rules = (zero.conditions for zero in self.structural_zeros)
+        return zeros.tables(zeros.Span(axes, (), self.variable), rules)
 
-    def kept(self, count: Count) -> tuple[npt.NDArray[np.bool_] | None, ...]:
+    def ruled_codes(self, zero: StructuralZero, axes: tuple[AxisRef, ...]) -> zeros.Ruled | None:
+        """A structural zero said by codes of these axes; None where it cannot be said there."""
+        return zeros.ruled_codes(self._span(Count(axes)), zero.conditions)
+
+    def kept(self, count: Count) -> tuple[Flags | None, ...]:
         """For each axis, which categories the count's own filter lets records into; None: all."""
-        sides = []
-        for ref in count.axes:
-            variable, side = self.variable(ref.variable), None
-            for part in count.where:
-                if part.variable == ref.variable:
-                    at, axis = variable.level(part.level), variable.level(ref.level)
-                    passes = at.within(part.codes)
-                    side = np.zeros(len(axis), dtype=bool)
-                    np.logical_or.at(side, axis.places, passes)
-            sides.append(None if side is None or side.all() else side)
-        return tuple(sides)
+        return zeros.filtered(self._span(count))
 
-    def _within(
-        self, condition: Condition, count: Count
-    ) -> tuple[int | None, npt.NDArray[np.bool_]] | None:
-        """Where a rule's condition lies in a count: an axis position and, per category, inside it."""
-        variable = self.variable(condition.variable)
-        level = variable.level(condition.level)
-        finest = level.within(condition.codes)
-        allowed = np.ones(len(finest), dtype=bool)
-        for part in count.where:
-            if part.variable == variable.name:
-                at = variable.level(part.level)
-                allowed &= at.within(part.codes)
-        for position, ref in enumerate(count.axes):
-            if ref.variable == variable.name:
-                axis = variable.level(ref.level)
-                outside = np.zeros(len(axis), dtype=bool)
-                np.logical_or.at(outside, axis.places, allowed & ~finest)
-                return position, ~outside
-        return (None, finest) if not (allowed & ~finest).any() else None
+    def _span(self, count: Count) -> zeros.Span:
+        return zeros.Span(self.domain(count.axes).axes, count.where, self.variable)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """Variables, categories, levels, domains and margins: the small algebra under every table.
 
 A `Variable` has one or more `Level`s, finest first; each coarser level is a map of the finest
-one (a region of a ccg, a ten-year band of an age). A `Domain` is the product of variables at
+one (a region of a ccg, a ten-year band of an age), so that every level sorts all records into its
+categories. Levels need not nest, a category may come from any depth of a tree (a branch that stops
+early is its own category further down), and one may hold nothing. A `Domain` is the product of variables at
 chosen levels; its cells have mixed-radix addresses. Everything here is public: nothing in this
 module has seen a record.
 """
@@ -9,6 +11,7 @@ module has seen a record.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +23,7 @@ import numpy.typing as npt
 from ..errors import InputError
 
 Indices = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 TOTAL = "_T"
 """The code of a total, as in SDMX; no category may use it."""
@@ -106,11 +110,63 @@ class Level:
         made.flags.writeable = False
         return made
 
-    def within(self, codes: Iterable[str]) -> npt.NDArray[np.bool_]:
+    def within(self, codes: Iterable[str]) -> Flags:
         """For each finest category, whether it lies in one of these of this level."""
         inside = np.zeros(len(self.categories) + 1, dtype=bool)  # the last for those of no category
         inside[[self.index[code] for code in codes]] = True
         return inside[self.places]
+
+    @cached_property
+    def held(self) -> Flags:
+        """Which categories hold a finest one; no record can be in one that holds none."""
+        made = np.zeros(len(self.categories) + 1, dtype=bool)
+        made[self.places] = True
+        made.flags.writeable = False
+        return made[:-1]
+
+    def joined(self, finest: Flags) -> Indices | None:
+        """The categories that together are this set of finest ones; None where one would split."""
+        chosen = np.zeros(len(self.categories) + 1, dtype=bool)
+        chosen[self.places[finest]] = True
+        chosen[-1] = False
+        return np.flatnonzero(chosen) if np.array_equal(chosen[self.places], finest) else None
+
+    def holders(self, other: Level) -> Indices:
+        """For each category the one of another level that holds all of it.
+
+        −1 where several share it, and where it holds nothing itself.
+        """
+        found = np.full(len(self.categories) + 1, -1, dtype=np.int64)
+        found[self.places] = other.places
+        found[self.places[found[self.places] != other.places]] = -1
+        return found[:-1]
+
+    def map_to(self, other: Level) -> Indices | None:
+        """Where each category goes in another level; None where one would split.
+
+        A category that holds no finest one goes nowhere (−1): it is empty, and nothing is lost.
+        """
+        if id(other) not in self._maps:
+            found: Indices | None = self.holders(other)
+            if found is not None and (found[self.held] < 0).any():
+                found = None
+            if found is not None:
+                found.flags.writeable = False
+            self._maps[id(other)] = other, found
+        return self._maps[id(other)][1]
+
+    @cached_property
+    def _maps(self) -> dict[int, tuple[Level, Indices | None]]:
+        return {}
+
+    @cached_property
+    def compact(self) -> Level:
+        """The same level without the categories that hold nothing."""
+        if self.held.all():
+            return self
+        at = np.cumsum(self.held) - 1
+        left = tuple(c for c, held in zip(self.categories, self.held, strict=True) if held)
+        return Level(self.name, self.label, left, tuple(int(at[i]) for i in self.of_finest))
 
     def labels(self, language: str = "") -> tuple[str, ...]:
         """The labels in order, in a language."""
@@ -162,6 +218,25 @@ class Variable:
         raise InputError(
             f"{self.name} has no level {name!r}; it has {', '.join(v.name for v in self.levels)}."
         )
+
+    def level_map(self, fine: str, coarse: str) -> Indices | None:
+        """Where each category of one level goes in another; None where one would split.
+
+        >>> age = variable("age", ["0", "1", "2"], levels={"band": {"0": "a", "1": "a", "2": "b"}})
+        >>> age.level_map("age", "band")
+        array([0, 0, 1])
+        >>> age.level_map("band", "age") is None
+        True
+        """
+        return self.level(fine).map_to(self.level(coarse))
+
+    def refining(self, levels: Iterable[str]) -> Level:
+        """The coarsest level from which all these can be summed; the finest always serves."""
+        wanted = tuple(levels)
+        for level in reversed(self.levels):
+            if all(self.level_map(level.name, name) is not None for name in wanted):
+                return level
+        return self.finest
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -240,10 +315,12 @@ class Domain:
     @property
     def size(self) -> int:
         """How many cells; an exact Python integer, however large."""
-        size = 1
-        for axis in self.axes:
-            size *= len(axis)
-        return size
+        return math.prod(self.shape)
+
+    @property
+    def held(self) -> int:
+        """How many cells have no category that is empty by the hierarchy."""
+        return math.prod(int(axis.level.held.sum()) for axis in self.axes)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -128,10 +128,8 @@ def canonical_conditions(
         if not passes.any():
             raise RecipeError(f"The filter on {name} lets nothing pass. Widen it or leave it out.")
         for level in reversed(variable.levels):
-            chosen = np.zeros(len(level), dtype=bool)
-            chosen[level.places[passes]] = True
-            if np.array_equal(chosen[level.places], passes):
-                codes = tuple(sorted(level.codes[i] for i in np.flatnonzero(chosen)))
+            if (chosen := level.joined(passes)) is not None:
+                codes = tuple(sorted(level.codes[i] for i in chosen))
                 conditions.append(Condition(name, level.name, codes))
                 break
     return tuple(conditions)

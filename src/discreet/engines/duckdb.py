@@ -24,7 +24,7 @@ from ..core.true_values import Cells, Counts, seal
 from ..errors import EngineError, InputError, did_you_mean
 from ..file_names import DATA
 from .loading import LAYOUT, level_digest
-from .projecting import Projection
+from .projecting import Projections
 from .sql import Sql, joined, literal, plain, sql
 from .statements import Connection, in_background
 
@@ -76,7 +76,7 @@ class DuckDBEngine:
                 f"{self._description.name} has no weights. Ask for counts, or declare a weight."
             )
         domains = [self._domain(count) for count in counts]
-        projection = Projection(counts, domains)
+        projection = Projections(counts, domains)
         made: dict[int, Cells] = {}
         for done, position in enumerate(projection.order):
             if control is not None:

@@ -7,53 +7,39 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.domain import Count, Domain
+from ..core.margins import Projection
 from ..core.true_values import Cells, Counts
 
 _DENSE_CELLS = 1 << 20
 
 
-class Projection:
+class Projections:
     """Which of some counts are sums of which other, and in which order to make them.
 
-    A count comes from another of the same records that has all its variables, each at the same
-    level or at the finest one.
+    A count comes from another of the same records that has all its variables at levels it can be
+    summed from.
     """
 
     def __init__(self, counts: Sequence[Count], domains: Sequence[Domain]) -> None:
-        self._counts = counts
-        self._domains = domains
         smallest_first = sorted(range(len(counts)), key=lambda i: domains[i].size)
+        self._of: dict[int, Projection] = {}
         self.source: dict[int, int | None] = {}
         for place, position in enumerate(smallest_first):
+            self.source[position] = None
             # The smallest that will do, looking only at later ones: no circle can arise.
-            later = smallest_first[place + 1 :]
-            self.source[position] = next((o for o in later if self._covers(o, position)), None)
+            for other in smallest_first[place + 1 :]:
+                if set(counts[other].where) != set(counts[position].where):
+                    continue
+                found = Projection.of(domains[other], domains[position])
+                if found is not None:
+                    self.source[position], self._of[position] = other, found
+                    break
         self.order = tuple(reversed(smallest_first))
-
-    def _covers(self, whole: int, part: int) -> bool:
-        if set(self._counts[whole].where) != set(self._counts[part].where):
-            return False
-        levels = {axis.variable.name: axis.level for axis in self._domains[whole].axes}
-        return all(
-            axis.variable.name in levels
-            and levels[axis.variable.name].name in (axis.level.name, axis.variable.finest.name)
-            for axis in self._domains[part].axes
-        )
 
     def project(self, cells: Cells, position: int) -> Cells:
         """The cells of a count, summed from those of its source."""
-        whole_position = self.source[position]
-        assert whole_position is not None
-        whole, part = self._domains[whole_position], self._domains[position]
-        sides = {axis.variable.name: (i, axis.level) for i, axis in enumerate(whole.axes)}
-        addresses = np.zeros(len(cells.addresses), dtype=np.int64)
-        for axis, stride in zip(part.axes, part.strides, strict=True):
-            i, level = sides[axis.variable.name]
-            side = cells.addresses // whole.strides[i] % len(whole.axes[i])
-            if level.name != axis.level.name:
-                side = np.array(axis.level.of_finest, dtype=np.int64)[side]
-            addresses += side * stride
-        return _summed(addresses, part.size, cells)
+        found = self._of[position]
+        return _summed(found.addresses(cells.addresses), found.part.size, cells)
 
 
 def _summed(addresses: Counts, size: int, cells: Cells) -> Cells:

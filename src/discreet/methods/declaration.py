@@ -169,7 +169,7 @@ class Declaration:
     family: Family
     spends: Spends
     home: tuple[str, str]
-    """The module below `methods` and the class in it."""
+    """The module, from the room of methods, and the class in it."""
     summary: str
     settings: tuple[Setting, ...] = ()
     default: bool = False

@@ -15,22 +15,13 @@ from typing import TYPE_CHECKING, cast
 from ..core.family import Family
 from ..errors import RecipeError, did_you_mean
 from .cellkey.declaration import DECLARATION as CELL_KEY
-from .declaration import Declaration, Setting, Spends
+from .declaration import Declaration, Setting
 from .marginals.declaration import DECLARATION as MARGINALS
 from .noise.declaration import DECLARATION as NOISE
+from .synthetic.declaration import DECLARATION as SYNTHETIC
 
 if TYPE_CHECKING:
     from .base import Method
-
-SYNTHETIC = Declaration(
-    name="synthetic",
-    family=Family.SYNTHETIC,
-    spends=Spends.NOTHING,
-    home=("synthetic", "SyntheticMethod"),
-    summary="counts of records that were made from a release, as they are",
-    default=True,
-    nothing_to_set="nothing is spent or added",
-)
 
 METHODS: dict[str, Declaration] = {
     declared.name: declared for declared in (CELL_KEY, NOISE, MARGINALS, SYNTHETIC)
@@ -60,10 +51,7 @@ def get(name: str) -> Method:
 @cache
 def _loaded(home: tuple[str, str]) -> Method:
     module, kind = home
-    found = import_module(
-        module if "." in module and module.startswith("discreet") else f"{__package__}.{module}"
-    )
-    return cast("Method", getattr(found, kind)())
+    return cast("Method", getattr(import_module(module, __package__), kind)())
 
 
 def families() -> tuple[Family, ...]:

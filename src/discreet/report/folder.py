@@ -119,7 +119,7 @@ def _microdata(
         return []
     from ..methods.marginals.method import design_of
     from ..methods.marginals.noisy import write_measurements
-    from ..methods.marginals.synthesis import MOST_RECORDS, write_microdata
+    from ..methods.shared.microdata import MOST_RECORDS, write_microdata
 
     files = []
     for kind in kinds:

@@ -14,11 +14,9 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from ..core.control import Control
-from ..core.description import Description, StructuralZero
-from ..core.domain import AxisRef, Level, Text, Variable
+from ..core.description import Description
+from ..core.domain import AxisRef, Text, Variable
 from ..core.guarantee import Guarantee
 from ..core.origin import Origin
 from ..durable import make_folder, plain_errors, sync_folder
@@ -104,9 +102,9 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
         family="synthetic",
         method="synthetic",
         structural_zeros=[
-            found
+            ({axes[at].level: list(codes) for at, codes in ruled.items()}, zero.reason)
             for zero in description.structural_zeros
-            if (found := _structural_zero(zero, description, base)) is not None
+            if (ruled := description.ruled_codes(zero, tuple(axes))) is not None
         ],
     )
 
@@ -124,7 +122,8 @@ def _words(text: Text) -> str | dict[str, str]:
 def _variable(variable: Variable, base: str) -> VariableDraft:
     """A variable from the level it was measured at upwards, as far as that level's sums reach."""
     start = variable.level(base)
-    levels = [start, *(one for one in variable.levels if one is not start and _sums(start, one))]
+    above = [one for one in variable.levels if one is not start]
+    levels = [start, *(one for one in above if variable.level_map(base, one.name) is not None)]
     made: list[LevelDraft] = []
     for position, level in enumerate(levels):
         made.append(
@@ -140,15 +139,15 @@ def _variable(variable: Variable, base: str) -> VariableDraft:
         )
         if position == 0:
             continue
-        below = position - 1 if _sums(levels[position - 1], level) else 0
-        if below == position - 1:
-            up = _parents(levels[below], level)
-            for child, parent in zip(made[below].categories, up, strict=True):
-                child.parent = level.codes[parent]
+        up = variable.level_map(levels[position - 1].name, level.name)
+        if up is not None:
+            for child, parent in zip(made[-2].categories, up, strict=True):
+                # a file wants a parent for each; one that holds nothing may be anywhere
+                child.parent = level.codes[max(parent, 0)]
         else:
             made[-1].of = base
-            for code, parent in zip(start.codes, _parents(start, level), strict=True):
-                made[-1].categories[parent].members.append(code)
+            for code, parent in zip(start.codes, start.holders(level), strict=True):
+                made[-1].categories[max(parent, 0)].members.append(code)
     return VariableDraft(
         variable.name,
         made,
@@ -159,38 +158,3 @@ def _variable(variable: Variable, base: str) -> VariableDraft:
         missing=[one.code for one in start.categories if one.missing][:1],
         note=variable.note,
     )
-
-
-def _sums(fine: Level, coarse: Level) -> bool:
-    pairs = set(zip(fine.of_finest, coarse.of_finest, strict=True))
-    return len({child for child, _ in pairs}) == len(pairs)
-
-
-def _parents(fine: Level, coarse: Level) -> list[int]:
-    """For each category of the finer level its parent; one that holds nothing goes to the first."""
-    found = dict(zip(fine.of_finest, coarse.of_finest, strict=True))
-    return [found.get(child, 0) for child in range(len(fine))]
-
-
-def _structural_zero(
-    zero: StructuralZero, description: Description, base: dict[str, str]
-) -> tuple[dict[str, list[str]], str] | None:
-    """The same impossibility at the levels measured; None where it cannot be said there."""
-    where: dict[str, list[str]] = {}
-    for condition in zero.conditions:
-        if condition.variable not in base:
-            return None
-        variable = description.variable(condition.variable)
-        named, start = variable.level(condition.level), variable.level(base[condition.variable])
-        ruled = np.isin(named.of_finest, [named.index[code] for code in condition.codes])
-        outside = {place for place, out in zip(start.of_finest, ~ruled, strict=True) if out}
-        codes = [
-            code
-            for place, code in enumerate(start.codes)
-            if place not in outside and place in start.of_finest
-        ]
-        if not codes:
-            return None
-        before = where.get(start.name)
-        where[start.name] = codes if before is None else [c for c in before if c in codes]
-    return (where, zero.reason) if all(where.values()) else None

@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 
 from discreet.core.charge import Neighbours
 from discreet.core.control import Control
+from discreet.core.product import Margin, all_ways, closure, margin_of_rows, rank_of
 from discreet.methods.marginals.bound import tables_beyond
 from discreet.methods.marginals.budget import plan_budget
-from discreet.methods.marginals.combine import Residual, combine
 from discreet.methods.marginals.fit import Limits, fit_sparse
 from discreet.methods.marginals.fitting import _heavier, fit_modern, fitted_margins, limits_for
-from discreet.methods.marginals.margins import Margin, all_ways, closure, margin_of_rows, rank_of
-from discreet.methods.marginals.measured import variance_of
 from discreet.methods.marginals.method import Design, MarginalsMethod, design_of
 from discreet.methods.marginals.model import Targets, fit_weights, model_of
+from discreet.methods.shared.residuals import Residual, combine
 
 from .people import described, facts_of, latent, question, true_margin
 
@@ -43,7 +42,7 @@ def noisy(design: Design, rows: np.ndarray, seed: int) -> list[np.ndarray]:
     tables = []
     for m in design.budget.measured:
         true = m.of(true_margin(rows, design.shape, m.margin))
-        scale = math.sqrt(variance_of(m) / 2)
+        scale = math.sqrt(m.variance / 2)
         tables.append(true + np.rint(rng.laplace(0, scale, true.shape)).astype(np.int64))
     return tables
 

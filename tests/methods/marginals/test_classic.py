@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.core.control import Control
+from discreet.core.product import all_ways, closure
 from discreet.errors import InputError
 from discreet.methods.marginals.bits import BitCoding
 from discreet.methods.marginals.classic import (
@@ -24,7 +25,6 @@ from discreet.methods.marginals.classic import (
     theorem_8,
 )
 from discreet.methods.marginals.fitting import _warm
-from discreet.methods.marginals.margins import all_ways, closure
 from discreet.methods.marginals.measured import Measured, draw_all
 
 from .people import described, latent, question, released, true_margin

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from discreet.core.control import Control
-from discreet.methods.marginals.combine import combine, rebuild, sum_variance
+from discreet.core.product import all_ways, closure, subsets
 from discreet.methods.marginals.dense import DenseFit
 from discreet.methods.marginals.fit import Limits, fit_sparse
 from discreet.methods.marginals.fourier import transform
-from discreet.methods.marginals.margins import all_ways, closure, subsets
-from discreet.methods.marginals.measured import Measured, Noise, variance_of
+from discreet.methods.marginals.measured import Measured, Noise
 from discreet.methods.marginals.model import FourierModel, ResidualModel, Targets, fit_weights
+from discreet.methods.shared.residuals import combine, rebuild, sum_variance
 
 SHAPES = [(2, 3, 4), (3, 4, 5), (2, 2, 3, 3)]
 
@@ -55,7 +55,7 @@ def test_the_combination_is_generalised_least_squares(shape: tuple[int, ...], no
         tables.append(noisy)
         rows.append(matrix_of(m, shape))
         values.append(noisy.ravel())
-        weights.append(np.full(noisy.size, 1 / variance_of(m)))
+        weights.append(np.full(noisy.size, 1 / m.variance))
     matrix, value, weight = np.vstack(rows), np.concatenate(values), np.concatenate(weights)
     covariance = np.linalg.inv(matrix.T @ (weight[:, None] * matrix))
     best = (covariance @ (matrix.T @ (weight * value))).reshape(shape)

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from discreet.core.description import Description, StructuralZero
 from discreet.core.domain import Condition
+from discreet.core.product import margin_of_rows
 from discreet.core.table import ProtectedTable
 from discreet.errors import InputError
-from discreet.methods.marginals.margins import margin_of_rows
-from discreet.methods.marginals.synthesis import SyntheticTable, whole_table
+from discreet.methods.shared.synthetic_table import SyntheticTable, whole_table
 
 from .people import described, latent, question, released
 

@@ -10,13 +10,13 @@ from scipy.stats import chi2
 
 from discreet.core.control import Control
 from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.product import closure
 from discreet.core.pure_laplace import PureLaplace
 from discreet.methods.marginals.bound import bound_in_words, box, held_numbers, within_bounds
 from discreet.methods.marginals.classic import Features
-from discreet.methods.marginals.margins import closure
 from discreet.methods.marginals.measured import Measured, Noise, draw_all, farthest, read_all
 from discreet.methods.marginals.method import MarginalsMethod, design_of
-from discreet.methods.marginals.synthesis import SyntheticTable
+from discreet.methods.shared.synthetic_table import SyntheticTable
 
 from .people import described, facts_of, latent, question, released, true_margin
 

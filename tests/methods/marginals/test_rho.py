@@ -13,11 +13,11 @@ import pytest
 from discreet.core.control import Control
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.loss import ZcdpLoss
+from discreet.core.product import all_ways, closure, subsets
 from discreet.errors import Bug, RecipeError, Refusal
 from discreet.methods.marginals.budget import plan_budget
 from discreet.methods.marginals.coefficients import fourier_budget
-from discreet.methods.marginals.margins import all_ways, closure, subsets
-from discreet.methods.marginals.measured import Measured, cost, variance_of
+from discreet.methods.marginals.measured import Measured, cost
 from discreet.methods.marginals.method import MarginalsMethod, design_of
 from discreet.methods.marginals.spending import as_measured
 
@@ -177,7 +177,7 @@ def test_more_rho_than_any_law_needs_is_not_spent() -> None:
     plan = MarginalsMethod().plan(*question(made, [["v0", "v1"]], rho="90"), facts_of(made))
     measured = design_of(plan).budget.measured
     assert cost(measured, 2, "add-remove") <= 90
-    assert min(variance_of(m) for m in measured) > 0
+    assert min(m.variance for m in measured) > 0
     assert "ρ ≤ 90" in plan.guarantee.sentence()
 
 
@@ -239,7 +239,7 @@ def test_stored_measurements_are_read_by_their_own_plan(spent: dict[str, str]) -
     for one, two in zip(first, second, strict=True):
         assert (one.values == two.values).all()
         assert one.noise is not None
-        assert one.noise.sd[0, 0] ** 2 < variance_of(old[0])
+        assert one.noise.sd[0, 0] ** 2 < old[0].variance
     dear = replace(old[0], rate=Fraction(3))
     wrong = replace(stored, facts={"measured": [[dear.name, dear.said]]})
     with pytest.raises(Bug, match="another budget"):

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.charge import Neighbours
+from discreet.core.product import all_ways, closure, subsets
 from discreet.methods.marginals.budget import plan_budget
 from discreet.methods.marginals.coefficients import fourier_budget
-from discreet.methods.marginals.margins import all_ways, closure, subsets
 from discreet.methods.marginals.measured import Measured, Noise, cost, cost_is_exact, flips
 from discreet.methods.marginals.settings import Settings
 

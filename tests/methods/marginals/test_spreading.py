@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.methods.marginals.margins import Rows, Shape, all_ways, margin_of_rows
+from discreet.core.product import Rows, Shape, all_ways, margin_of_rows
 from discreet.methods.marginals.spreading import spread_out
-from discreet.methods.marginals.synthesis import SyntheticTable
+from discreet.methods.shared.synthetic_table import SyntheticTable
 
 
 def people(shape: Shape, records: int, seed: int) -> Rows:

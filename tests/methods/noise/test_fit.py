@@ -14,13 +14,15 @@ from discreet.core.control import Control
 from discreet.core.description import StructuralZero, Weight
 from discreet.core.domain import Condition, variable
 from discreet.core.guarantee import Kind
+from discreet.core.product import subsets
 from discreet.core.question import Treatment
 from discreet.core.table import Status
 from discreet.core.true_values import add_totals
 from discreet.errors import Cancelled
 from discreet.methods.base import Measurements
 from discreet.methods.noise import laws
-from discreet.methods.noise.consistency import Components, subsets, whole_numbers
+from discreet.methods.shared.residuals import Cells, Components
+from discreet.methods.shared.rounding import whole_numbers
 from discreet.recipe import Question
 from discreet.rules import mark
 
@@ -299,7 +301,7 @@ def test_closed_form_is_weighted_least_squares(measured, total_known):
         free = np.linalg.svd(np.ones((1, cells)))[2][1:].T
     inverse = free @ np.linalg.pinv(free.T @ matrix.T @ matrix @ free) @ free.T
     solution = start + inverse @ matrix.T @ (read - matrix @ start)
-    components = Components(lengths, measured, total_known)
+    components = Components(lengths, tuple(Cells(*part) for part in measured), total_known)
     targets = [t for t in subsets((0, 1, 2)) if any(set(t) <= set(axes) for axes, _ in measured)]
     found = components.estimate(values, targets, total)
     for target in targets:

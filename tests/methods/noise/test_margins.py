@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.domain import AxisRef, Condition, variable
+from discreet.core.margins import Margin, Sources, joint, projection
 from discreet.core.table import Status
-from discreet.methods.noise.margins import Margin, Regions, Sources, gather, how_from, joint
+from discreet.methods.shared.regions import Regions
 
+from ... import trees
 from .conftest import World
 
 AREA = variable(
@@ -44,9 +46,8 @@ def test_sums_of_a_source_are_the_counts_of_the_target(rows, axes):
     w = World([AREA, SEX, AGE], rows)
     source = Margin((AxisRef("area", "area"), AxisRef("sex", "sex"), AxisRef("age", "age")))
     target = Margin(axes)
-    how = how_from(target, source, w.description)
-    shape = w.description.domain(axes).shape
-    assert (gather(w.dense(source.count), how, shape) == w.dense(target.count)).all()
+    found = projection(source, target, w.description)
+    assert (found.sums(w.dense(source.count)) == w.dense(target.count)).all()
 
 
 def test_what_cannot_be_had_is_not_found():
@@ -82,6 +83,26 @@ def test_a_variable_by_its_own_level_has_cells_that_cannot_exist(world):
     (table, _) = w.release(w.plan(*specs, epsilon="1", plan="interior"))
     possible = np.array([[True, False], [False, True], [False, True]])
     assert ((table.status != Status.STRUCTURAL_ZERO) == possible).all()
+
+
+def test_a_level_with_empty_categories_is_measured_itself(world):
+    """It need not be summed from the finest level, and nothing is drawn where nobody can be."""
+    w = world([trees.hollow(), SEX])
+    specs = w.spec("area:region", "sex"), w.spec("area:country")
+    plan = w.plan(*specs, epsilon="1", plan="interior")
+    scheme = plan.detail.scheme
+    assert [part.margin.axes[0].level for part in scheme.measured] == ["region"]
+    assert scheme.targets[Margin(specs[0].axes)].summed == 1
+    assert scheme.targets[Margin(specs[1].axes)].summed == 4
+    regions, countries = w.release(plan)
+    empty = regions.status == Status.STRUCTURAL_ZERO
+    assert np.argwhere(empty).tolist() == [[0, 0], [0, 1], [0, 2]]
+    assert not regions.values[empty].any()
+    assert not regions.noise.sd[empty].any()
+    assert (countries.status == Status.STRUCTURAL_ZERO).tolist() == [False, True, False]
+    # one country, and the total, are the same four draws
+    assert countries.values[0] == countries.values[-1] == regions.values[-1, -1]
+    assert np.isclose(countries.noise.sd[0], 2 * regions.noise.sd[1, 0])
 
 
 def test_costs_over_regions_are_the_worst_record(world):

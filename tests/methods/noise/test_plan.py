@@ -13,9 +13,9 @@ from discreet.core.description import Weight
 from discreet.core.design import epsilon_for_accuracy
 from discreet.core.domain import variable
 from discreet.core.loss import ApproxLoss, PureLoss, ZcdpLoss
+from discreet.core.margins import Margin
 from discreet.errors import Bug, InputError, LawError, RecipeError, Refusal
 from discreet.methods import registry
-from discreet.methods.noise.margins import Margin
 from discreet.methods.noise.method import NoiseMethod
 from discreet.methods.noise.shares import best_shares
 

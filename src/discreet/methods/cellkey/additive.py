@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.true_values import add_totals
-from ..rounding import largest_remainder
+from ..shared.rounding import largest_remainder
 
 Ints = npt.NDArray[np.int64]
 

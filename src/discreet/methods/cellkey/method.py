@@ -25,7 +25,6 @@ from ...core.exact import plain, rounded_up
 from ...core.guarantee import Guarantee
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import Noise, ProtectedTable, Status, TrueTable
-from ...core.true_values import add_totals
 from ...errors import Bug, RecipeError
 from ..base import (
     ExpectedError,
@@ -35,9 +34,9 @@ from ..base import (
     Secrets,
     provenance,
     question_hash,
-    title_of,
 )
 from ..declaration import Declaration
+from ..shared.assembly import impossible, protected
 from .additive import additive_view
 from .declaration import DECLARATION
 from .describe import CellTexts, cell_texts
@@ -133,7 +132,7 @@ class CellKeyMethod:
                 raise RecipeError(f"{description.name} has no weight, so no weighted counts.")
             totals = (spec.totals,) * len(spec.axes)
             texts.append(cell_texts(description, spec.count, totals))
-            zeros.append(_impossible(description, spec))
+            zeros.append(impossible(spec, description))
             errors.append(_expected(spec, description, ready))
         question = question.resolve({"law": self.law_version(policy)[:32], "stored": _FORM})
         return Plan(
@@ -242,15 +241,6 @@ def _ready(settings: Settings, records: int) -> Ready:
     return Ready(settings, Lookup(table), Readings(table), numbers, promise)
 
 
-def _impossible(description: Description, spec: TableSpec) -> Mask | None:
-    """Cells that cannot hold a record, margins included: a margin of nothing but such cells."""
-    mask = description.zero_mask(spec.count)
-    if mask is None or not spec.totals:
-        return mask
-    possible = add_totals((~mask).astype(np.int64))
-    return np.equal(possible, 0)
-
-
 def _expected(spec: TableSpec, description: Description, ready: Ready) -> ExpectedError:
     """Cell keys treat margins as cells, so every margin has the error of a large cell."""
     domain = description.domain(spec.axes)
@@ -317,19 +307,17 @@ def _protected(
             "Totals count what [low] and [c] leave out: these are rules of display, and what they "
             "hide can be worked out from totals as nearly as the noise allows."
         )
-    return ProtectedTable(
-        title=title_of(spec, description),
-        domain=description.domain(spec.axes),
-        totals=(spec.totals,) * len(spec.axes),
+    return protected(
+        plan,
+        spec,
+        facts,
+        provenance(plan, facts),
         values=shown,
         status=status,
-        guarantee=plan.guarantee,
-        provenance=provenance(plan, facts),
         noise=noise,
         extra=extra,
         law=dict(ready.law),
         notes=(*notes, *plan.warnings),
-        measure="weighted count" if spec.weighted else "count",
     )
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .margins import Margin, Reals, Rows, Shape
+from ...core.product import Margin, Reals, Rows, Shape
 
 
 @dataclass(frozen=True)

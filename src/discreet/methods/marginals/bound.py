@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ...core.control import Control
+from ...core.product import Margin, Reals, Rows, Whole, closure, margin_of_rows, maximal
+from ..shared.synthetic_table import SyntheticTable
 from .classic import Features, solve_program
-from .margins import Margin, Reals, Rows, Whole, closure, margin_of_rows, maximal
 from .measured import Measured, farthest
 from .published import forbidden_with
-from .synthesis import SyntheticTable
 
 if TYPE_CHECKING:
     from .method import Design

@@ -18,14 +18,15 @@ negative, is usually closer.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ...core.charge import Neighbours
+from ...core.product import Margin, Shape, maximal, size
 from ...errors import RecipeError
+from ..shared.residuals import mean_variance
 from .coefficients import coefficients
-from .combine import mean_variance
-from .margins import Margin, Shape, maximal, size
 from .measured import Noise
 from .shares import merge, tuned, with_differences
 from .spending import Budget, Key, Spending, finished
@@ -92,6 +93,60 @@ def _promised(
     return sum(errors) / len(errors)
 
 
+@dataclass(frozen=True)
+class _Division:
+    """How the budget is divided: narrow tables at a fixed share, and whole ones for the rest."""
+
+    shape: Shape
+    workload: Sequence[Margin]
+    spending: Spending
+    fixed: dict[Key, float]
+    rest: float
+    singles: list[Margin]
+    """One-way margins measured on their own."""
+    kept: list[Margin]
+    """The tables worth their noise; none of them within another."""
+    lost: list[Margin]
+    """The margins of the workload that are not measured."""
+
+    @property
+    def wanted(self) -> list[Margin]:
+        """The tables whose error counts: those kept, and the one-way margins of them."""
+        inside = {axis for margin in self.kept for axis in margin}
+        return [*self.kept, *(one for one in self.singles if one[0] in inside)]
+
+    def budget(self, name: str, shares: dict[Key, float]) -> Budget:
+        """The budget in which these tables, besides the fixed ones, get these shares."""
+        every = self.fixed | shares
+        orders = {len(margin) for margin, _ in every}
+        return finished(
+            name,
+            self.shape,
+            self.workload,
+            every,
+            self.spending,
+            dropped=self.lost,
+            one_way=1 in orders and max(orders) > 1,
+        )
+
+    def alike(self, name: str, tables: Sequence[Margin]) -> Budget:
+        """The budget in which these tables share the rest alike."""
+        return self.budget(name, {(margin, ()): self.rest / len(tables) for margin in tables})
+
+    def tuned(self, tables: Sequence[Margin]) -> Iterator[Budget]:
+        """Budgets with the best shares found for these tables, some of their axes as differences."""
+        plain: list[Key] = [(margin, ()) for margin in tables]
+        given = self.shape, self.wanted
+        with_fixed = self.fixed, self.rest, self.spending
+        flipped = with_differences(*given, plain, *with_fixed)
+        name = f"{len(tables)} table{'s' if len(tables) > 1 else ''}, shares tuned"
+        differs = "" if flipped == plain else ", some differences"
+        yield self.budget(name + differs, tuned(*given, flipped, *with_fixed))
+        if flipped != plain and self.spending.power == 1:
+            # differences may cost twice as much where records are replaced: compare
+            yield self.budget(name, tuned(*given, plain, *with_fixed))
+
+
 def table_budgets(
     shape: Shape,
     workload: Sequence[Margin],
@@ -100,54 +155,50 @@ def table_budgets(
     one_way: Fraction,
 ) -> list[Budget]:
     """Whole tables: as asked for, merged, and merged with differences on binary axes."""
+    division = _divided(shape, workload, spending, records, one_way)
+    kept = division.kept
+    if not kept:
+        return [division.budget("one-way margins only", {})]
+    out = [division.alike("each table", kept)]
+    stages = _different(sorted(merge(shape, kept, division.wanted, spending)))
+    merged = stages[0][1]
+    if merged != sorted(kept):
+        out.append(division.alike("merged tables", merged))
+    for _, tables in stages[:_MOST_TUNED]:
+        if len(tables) <= _MOST_SEARCHED:
+            out += division.tuned(tables)
+    return out
+
+
+def _divided(
+    shape: Shape,
+    workload: Sequence[Margin],
+    spending: Spending,
+    records: int | None,
+    one_way: Fraction,
+) -> _Division:
+    """Which tables to measure, and what is left for them beside the total and one-way margins."""
     public = spending.public
-    top = maximal([margin for margin in workload if margin not in public])
-    top = [margin for margin in top if margin]
-    share = float(one_way)
-    used = sorted({axis for margin in top for axis in margin})
-    apart = share > 0 and any(len(m) > 1 for m in top)
-    singles = [(axis,) for axis in used if (axis,) not in public] if apart else []
-    share = share if singles else 0.0
+    top = [margin for margin in maximal([m for m in workload if m not in public]) if margin]
+    apart = one_way > 0 and any(len(margin) > 1 for margin in top)
+    used = sorted({axis for margin in top for axis in margin}) if apart else []
+    singles = [(axis,) for axis in used if (axis,) not in public]
     fixed: dict[Key, float] = {}
     if () not in public and (apart or not top):
         fixed[((), ())] = TOTAL_SHARE if top else 1.0
+    share = float(one_way) if singles else 0.0
     rest = 1 - share - sum(fixed.values())
-    for single in singles:
-        fixed[(single, ())] = share / len(singles)
+    fixed |= {(single, ()): share / len(singles) for single in singles}
     kept, dropped = _dense(shape, top, spending.times(rest), records, fillable=apart)
     if not kept and not fixed:
         kept, dropped = dropped[:1], dropped[1:]
-    lost = [m for m in workload if any(set(m) <= set(d) for d in dropped)]
-    lost = [m for m in lost if len(m) > 1 and m not in public]
-    lost = [m for m in lost if not any(set(m) <= set(k) for k in kept)]
+    lost = [m for m in workload if len(m) > 1 and m not in public]
+    lost = [m for m in lost if _in_one_of(m, dropped) and not _in_one_of(m, kept)]
+    return _Division(shape, workload, spending, fixed, rest, singles, kept, lost)
 
-    def whole(name: str, shares: dict[Key, float]) -> Budget:
-        own = any(len(m) == 1 for m, _ in shares) and any(len(m) > 1 for m, _ in shares)
-        return finished(name, shape, workload, shares, spending, dropped=lost, one_way=own)
 
-    if not kept:
-        return [whole("one-way margins only", fixed)]
-    wanted = [*kept, *(one for one in singles if any(one[0] in margin for margin in kept))]
-    plain: dict[Key, float] = {(m, ()): rest / len(kept) for m in kept}
-    out = [whole("each table", fixed | plain)]
-    stages = _different(sorted(merge(shape, kept, wanted, spending)))
-    merged = stages[0][1]
-    if merged != sorted(kept):
-        together: dict[Key, float] = {(m, ()): rest / len(merged) for m in merged}
-        out.append(whole("merged tables", fixed | together))
-    for _, tables in stages[:_MOST_TUNED]:
-        if len(tables) > _MOST_SEARCHED:
-            continue
-        keys: list[Key] = [(m, ()) for m in tables]
-        flipped = with_differences(shape, wanted, keys, fixed, rest, spending)
-        name = f"{len(tables)} table{'s' if len(tables) > 1 else ''}, shares tuned"
-        found = tuned(shape, wanted, flipped, fixed, rest, spending)
-        out.append(whole(name + ("" if flipped == keys else ", some differences"), fixed | found))
-        if flipped != keys and spending.power == 1:
-            # differences may cost twice as much where records are replaced: compare
-            found = tuned(shape, wanted, keys, fixed, rest, spending)
-            out.append(whole(name, fixed | found))
-    return out
+def _in_one_of(margin: Margin, tables: Iterable[Margin]) -> bool:
+    return any(set(margin) <= set(table) for table in tables)
 
 
 def _different(stages: Sequence[tuple[float, list[Margin]]]) -> list[tuple[float, list[Margin]]]:

@@ -31,9 +31,9 @@ import numpy.typing as npt
 
 from ...core.control import Control
 from ...core.exact import plain
+from ...core.product import Margin, Reals, Rows, Shape, size, spread, subsets
 from ...errors import Bug, InputError
 from .fourier import rows_of, transform
-from .margins import Margin, Reals, Rows, Shape, size, spread, subsets
 from .measured import Measured
 from .model import MOST_CELLS_PRICED
 

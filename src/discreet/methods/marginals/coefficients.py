@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...core.charge import Neighbours
+from ...core.product import Margin, Reals, Shape, closure, subsets
 from .fourier import masks_of, order_of, transform
-from .margins import Margin, Reals, Shape, closure, subsets
 from .measured import MOST_AXES_ENUMERATED, Noise, flips
 from .spending import Budget, Spending, finished
 

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.control import Control
-from ..rounding import largest_remainder, swap_repair, systematic
-from .combine import centre
-from .margins import Margin, Reals, Shape, Whole, maximal, size
+from ...core.product import Margin, Reals, Shape, Whole, maximal, size
+from ..shared.residuals import centre
+from ..shared.rounding import largest_remainder, swap_repair, systematic
+from ..shared.synthetic_table import SyntheticTable
 from .model import ResidualModel
-from .synthesis import SyntheticTable
 
 MOST_RANK = 3000
 _STEPS = 250

@@ -10,15 +10,12 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...core.description import Description
+from ...core.product import closure
 from ...core.question import Question
-from .combine import mean_variance, precisions
-from .margins import Whole, closure
+from ..shared.residuals import mean_variance, precisions
+from ..shared.workload import Wanted, Workload, wanted_within
 from .published import known_exactly
-from .synthesis import SyntheticTable
-from .workload import Wanted, Workload, wanted_within
 
 if TYPE_CHECKING:
     from .method import Design
@@ -63,9 +60,7 @@ def measured_together(design: Design, wanted: Wanted) -> bool:
 
 
 def _as_coded(workload: Workload, wanted: Wanted) -> bool:
-    return not wanted.passes and all(
-        np.array_equal(places, np.arange(workload.shape[axis])) for axis, places in wanted.sides
-    )
+    return not wanted.passes and all(ref in workload.refs for ref in wanted.spec.axes)
 
 
 def fitted_together(design: Design, wanted: Wanted) -> bool:
@@ -83,17 +78,3 @@ def standard_errors(design: Design) -> list[tuple[tuple[str, ...], float]]:
             names = tuple(design.workload.refs[axis].variable for axis in margin)
             found.append((names, math.sqrt(variance)))
     return found
-
-
-def read_off(table: SyntheticTable, wanted: Wanted) -> Whole:
-    """A table's cells, totals not included, as sums over the synthetic table's rows."""
-    held = np.ones(len(table.rows), dtype=bool)
-    for axis, passing in wanted.passes:
-        held &= passing[table.rows[:, axis]]
-    rows, shape = table.rows[held], wanted.shape
-    address = np.zeros(len(rows), dtype=np.int64)
-    for (axis, places), length in zip(wanted.sides, shape, strict=True):
-        address = address * length + places[rows[:, axis]]
-    out = np.zeros(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
-    np.add.at(out, address, table.counts[held])
-    return out.reshape(shape)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.control import Control
-from .margins import Reals, Rows
+from ...core.product import Reals, Rows
 from .model import Model
 
 _RIDGE = 1e-10

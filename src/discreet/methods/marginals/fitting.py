@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.control import Control
-from .bound import farthest_out, tables_beyond, within_bounds
-from .classic import Features, solve_program
-from .combine import Residual, Residuals, centre, rebuild
-from .dense import MOST_RANK, DenseFit
-from .fit import Limits, fit_sparse
-from .keeping import kept_exactly, raked, whole_with
-from .margins import (
+from ...core.product import (
     Margin,
     Reals,
     Rows,
@@ -28,11 +22,17 @@ from .margins import (
     size,
     subsets,
 )
+from ..shared.residuals import Residual, Residuals, centre, rebuild
+from ..shared.synthetic_table import SyntheticTable, whole_table
+from .bound import farthest_out, tables_beyond, within_bounds
+from .classic import Features, solve_program
+from .dense import MOST_RANK, DenseFit
+from .fit import Limits, fit_sparse
+from .keeping import kept_exactly, raked, whole_with
 from .measured import Measured
 from .model import MOST_CELLS_PRICED, FourierModel, ResidualModel, Targets, fit_weights, model_of
 from .published import Published, forbidden_with
 from .spreading import spread_out
-from .synthesis import SyntheticTable, whole_table
 
 if TYPE_CHECKING:
     from .method import Design

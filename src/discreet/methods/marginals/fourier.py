@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from .margins import Margin, Reals, Rows, Whole
+from ...core.product import Margin, Reals, Rows, Whole
 
 _RADIX = 6
 

@@ -15,8 +15,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...core.product import Margin, Reals, Shape, Whole, size
 from ...errors import InputError
-from .margins import Margin, Reals, Shape, Whole, size
 
 MOST_JOINT_CELLS = 5_000
 _NODES = 2_000

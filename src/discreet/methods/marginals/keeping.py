@@ -22,10 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import Bug
-from ..rounding import largest_remainder
-from .joint import Step, joint_step, nearest
-from .margins import (
+from ...core.product import (
     Margin,
     Reals,
     Rows,
@@ -34,7 +31,10 @@ from .margins import (
     margin_of_rows,
     whole_margin_of_rows,
 )
-from .synthesis import SyntheticTable
+from ...errors import Bug
+from ..shared.rounding import largest_remainder
+from ..shared.synthetic_table import SyntheticTable
+from .joint import Step, joint_step, nearest
 
 _SWEEPS = 60
 

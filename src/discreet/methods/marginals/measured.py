@@ -30,10 +30,10 @@ import numpy as np
 
 from ...core.charge import Neighbours
 from ...core.gaussian import VARIANCE_LEAST, VARIANCE_MOST, DiscreteGaussian
+from ...core.product import Margin, Shape, Whole
 from ...core.pure_laplace import PureLaplace
 from ...core.sampling import draw
 from ...errors import Bug, InputError
-from .margins import Margin, Shape, Whole
 
 MOST_AXES_ENUMERATED = 20
 Noise = Literal["laplace", "gaussian"]
@@ -65,6 +65,11 @@ class Measured:
     def law(self) -> PureLaplace | DiscreteGaussian:
         """The law of its noise: exact, untruncated."""
         return _law(self.noise, self.rate)
+
+    @property
+    def variance(self) -> float:
+        """The exact variance of one number's noise, as a float."""
+        return _variance(self.noise, self.rate)
 
     @property
     def said(self) -> str:
@@ -248,11 +253,6 @@ def scaled_to(
     if cost(made, axes, neighbours) > budget:
         raise Bug(f"A plan costs more than its {letter}.")
     return made
-
-
-def variance_of(measured: Measured) -> float:
-    """The exact variance of one number's noise, as a float."""
-    return _variance(measured.noise, measured.rate)
 
 
 @lru_cache(maxsize=4096)

@@ -23,6 +23,7 @@ from ...core.control import Control
 from ...core.description import Description
 from ...core.description import Neighbours as Alike
 from ...core.domain import MOST_CELLS, Count
+from ...core.product import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_rows
 from ...core.question import Question, Treatment
 from ...core.question import digest as digest_of
 from ...core.table import ProtectedTable, TrueTable
@@ -30,23 +31,22 @@ from ...errors import Bug, InputError, RecipeError
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
+from ..shared.residuals import Residuals, combine, mean_variance, precisions
+from ..shared.synthetic_table import SyntheticTable
+from ..shared.workload import Workload, read_workload
 from . import publishing, telling
 from .bits import BitCoding
 from .bound import bound_in_words
 from .budget import plan_budget
 from .classic import Features
-from .combine import Residuals, combine, mean_variance, precisions
 from .declaration import DECLARATION
 from .deriving import derived, measured_margins
 from .fitting import fit_classic, fit_modern, fitted_margins
-from .margins import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_rows
 from .measured import Measured, cost, cost_is_exact, draw_all, read_all
 from .published import Published, held_exactly, known_exactly, read_published
 from .settings import Settings, for_question, from_policy
 from .settings import Treatment as Treated
 from .spending import Budget, Spending, as_measured
-from .synthesis import SyntheticTable
-from .workload import Workload, read_workload
 
 _KEPT = 4
 _ROWS, _COUNTS = "synthetic rows", "synthetic counts"
@@ -105,7 +105,7 @@ class MarginalsMethod:
         """What to measure, what it costs, what error to expect; reads no data."""
         description = facts.description
         policy = facts.policy.parameters(DECLARATION.name)
-        workload = read_workload(question.tables, description)
+        workload = read_workload(question.tables, description, DECLARATION.name)
         settings = for_question(policy, question)
         if settings.mode == "classic":
             settings = settings.for_margins(len(workload.margins))
@@ -417,7 +417,10 @@ def _in_space(
     Column after column in memory: margins read a few columns of all rows.
     """
     full = np.zeros((len(rows), len(design.workload.shape)), dtype=np.int64, order="F")
-    full[:, list(cover)] = rows
+    for axis, column in zip(cover, rows.T, strict=True):
+        place = design.workload.domain.axes[axis]
+        level = place.variable.level(place.level.name)  # as counted: with what holds nothing
+        full[:, axis] = column if place.level is level else level.holders(place.level)[column]
     if design.coding is None:
         return cover, full, counts
     return design.coding.margin(cover), np.asfortranarray(design.coding.encode(full)), counts

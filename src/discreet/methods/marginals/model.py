@@ -20,9 +20,9 @@ from typing import Protocol
 
 import numpy as np
 
-from .combine import HARD, Residual, centre
+from ...core.product import Margin, Reals, Rows, Shape, margin_of_rows, size, spread, subsets
+from ..shared.residuals import HARD, Residual, centre
 from .fourier import addresses_of, masks_of, order_of, parity, rows_of, transform
-from .margins import Margin, Reals, Rows, Shape, margin_of_rows, size, spread, subsets
 
 MOST_CELLS_PRICED = 1 << 22
 _FORBIDDEN = 1e30

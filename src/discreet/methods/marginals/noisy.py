@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.control import Control
+from ...core.product import Whole
 from ..base import Measurements
-from .margins import Whole
-from .measured import Measured, read_all, variance_of
-from .synthesis import write_columns
+from ..shared.microdata import write_columns
+from .measured import Measured, read_all
 
 if TYPE_CHECKING:
     from .method import Design
@@ -50,7 +50,7 @@ def write_measurements(
                 np.full(table.size, place),
                 *_cells(m, table, [len(own) for own in codes]),
                 table.ravel(),
-                np.full(table.size, math.sqrt(variance_of(m))),
+                np.full(table.size, math.sqrt(m.variance)),
             ]
 
     return write_columns(path, columns, blocks())

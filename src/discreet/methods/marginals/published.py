@@ -26,13 +26,14 @@ import numpy as np
 from ...core.description import Description
 from ...core.domain import AxisRef
 from ...core.exact import exact
+from ...core.margins import merged
 from ...core.names import find_axis
+from ...core.product import Margin, Reals, Shape, Whole, maximal, subsets
 from ...errors import InputError
-from .combine import HARD, Residual, Residuals, centre
+from ..shared.residuals import HARD, Residual, Residuals, centre
+from ..shared.workload import Workload
 from .joint import Step
 from .keeping import steps_for
-from .margins import Margin, Reals, Shape, Whole, maximal, subsets
-from .workload import Workload, places, sums_to
 
 MOST_CELLS = 1_000_000
 _BETWEEN = re.compile(r"\s*[×,*]\s*")
@@ -172,18 +173,22 @@ def _over(one: _Written, workload: Workload, description: Description) -> _Writt
             counts = _summed(counts, (position,))
             continue
         refs.append(here)
-        if here == ref:
-            continue
-        variable = description.variable(ref.variable)
-        if not sums_to(variable, ref.level, here.level):
+        level = description.axis(ref).level
+        base = workload.domain.axes[workload.refs.index(here)].level
+        places = level.map_to(base)
+        if places is None:
             raise InputError(
                 f"{one.name} is at level {ref.level}, and this question needs {ref.variable} at "
                 f"{here.level}. Ask at {ref.level}, or publish the finer margin."
             )
-        front = np.moveaxis(counts, position, 0)
-        summed = np.zeros((len(variable.level(here.level)), *front.shape[1:]), dtype=np.int64)
-        np.add.at(summed, places(variable, ref.level, here.level), front)
-        counts = np.moveaxis(summed, 0, position)
+        others = tuple(i for i in range(counts.ndim) if i != position)
+        wrong = np.flatnonzero(counts.any(axis=others) & ~level.held)
+        if len(wrong):
+            raise InputError(
+                f"{one.name} counts records in {ref.level} {level.codes[wrong[0]]}, which holds no "
+                "finer category. Write 0 there."
+            )
+        counts = merged(counts, position, places, len(base))
     order = sorted(range(len(refs)), key=lambda i: workload.refs.index(refs[i]))
     return _Written(one.name, tuple(refs[i] for i in order), counts.transpose(order))
 

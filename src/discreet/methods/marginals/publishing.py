@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.domain import margins as subsets_of
+from ...core.product import Reals, Whole
 from ...core.table import Noise, ProtectedTable, Provenance, Status
 from ...core.true_values import add_totals
-from .. import base
 from ..base import Facts, Plan
-from .combine import Residuals, rebuild
-from .deriving import fitted_together, read_off
-from .margins import Reals, Whole
-from .synthesis import SyntheticTable
+from ..shared.assembly import protected, zero_status
+from ..shared.residuals import Residuals, rebuild
+from ..shared.synthetic_table import SyntheticTable
+from ..shared.workload import Wanted
+from .deriving import fitted_together
 from .telling import WIDTH, variances
-from .workload import Wanted
 
 if TYPE_CHECKING:
     from .method import Design
@@ -54,17 +54,13 @@ def _table(
     laws: list[dict[str, str]],
 ) -> ProtectedTable:
     spec = wanted.spec
-    inside = read_off(table, wanted)
+    inside = wanted.read_off(table)
     values = add_totals(inside) if spec.totals else inside
     sd = np.sqrt(variances(design, wanted, totals=spec.totals))
     known = bool(np.isfinite(sd).all())
-    status = np.zeros(values.shape, dtype=np.uint8)
-    zeros = facts.description.zero_mask(spec.count)
+    status = zero_status(spec, facts.description)
     if not known:  # numbers that follow from a model have no noise to be judged by
-        status[sd != 0] = Status.UNRELIABLE
-    if zeros is not None:
-        cells = tuple(slice(0, n) for n in zeros.shape)
-        status[cells] = np.where(zeros, Status.STRUCTURAL_ZERO, status[cells])
+        status[(sd != 0) & (status == Status.OK)] = Status.UNRELIABLE
     notes = [
         "All tables of this release are read off one synthetic table of whole counts, so they "
         "agree wherever they overlap.",
@@ -110,14 +106,13 @@ def _table(
             "This margin was too thin for its noise and was not measured; it is filled as if its "
             "variables were independent."
         )
-    return ProtectedTable(
-        title=base.title_of(spec, facts.description),
-        domain=facts.description.domain(spec.axes),
-        totals=(spec.totals,) * len(spec.axes),
+    return protected(
+        plan,
+        spec,
+        facts,
+        provenance,
         values=values,
         status=status,
-        guarantee=plan.guarantee,
-        provenance=provenance,
         noise=noise,
         extra=extra,
         law={
@@ -145,9 +140,9 @@ def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
     workload, totals = design.workload, wanted.spec.totals
     if design.coding is None:
         margin = rebuild(design.shape, residuals, wanted.margin)
-        cells = np.asarray(workload.publish(wanted, margin), dtype=np.float64)
+        cells = np.asarray(wanted.publish(margin), dtype=np.float64)
         return _with_totals(cells) if totals else cells
-    keep = [axis for axis, _ in wanted.sides]
+    keep = list(wanted.axes)
     lengths = [workload.shape[axis] for axis in keep]
     out = np.zeros([n + totals for n in lengths])
     for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:
@@ -159,7 +154,7 @@ def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
             slice(0, n) if place in kept else slice(n, None) for place, n in enumerate(lengths)
         )
         out[where] = part.reshape([n if place in kept else 1 for place, n in enumerate(lengths)])
-    return out
+    return wanted.opened(out, totals)
 
 
 def _with_totals(values: Reals) -> Reals:

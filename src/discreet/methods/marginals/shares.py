@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .combine import information
-from .margins import Margin, Reals, Shape, size, subsets
+from ...core.product import Margin, Reals, Shape, size, subsets
+from ..shared.residuals import information
 from .measured import Measured
 from .spending import Key, Spending
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ...core.charge import Neighbours
-from .combine import HARD, mean_variance, precisions
-from .margins import Margin, Shape, closure
+from ...core.product import Margin, Shape, closure
+from ..shared.residuals import HARD, mean_variance, precisions
 from .measured import Measured, Noise, scaled_to
 
 Key = tuple[Margin, Margin]

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ...core.control import Control
-from ..rounding import systematic
-from .margins import Margin, Reals, Rows, Shape, Whole
-from .synthesis import SyntheticTable
+from ...core.product import Margin, Reals, Rows, Shape, Whole
+from ..shared.rounding import systematic
+from ..shared.synthetic_table import SyntheticTable
 
 _SEED = 20070611
 _FEWEST = 4_000

@@ -14,19 +14,18 @@ from ...core.description import Description
 from ...core.description import Neighbours as Alike
 from ...core.domain import margins as subsets_of
 from ...core.exact import plain
-from ...core.guarantee import Guarantee, Kind, rho_in_words
-from ...core.loss import ZcdpLoss
-from ...core.odds import promise_in_words
+from ...core.guarantee import Guarantee
+from ...core.product import size
 from ...errors import Bug
 from ..base import ExpectedError
+from ..shared.guarantee import dp_guarantee
+from ..shared.residuals import mean_variance, sum_variance
+from ..shared.workload import Wanted
 from .classic import theorem_7, theorem_8
-from .combine import mean_variance, sum_variance
 from .dense import MOST_RANK
 from .deriving import measured_together
-from .margins import size
 from .spending import Budget
 from .spreading import MOST_PLACES, MOST_ROWS
-from .workload import Wanted
 
 if TYPE_CHECKING:
     from .method import Design
@@ -39,42 +38,20 @@ BOUND_DELTA = Fraction(1, 20)
 
 def guarantee(design: Design, description: Description, tables: int, *, exact: bool) -> Guarantee:
     """The promise of a whole plan: ε or ρ; not `exact` where the measurements cost less than it."""
-    loss = design.settings.loss
-    most = description.records_per_unit
-    unit = description.unit if most == 1 else f"{description.unit} (up to {most} records)"
-    known: tuple[str, ...] = (
-        () if description.records is None else (f"the number of records, {description.records:,}",)
-    )
-    if design.published is not None:
-        known += tuple(
-            "the margin " + " × ".join(design.workload.refs[axis].level for axis in margin)
-            for margin in design.published.margins
-        )
-    added = description.neighbours is Alike.ADD_REMOVE
-    numbers: dict[str, Any]
-    more: tuple[str, ...] = ()
-    if isinstance(loss, ZcdpLoss):
-        words, kept = rho_in_words(loss)
-        numbers, more = {"rho": loss.rho}, (words,)
-        odds = promise_in_words(kept.epsilon, kept.delta, description.unit, add_remove=added)
-    else:
-        numbers = {"epsilon": loss.epsilon, "delta": Fraction(0)}
-        odds = promise_in_words(loss.epsilon, Fraction(0), description.unit, add_remove=added)
-    return Guarantee(
-        kind=Kind.DP,
-        unit=unit,
-        neighbours=str(description.neighbours),
+    published = () if design.published is None else design.published.margins
+    refs = design.workload.refs
+    return dp_guarantee(
+        design.settings.loss,
+        description,
+        tables,
         exact=exact,
-        scope="this table" if tables == 1 else f"these {tables} tables together",
-        invariants=known,
+        invariants=[
+            "the margin " + " × ".join(refs[axis].level for axis in margin) for margin in published
+        ],
         caveats=(
             "Every table, margin and record made from the synthetic table is covered at no "
             "further cost.",
-            "Everything else published about the same people adds to it; the ledger keeps the sum.",
-            *more,
         ),
-        odds=odds,
-        **numbers,
     )
 
 
@@ -110,14 +87,14 @@ def variances(design: Design, wanted: Wanted, *, totals: bool) -> Any:
     if design.source is not None and not measured_together(design, wanted):
         return np.full([n + totals for n in wanted.shape], np.inf)
     if design.coding is None:
-        sizes = workload.group_sizes(wanted, totals)
+        sizes = wanted.group_sizes(totals)
         found = sum_variance(workload.shape, design.budget.known, wanted.margin, sizes)
-        keep = [axis for axis, _ in wanted.sides]
+        keep = list(wanted.axes)
         gone = tuple(i for i, axis in enumerate(wanted.margin) if axis not in keep)
         found = found.sum(axis=gone)
         left = [axis for axis in wanted.margin if axis in keep]
         return found.transpose([left.index(axis) for axis in keep])
-    keep = [axis for axis, _ in wanted.sides]
+    keep = list(wanted.axes)
     shape = [workload.shape[axis] + totals for axis in keep]
     found = np.zeros(shape)
     for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:
@@ -127,7 +104,7 @@ def variances(design: Design, wanted: Wanted, *, totals: bool) -> Any:
             for p, axis in enumerate(keep)
         )
         found[index] = mean_variance(design.shape, design.budget.known, tuple(sorted(margin)))
-    return found
+    return wanted.opened(found, totals)
 
 
 def _expected(design: Design, wanted: Wanted) -> ExpectedError:
@@ -135,7 +112,7 @@ def _expected(design: Design, wanted: Wanted) -> ExpectedError:
     shape = wanted.shape
     cells = math.prod(n + spec.totals for n in shape)
     found = variances(design, wanted, totals=True)
-    inside = found[tuple(slice(0, n) for n in shape)]
+    inside = wanted.inside(found)
     names = [ref.level for ref in spec.axes]
     note = _note(design, wanted)
     if not np.isfinite(inside).all() and design.source is not None:
@@ -283,7 +260,7 @@ def _thin(design: Design, records: int) -> list[str]:
     said = []
     for wanted in design.workload.tables:
         mean = records / size(design.workload.shape, wanted.margin)
-        inside = variances(design, wanted, totals=False)
+        inside = wanted.inside(variances(design, wanted, totals=False))
         if not np.isfinite(inside).all():
             continue
         sd = math.sqrt(float(inside.mean()))

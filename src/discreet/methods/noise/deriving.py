@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...core.description import Description
+from ...core.margins import Sources
 from ...core.question import Question
-from .margins import Sources
 from .plans import Planner, Scheme
 
 

@@ -5,7 +5,6 @@ Sees measured values and public facts, never a true count.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,17 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.domain import margins as subsets_of
+from ...core.margins import Margin, Projection, domain_of, projection
 from ...core.question import TableSpec
 from ...core.table import Noise, Status
 from ...core.true_values import add_totals
+from ..shared.least_squares import sparse_estimate
+from ..shared.rounding import whole_numbers
 from . import laws
-from .consistency import sparse_estimate, whole_numbers
 from .laws import NoiseLaw
-from .margins import Integers, Margin, domain_of, gather, how_from
 from .plans import KNOWN, Planner, Scheme
 from .settings import Treatment
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 LEAST_SQUARES_WIDTH = 2.12
 """95 % of a Laplace draw is within 2.118 standard deviations, of a normal one within 1.96."""
 
@@ -158,24 +159,22 @@ class Fitting:
             if self.scheme.targets[whole.keep(above)].source == number:
                 total = larger[above].values.sum(axis=above.index(axis))
                 return np.asarray(total, dtype=np.int64)
-        source = self.scheme.measured[number].margin
-        how = how_from(margin, source, self.description)
-        assert how is not None
-        return gather(self.values[number], how, domain_of(margin, self.description).shape)
+        found = self._projection(self.scheme.measured[number].margin, margin)
+        return np.asarray(found.sums(self.values[number]), dtype=np.int64)
 
     def _summed(self, margin: Margin, source: int) -> int | Integers:
         """How many noised cells each cell is a sum of; a plain number where all are alike."""
         part, zeros = self.scheme.measured[source], self._zeros[source]
-        how = how_from(margin, part.margin, self.description)
-        assert how is not None
-        positions = [position for position, _ in how]
-        plain_sums = all(m is None for _, m in how) and len(set(positions)) == len(positions)
-        shape = domain_of(margin, self.description).shape
-        if zeros is None and plain_sums:
-            return part.cells // math.prod(shape)
-        domain = domain_of(part.margin, self.description)
-        drawn = np.ones(domain.shape, np.int64) if zeros is None else (~zeros).astype(np.int64)
-        return gather(drawn, how, shape)
+        found = self._projection(part.margin, margin)
+        if zeros is None and found.plain:
+            return part.cells // found.part.size
+        drawn = np.ones(found.whole.shape, bool) if zeros is None else ~zeros
+        return np.asarray(found.sums(drawn.astype(np.int64)), dtype=np.int64)
+
+    def _projection(self, whole: Margin, part: Margin) -> Projection:
+        found = projection(whole, part, self.description)
+        assert found is not None
+        return found
 
     # -- agreement --------------------------------------------------------------------------
 
@@ -246,16 +245,8 @@ class Fitting:
 
     def _addresses(self, margin: Margin, whole: Margin) -> Integers:
         """For each cell of the joint table, the address of its cell in a margin."""
-        how = how_from(margin, whole, self.description)
-        assert how is not None
-        domain, into = domain_of(whole, self.description), domain_of(margin, self.description)
-        address = np.zeros(domain.shape, dtype=np.int64)
-        for (position, mapping), stride in zip(how, into.strides, strict=True):
-            along = np.arange(domain.shape[position]) if mapping is None else mapping
-            shape = [1] * len(domain.shape)
-            shape[position] = -1
-            address += stride * along.reshape(shape)
-        return address.ravel()
+        found = self._projection(whole, margin)
+        return found.addresses(np.arange(found.whole.size))
 
     # -- whole numbers ----------------------------------------------------------------------
 

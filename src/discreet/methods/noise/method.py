@@ -19,17 +19,18 @@ from ...core.control import Control
 from ...core.description import Description
 from ...core.domain import Count
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...core.margins import Margin, Sources, domain_of, projection
 from ...core.question import Question, Treatment
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug, RecipeError, Refusal
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
+from ..shared.assembly import protected
 from . import laws, stored, telling
 from .declaration import DECLARATION
 from .deriving import derived
 from .fitting import Fitting
-from .margins import Margin, Sources, domain_of, gather, how_from
 from .plans import Measured, Planner, Scheme
 from .settings import Settings, for_question, from_policy, treatment_for
 from .settings import Treatment as Treated
@@ -116,14 +117,13 @@ class NoiseMethod:
             if at not in dense:
                 dense[at] = _dense(tables[at[0]], part.margin.weighted)
             source = Margin(plan.counts[at[0]].axes, part.margin.where, part.margin.weighted)
-            how = how_from(part.margin, source, description)
-            if how is None:
+            found = projection(source, part.margin, description)
+            if found is None:
                 raise Bug(f"The plan cannot count {part.margin} from {source}.")
-            shape = domain_of(part.margin, description).shape
-            true = gather(dense[at], how, shape)
+            true = found.sums(dense[at])
             if true.size and int(np.abs(true).max()) >= _LARGEST:
                 raise Bug("A count is too large to be protected in 64 bits.")
-            noise = laws.sample(part.law, true.size, None).reshape(shape)
+            noise = laws.sample(part.law, true.size, None).reshape(true.shape)
             values = true + noise
             zeros = description.zero_mask(part.margin.count)
             if zeros is not None:
@@ -166,18 +166,16 @@ class NoiseMethod:
             control.step(number / len(plan.question.tables), "fitting tables")
             fitted = fitting.table(spec)
             tables.append(
-                ProtectedTable(
-                    title=base.title_of(spec, facts.description),
-                    domain=facts.description.domain(spec.axes),
-                    totals=(spec.totals,) * len(spec.axes),
+                protected(
+                    plan,
+                    spec,
+                    facts,
+                    where,
                     values=fitted.values,
                     status=fitted.status,
-                    guarantee=plan.guarantee,
-                    provenance=where,
                     noise=fitted.noise,
                     law=fitted.law,
                     notes=fitted.notes,
-                    measure="weighted count" if spec.weighted else "count",
                 )
             )
         control.step(1.0, "fitting tables")

@@ -19,11 +19,12 @@ from fractions import Fraction
 
 from ...core.domain import AxisRef
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...core.margins import Margin, Sources, domain_of, joint
 from ...errors import Alternative, InputError, LawError, RecipeError, Refusal
+from ..shared.regions import Regions
+from ..shared.residuals import Cells, Components
 from . import laws
-from .consistency import Components
 from .laws import NoiseLaw
-from .margins import Margin, Regions, Sources, domain_of, joint
 from .shares import given_shares
 from .wanted import MOST_MEASURED, Wanted
 
@@ -218,10 +219,10 @@ class Planner(Wanted):
             return Target(margin, KNOWN, Fraction(0), 0.0, 0.0)
         found: Target | None = None
         unit = self.unit(margin)
-        size = self.size(margin)
+        held = self.held(margin)
         for i in sources:
             part = measured[i]
-            summed = Fraction(part.cells, size)
+            summed = Fraction(self.held(part.margin), held)
             variance = float(summed) * laws.variance(part.law) / unit**2
             if found is None or variance < found.variance * (1 - 1e-12):
                 continuous = float(summed) * laws.continuous_variance(part.law) / unit**2
@@ -259,7 +260,9 @@ class Planner(Wanted):
             return None
         whole = Margin(tuple(axes), parts[0].margin.where, parts[0].margin.weighted)
         readings = tuple(
-            (tuple(sorted(axes.index(ref) for ref in part.margin.axes)), laws.variance(part.law))
+            Cells(
+                tuple(sorted(axes.index(ref) for ref in part.margin.axes)), laws.variance(part.law)
+            )
             for part in parts
         )
         known = self.is_known(Margin((), whole.where, whole.weighted))

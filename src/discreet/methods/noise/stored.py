@@ -14,9 +14,9 @@ from typing import Any
 from ...core.domain import AxisRef, Condition
 from ...core.exact import plain
 from ...core.loss import ApproxLoss, PureLoss
+from ...core.margins import Margin
 from ...errors import Bug, RecipeError
 from . import laws
-from .margins import Margin
 from .plans import Measured, Planner, Scheme
 
 

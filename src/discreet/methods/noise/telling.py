@@ -11,15 +11,15 @@ from ...core.description import Description, Neighbours
 from ...core.domain import margins as subsets_of
 from ...core.exact import plain, rounded_up
 from ...core.gaussian import DiscreteGaussian
-from ...core.guarantee import Guarantee, Kind, rho_in_words
+from ...core.guarantee import Guarantee
 from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
-from ...core.odds import promise_in_words
+from ...core.margins import Margin, domain_of
 from ...core.pure_laplace import PureLaplace
 from ...core.question import TableSpec
 from ..base import ExpectedError
+from ..shared.guarantee import dp_guarantee
 from . import laws
-from .margins import Margin, domain_of
 from .plans import KNOWN, Planner, Scheme
 
 _WORDS = {Neighbours.ADD_REMOVE: "add-remove", Neighbours.REPLACE_ONE: "replace-one"}
@@ -27,37 +27,7 @@ _WORDS = {Neighbours.ADD_REMOVE: "add-remove", Neighbours.REPLACE_ONE: "replace-
 
 def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarantee:
     """The promise of a whole plan."""
-    k = description.records_per_unit
-    unit = description.unit if k == 1 else f"{description.unit} (up to {k} records)"
-    loss = scheme.loss
-    known: tuple[str, ...] = ()
-    if description.records is not None:
-        known = (f"the number of records, {description.records:,}",)
-    common: dict[str, Any] = {
-        "kind": Kind.DP,
-        "unit": unit,
-        "neighbours": str(description.neighbours),
-        "scope": "this table" if tables == 1 else f"these {tables} tables together",
-        "invariants": known,
-        "caveats": (
-            "Everything else published about the same people adds to it; the ledger keeps the sum.",
-        ),
-    }
-    if isinstance(loss, ZcdpLoss):
-        caveat, said = rho_in_words(loss)
-        common["caveats"] += (caveat,)
-        told = _odds(said.epsilon, said.delta, description)
-        return Guarantee(rho=loss.rho, exact=scheme.exact, odds=told, **common)
-    delta = loss.delta if isinstance(loss, ApproxLoss) else Fraction(0)
-    told = _odds(loss.epsilon, delta, description)
-    exact = isinstance(loss, PureLoss) and scheme.exact
-    return Guarantee(epsilon=loss.epsilon, delta=delta, exact=exact, odds=told, **common)
-
-
-def _odds(epsilon: Fraction, delta: Fraction, description: Description) -> tuple[str, ...]:
-    """The promise as odds; ε of the whole question, whatever the law."""
-    added = description.neighbours is Neighbours.ADD_REMOVE
-    return promise_in_words(epsilon, delta, description.unit, add_remove=added)
+    return dp_guarantee(scheme.loss, description, tables, exact=scheme.exact)
 
 
 def charge(scheme: Scheme, description: Description, digest: str) -> Charge:

@@ -19,9 +19,9 @@ from typing import Self
 
 from ...core.description import Description, Neighbours
 from ...core.domain import margins as subsets_of
+from ...core.margins import Margin, Sources, domain_of, joint
 from ...core.question import TableSpec
 from ...errors import RecipeError, Refusal
-from .margins import Margin, Sources, domain_of, joint
 from .settings import Settings
 from .shares import best_shares, given_shares
 
@@ -138,6 +138,10 @@ class Wanted:
         """How many cells a margin has."""
         return domain_of(margin, self.description).size
 
+    def held(self, margin: Margin) -> int:
+        """How many of them are not empty by the hierarchy, and are drawn."""
+        return domain_of(margin, self.description).held
+
     # -- alternatives -----------------------------------------------------------------------
 
     def candidates(self) -> Iterator[tuple[str, tuple[Margin, ...]]]:
@@ -188,9 +192,9 @@ class Wanted:
         if name == "everything":
             return (Fraction(1, len(margins)),) * len(margins)
         burdens = [Fraction(0)] * len(margins)
-        found, sizes = Sources(margins, self.description), [self.size(m) for m in margins]
+        found, sizes = Sources(margins, self.description), [self.held(m) for m in margins]
         for wanted in self.wanted():
             if serving := found.of(wanted):
                 least = min(serving, key=lambda i: (sizes[i], i))
-                burdens[least] += Fraction(sizes[least], self.size(wanted))
+                burdens[least] += Fraction(sizes[least], self.held(wanted))
         return best_shares(burdens, root=2 if self.settings.law == "gaussian" else 3)

@@ -245,17 +245,10 @@ def _axis(description: Description, text: str) -> Any:
 def _parents(variable: Variable, level: Level) -> dict[str, list[str]]:
     """For each coarser level, the one category that holds each category here, if it is one."""
     here = [known.name for known in variable.levels].index(level.name)
-    found: dict[str, list[str]] = {}
-    for coarser in variable.levels[here + 1 :]:
-        holding: list[set[int]] = [set() for _ in level.categories]
-        for mine, theirs in zip(level.of_finest, coarser.of_finest, strict=True):
-            if mine >= 0 and theirs >= 0:
-                holding[mine].add(theirs)
-        found[coarser.name] = [
-            coarser.categories[next(iter(places))].code if len(places) == 1 else ""
-            for places in holding
-        ]
-    return found
+    return {
+        coarser.name: [coarser.codes[at] if at >= 0 else "" for at in level.holders(coarser)]
+        for coarser in variable.levels[here + 1 :]
+    }
 
 
 def _summary(service: Service, name: str, data: DataSet, language: str) -> dict[str, Any]:

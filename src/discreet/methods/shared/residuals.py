@@ -13,15 +13,36 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from .margins import Margin, Reals, Shape, Whole, closure, spread, subsets
-from .measured import Measured, variance_of
+from ...core.product import Margin, Reals, Shape, Whole, closure, spread, subsets
+from ...errors import Bug
 
 HARD = 1e18
 """The precision of what is known exactly, such as a declared total."""
+
+
+class Reading(Protocol):
+    """A measured table: its axes, which of them as a difference, and the variance of a number."""
+
+    @property
+    def margin(self) -> Margin:
+        """The axes it keeps."""
+        ...
+
+    @property
+    def contrast(self) -> Margin:
+        """Those of them, of two categories, measured as first minus second."""
+        ...
+
+    @property
+    def variance(self) -> float:
+        """The variance of each of its numbers."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -43,7 +64,7 @@ def centre(table: npt.NDArray[np.generic]) -> Reals:
     return out
 
 
-def information(shape: Shape, measured: Measured, residual: Margin) -> float:
+def information(shape: Shape, measured: Reading, residual: Margin) -> float:
     """The precision on a residual for each unit of precision of a measured table's numbers."""
     if not set(residual) <= set(measured.margin):
         return 0.0
@@ -57,13 +78,13 @@ def information(shape: Shape, measured: Measured, residual: Margin) -> float:
 
 
 def precisions(
-    shape: Shape, measured: Sequence[Measured], residuals: Iterable[Margin], *, total: bool
+    shape: Shape, measured: Sequence[Reading], residuals: Iterable[Margin], *, total: bool
 ) -> dict[Margin, float]:
     """How well each residual will be known, before anything is measured; `total`: it is public."""
     wanted = set(residuals)
     found = dict.fromkeys(wanted, 0.0)
     for m in measured:
-        each = 1 / variance_of(m)
+        each = 1 / m.variance
         for kept in subsets(m.margin):
             if kept in wanted:
                 found[kept] += each * information(shape, m, kept)
@@ -74,7 +95,7 @@ def precisions(
 
 def combine(
     shape: Shape,
-    measured: Sequence[Measured],
+    measured: Sequence[Reading],
     tables: Sequence[Whole],
     wanted: Iterable[Margin],
     *,
@@ -86,7 +107,7 @@ def combine(
     residuals = closure(wanted)
     allowed = set(residuals)
     for m, table in zip(measured, tables, strict=True):
-        each = 1 / variance_of(m)
+        each = 1 / m.variance
         for kept in subsets(m.margin):
             precision = each * information(shape, m, kept)
             if kept in allowed and precision > 0:
@@ -104,7 +125,7 @@ def combine(
     return out
 
 
-def _seen(measured: Measured, table: Whole, residual: Margin) -> Reals:
+def _seen(measured: Reading, table: Whole, residual: Margin) -> Reals:
     """What one measured table says of a residual: sum the other axes, open contrasts, centre."""
     reals = table.astype(np.float64)
     gone = tuple(position for position, axis in enumerate(measured.margin) if axis not in residual)
@@ -177,3 +198,50 @@ def mean_variance(shape: Shape, known: Mapping[Margin, float], margin: Margin) -
         elif precision < HARD:
             total += part / precision
     return total
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A reading of all the cells of a margin, each with this variance."""
+
+    margin: Margin
+    variance: float
+    contrast: Margin = ()
+
+
+@dataclass(frozen=True)
+class Components:
+    """Least squares over margins of one table of shape `shape`, before and after they are read.
+
+    `total_known` says that the grand total is known exactly.
+
+    >>> two = Components((2, 3), (Cells((0, 1), 1.0), Cells((0,), 1.0)))
+    >>> round(two.variance((0,)), 4)      # alone 1, from the interior 3
+    0.75
+    """
+
+    shape: Shape
+    readings: tuple[Reading, ...]
+    total_known: bool = False
+
+    @cached_property
+    def known(self) -> dict[Margin, float]:
+        """How well each residual will be known."""
+        every = {*closure(reading.margin for reading in self.readings), ()}
+        return precisions(self.shape, self.readings, every, total=self.total_known)
+
+    def variance(self, margin: Margin) -> float:
+        """The variance of a cell of the estimate of a margin; infinite where it cannot be had."""
+        return mean_variance(self.shape, self.known, margin)
+
+    def estimate(
+        self, values: Sequence[Whole], targets: Sequence[Margin], total: int | None = None
+    ) -> dict[Margin, Reals]:
+        """The estimates of the targets from what the readings brought, axes in the table's order."""
+        if self.total_known and total is None:
+            raise Bug("A known total was not given to the least-squares fit.")
+        known = total if self.total_known else None
+        residuals = combine(self.shape, self.readings, values, targets, total=known)
+        if any(one.precision <= 0 for one in residuals.values()):
+            raise Bug("A wanted margin cannot be had from the measured ones.")
+        return {target: rebuild(self.shape, residuals, target) for target in targets}

@@ -12,25 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..core import true_values
-from ..core.control import Control
-from ..core.description import Description
-from ..core.origin import Origin
-from ..core.question import Question, TableSpec, Treatment
-from ..core.table import ProtectedTable, Status, TrueTable
-from ..errors import Bug, InputError, RecipeError, Refusal
-from . import base
-from .base import Facts, Measurements, Plan, Secrets
-from .declaration import Declaration
-from .registry import SYNTHETIC
+from ...core import true_values
+from ...core.control import Control
+from ...core.origin import Origin
+from ...core.question import Question, TableSpec, Treatment
+from ...core.table import ProtectedTable, TrueTable
+from ...errors import Bug, InputError, RecipeError, Refusal
+from .. import base
+from ..base import Facts, Measurements, Plan, Secrets
+from ..declaration import Declaration
+from ..shared.assembly import protected, zero_status
+from .declaration import DECLARATION
 
 
 class SyntheticMethod:
     """`method: synthetic`."""
 
-    declaration: ClassVar[Declaration] = SYNTHETIC
+    declaration: ClassVar[Declaration] = DECLARATION
 
     def settings(self, parameters: Mapping[str, Any]) -> None:
         """Nothing can be set: there is nothing to protect."""
@@ -52,7 +50,7 @@ class SyntheticMethod:
                 raise RecipeError(f"{facts.description.name} has no weight, so no weighted counts.")
         question = question.resolve({})
         return Plan(
-            method=SYNTHETIC.name,
+            method=DECLARATION.name,
             question=question,
             question_hash=base.question_hash(question, facts),
             counts=tuple(spec.count for spec in question.tables),
@@ -85,14 +83,13 @@ class SyntheticMethod:
         origin = _origin(plan)
         provenance = base.provenance(plan, facts)
         return tuple(
-            ProtectedTable(
-                title=base.title_of(spec, facts.description),
-                domain=facts.description.domain(spec.axes),
-                totals=(spec.totals,) * len(spec.axes),
+            protected(
+                plan,
+                spec,
+                facts,
+                replace(provenance, release=origin.release),
                 values=measurements.arrays[_name(spec)],
-                status=_status(spec, facts.description),
-                guarantee=plan.guarantee,
-                provenance=replace(provenance, release=origin.release),
+                status=zero_status(spec, facts.description),
                 notes=(
                     f"Synthetic figures: these are counts of records made from release "
                     f"{origin.release[:12]} of {origin.dataset}, not of the people it is about.",
@@ -129,12 +126,3 @@ def _error_note(origin: Origin, spec: TableSpec) -> str:
         f"measured had a standard error of {sd:.3g}; sums of cells differ. Intervals come with "
         f"tables of {origin.dataset} itself."
     )
-
-
-def _status(spec: TableSpec, description: Description) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    shape = [len(description.axis(ref)) + spec.totals for ref in spec.axes]
-    status = np.zeros(shape, dtype=np.uint8)
-    zeros = description.zero_mask(spec.count)
-    if zeros is not None:
-        status[tuple(slice(0, n) for n in zeros.shape)][zeros] = Status.STRUCTURAL_ZERO
-    return status

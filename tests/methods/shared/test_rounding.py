@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from discreet.errors import InputError
-from discreet.methods.rounding import (
+from discreet.methods.shared.rounding import (
     controlled,
     largest_remainder,
     swap_repair,

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import Bug, InputError
+from ...errors import Bug, InputError
 
 Whole: TypeAlias = npt.NDArray[np.int64]
 Reals: TypeAlias = npt.NDArray[np.float64]

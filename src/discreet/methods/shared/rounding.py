@@ -1,10 +1,11 @@
-"""Integers that keep their sums; shared by the methods that fit a table of fractions.
+"""Integers that keep their sums, for methods that fit a table of fractions.
 
     largest_remainder   one list, or one in each group: totals kept, every value within 1
     controlled          a two-way table with nested subtotals on both sides: cells, rows, columns,
                         subtotals and the total all become a neighbouring integer (network flows)
     worst_sum           how far the farthest sum of such a rounding is off
     systematic          any table: every run of cells in order is within 1, so the total too
+    whole_numbers       any table, negative numbers too: as controlled or systematic does
     swap_repair         moves single units about until chosen margins come no closer
 
 Everything here works on numbers that are protected already, so floats are fine; what comes back
@@ -18,11 +19,18 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ..core.control import Control
-from ..errors import InputError
+from ...core.control import Control
+from ...errors import InputError
 from .controlled import Reals, Whole, controlled, worst_sum
 
-__all__ = ["controlled", "largest_remainder", "swap_repair", "systematic", "worst_sum"]
+__all__ = [
+    "controlled",
+    "largest_remainder",
+    "swap_repair",
+    "systematic",
+    "whole_numbers",
+    "worst_sum",
+]
 
 _WHOLE = 1e-9
 """A number this close to an integer is that integer."""
@@ -86,6 +94,26 @@ def systematic(values: npt.ArrayLike, start: float = 0.5) -> Whole:
         raise InputError(f"start must be ≥ 0 and < 1, got {start}.")
     running = np.floor(np.cumsum(reals.ravel()) + start + _WHOLE)
     return np.diff(running, prepend=0.0).astype(np.int64).reshape(reals.shape)
+
+
+def whole_numbers(values: Reals, total: int | None = None) -> Whole:
+    """Whole numbers near the values whose sums are near the values' sums.
+
+    Two axes: every cell, row, column and the total goes to one of its two nearest integers.
+    Otherwise running sums are rounded instead of cells, so that the error of one cell is carried
+    to the next: a cell moves by at most 1, and so does every sum over the last axes and the total.
+    A `total` that is known is met exactly if the values add up to it.
+
+    >>> whole_numbers(np.array([0.4, 0.4, 0.4, 0.8]))
+    array([0, 1, 0, 1])
+    """
+    if values.ndim == 2:
+        rounded = controlled(values)
+        if total is None or int(rounded.sum()) == total:
+            return rounded
+    running = np.cumsum(values.reshape(-1), dtype=np.longdouble)
+    steps: Whole = np.floor(running + 0.5).astype(np.int64)
+    return np.asarray(np.diff(steps, prepend=np.int64(0)).reshape(values.shape), np.int64)
 
 
 def swap_repair(

@@ -1,0 +1,151 @@
+"""Cells that cannot hold a record, from public facts alone, at any levels.
+
+Three things empty a cell: a category of it that holds no finest one (or two levels of one variable
+that do not meet), the count's own filter, and a declared structural zero. A structural zero is a
+*rule*, conditions that no record meets all at once; it empties a cell if every finest cell within
+the cell, as far as the filter lets records in, meets all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .domain import Axis, Condition, Flags, Level, Variable
+
+Side = tuple[tuple[int, ...], Flags]
+"""Positions of the axes of one variable, and a flag for each combination of their categories."""
+Ruled = dict[int, tuple[str, ...]]
+"""For the position of an axis, codes of its level."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The axes and the filter of a count, with the variables its rules may speak of."""
+
+    axes: tuple[Axis, ...]
+    where: tuple[Condition, ...]
+    variable: Callable[[str], Variable]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Categories along each axis."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @cached_property
+    def positions(self) -> dict[str, tuple[int, ...]]:
+        """Which axes are of which variable."""
+        found: dict[str, tuple[int, ...]] = {}
+        for position, axis in enumerate(self.axes):
+            found[axis.variable.name] = (*found.get(axis.variable.name, ()), position)
+        return found
+
+    def passing(self, name: str) -> Flags | None:
+        """The finest categories of a variable that the filter lets in; None: all."""
+        parts = [part for part in self.where if part.variable == name]
+        return _within(self.variable(name), parts) if parts else None
+
+    def side(self, name: str, finest: Flags) -> Side:
+        """Where in the axes of a variable these finest categories lie."""
+        positions = self.positions.get(name, ())
+        return positions, _reached([self.axes[at].level for at in positions], finest)
+
+
+def mask(span: Span, rules: Iterable[Sequence[Condition]]) -> Flags | None:
+    """Which cells cannot hold a record; None where all can."""
+    empty: Flags | None = None
+    for here in _empty_cells(span, rules):
+        wide = np.broadcast_to(_product(here, range(len(span.axes)), span.shape), span.shape)
+        if wide.any():
+            empty = wide.copy() if empty is None else empty | wide
+    return empty
+
+
+def tables(span: Span, rules: Iterable[Sequence[Condition]]) -> dict[tuple[int, ...], Flags]:
+    """The cells that cannot hold a record as tables over few axes each, by their positions."""
+    found: dict[tuple[int, ...], Flags] = {}
+    for here in _empty_cells(span, rules):
+        axes = tuple(sorted(at for positions, _ in here for at in positions))
+        table = _product(here, axes, span.shape)
+        if axes and table.any():
+            found[axes] = found[axes] | table if axes in found else table
+    return found
+
+
+def ruled_codes(span: Span, rule: Sequence[Condition]) -> Ruled | None:
+    """A rule said by codes of the axes, each of a variable of its own; None where it cannot be."""
+    sides = _ruled(span, rule)
+    if not sides:
+        return None
+    said: Ruled = {}
+    for (at,), ruled in sides:
+        level = span.axes[at].level
+        said[at] = tuple(level.codes[i] for i in np.flatnonzero(ruled & level.held))
+    return said if all(said.values()) else None
+
+
+def filtered(span: Span) -> tuple[Flags | None, ...]:
+    """For each axis, which categories the filter lets records into; None where all."""
+    found: list[Flags | None] = []
+    for axis in span.axes:
+        passing = span.passing(axis.variable.name)
+        side = None if passing is None else _reached([axis.level], passing)
+        found.append(None if side is None or side.all() else side)
+    return tuple(found)
+
+
+def _empty_cells(span: Span, rules: Iterable[Sequence[Condition]]) -> Iterator[list[Side]]:
+    """Sets of cells that hold nobody, each a product of sides."""
+    for name in dict.fromkeys([*span.positions, *(part.variable for part in span.where)]):
+        positions, passing = span.positions.get(name, ()), span.passing(name)
+        if len(positions) == 1 and passing is None:
+            possible = span.axes[positions[0]].level.held
+        else:
+            every = np.ones(len(span.variable(name).finest), dtype=bool)
+            _, possible = span.side(name, every if passing is None else passing)
+        if not possible.all():
+            yield [(positions, ~possible)]
+    for rule in rules:
+        if (sides := _ruled(span, rule)) is not None:
+            yield sides
+
+
+def _ruled(span: Span, rule: Sequence[Condition]) -> list[Side] | None:
+    """Where a rule empties cells; None where its variables outside the axes leave records."""
+    sides: list[Side] = []
+    for name in dict.fromkeys(part.variable for part in rule):
+        free = ~_within(span.variable(name), [part for part in rule if part.variable == name])
+        passing = span.passing(name)
+        positions, outside = span.side(name, free if passing is None else free & passing)
+        if positions:
+            sides.append((positions, ~outside))
+        elif outside:
+            return None
+    return sides
+
+
+def _within(variable: Variable, parts: Iterable[Condition]) -> Flags:
+    """The finest categories that meet all of these conditions on one variable."""
+    inside = np.ones(len(variable.finest), dtype=bool)
+    for part in parts:
+        inside &= variable.level(part.level).within(part.codes)
+    return inside
+
+
+def _reached(levels: Sequence[Level], finest: Flags) -> Flags:
+    """Which combinations of categories of levels of one variable hold some of these finest ones."""
+    found = np.zeros([len(level) for level in levels], dtype=bool)
+    found[tuple(level.places[finest] for level in levels)] = bool(finest.any())
+    return found
+
+
+def _product(sides: Iterable[Side], onto: Iterable[int], shape: Sequence[int]) -> Flags:
+    """The cells flagged on every side, with length 1 along axes no side has."""
+    onto = tuple(onto)
+    out = np.ones((1,) * len(onto), dtype=bool)
+    for positions, flags in sides:
+        out = out & flags.reshape([shape[at] if at in positions else 1 for at in onto])
+    return out

@@ -1,0 +1,57 @@
+"""The promise of a plan under differential privacy, in the words every such method uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from ...core.description import Description, Neighbours
+from ...core.guarantee import Guarantee, Kind, rho_in_words
+from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...core.odds import promise_in_words
+
+_MORE = "Everything else published about the same people adds to it; the ledger keeps the sum."
+
+
+def dp_guarantee(
+    loss: Loss,
+    description: Description,
+    tables: int,
+    *,
+    exact: bool,
+    invariants: Sequence[str] = (),
+    caveats: Sequence[str] = (),
+) -> Guarantee:
+    """What a loss promises for so many tables together.
+
+    `exact`: some pair of neighbours attains it. A declared number of records is an invariant
+    besides those given; what a method has to say goes before the common caveats.
+    """
+    most = description.records_per_unit
+    added = description.neighbours is Neighbours.ADD_REMOVE
+    known = (
+        () if description.records is None else (f"the number of records, {description.records:,}",)
+    )
+    said: tuple[str, ...] = (*caveats, _MORE)
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    if isinstance(loss, ZcdpLoss):
+        words, like = rho_in_words(loss)
+        rho, said, odds = loss.rho, (*said, words), (like.epsilon, like.delta)
+    else:
+        epsilon, delta = loss.epsilon, loss.delta if isinstance(loss, ApproxLoss) else Fraction(0)
+        exact, odds = exact and isinstance(loss, PureLoss), (epsilon, delta)
+    return Guarantee(
+        kind=Kind.DP,
+        unit=description.unit if most == 1 else f"{description.unit} (up to {most} records)",
+        neighbours=str(description.neighbours),
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        exact=exact,
+        scope="this table" if tables == 1 else f"these {tables} tables together",
+        invariants=(*known, *invariants),
+        caveats=said,
+        odds=promise_in_words(*odds, description.unit, add_remove=added),
+    )

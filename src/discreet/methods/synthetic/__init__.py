@@ -1,0 +1,1 @@
+"""Counts of records that were made from a release, as they are, and of no others."""
