@@ -366,7 +366,7 @@ def _classic_budget(
                 "Mode classic takes whole tables at one level of each variable: no filters. "
                 "Use mode modern."
             )
-    margins = [coding.margin(margin) for margin in workload.margins]
+    margins = sorted(coding.margin(margin) for margin in workload.margins)
     if settings.fourier:
         every = closure(margins)
         rate = epsilon / (2 * len(every))

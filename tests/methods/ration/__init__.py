@@ -1,0 +1,1 @@
+"""A small method that lives in the tests alone: it remembers what it released, and stops giving."""
