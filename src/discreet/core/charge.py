@@ -32,6 +32,7 @@ from .loss import (
     PureLoss,
     ZcdpLoss,
     fits,
+    in_words,
     loss_from_json,
     loss_to_json,
     plus,
@@ -48,6 +49,7 @@ FORM = 1
 RECORD_FORM = 2
 """The stored forms of charges with a loss and of records."""
 
+_RECORDED = "recorded, no loss"
 _MEASURED_LOSS = ("discrete-laplace", "discrete-gaussian", "integer-law")
 """Mechanisms whose loss follows from their parameters, and is never left out."""
 
@@ -167,9 +169,14 @@ class Charge:
         >>> print(Charge.record("suppression", {"released": "12"}, question="q1").loss)
         None
         """
-        return cls(
-            mechanism, parameters, cells=None, neighbours=None, question=question, loss=None
-        )
+        return cls(mechanism, parameters, cells=None, neighbours=None, question=question, loss=None)
+
+    def __str__(self) -> str:
+        return _RECORDED if self.loss is None else str(self.loss)
+
+    def in_words(self) -> str:
+        """What it costs, for people: long numbers in five digits, rounded up."""
+        return _RECORDED if self.loss is None else in_words(self.loss)
 
     def to_json(self) -> dict[str, Any]:
         """The public stored form; see the compatibility law at the top of the module."""
@@ -336,7 +343,7 @@ def as_dp_accounting_event(charges: Iterable[Charge]) -> Any:
     events: list[Any] = []
     for charge in charges:
         given = dict(charge.parameters)
-        if charge.loss is None:
+        if charge.loss is None or charge.cells is None:
             events.append(dp_event.NonPrivateDpEvent())
         elif charge.mechanism == "discrete-laplace":
             each = _float_up(Fraction(given["epsilon"]))

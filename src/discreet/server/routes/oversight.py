@@ -13,7 +13,8 @@ from fastapi import Path, Query, Request, Response
 from ... import api
 from ...core.loss import Loss, fits
 from ...errors import InputError, did_you_mean
-from ...store import Ledger
+from ...methods.declaration import Spends
+from ...store import LedgerStore
 from ...store.base import Standing
 from ...store.catalogue import Proposal
 from ...workspace import DataSet
@@ -52,7 +53,7 @@ def budget(
 def register(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """The public loss register: every charge, the budget and the sum; no names."""
     with service.dataset(asker, dataset) as data:
-        if data.policy.budget is None:
+        if data.spends is Spends.NOTHING:
             return {"dataset": data.name, "budget": None, "spent": None, "charges": []}
         return data.ledger().export_register()
 
@@ -61,7 +62,7 @@ def register(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[
 def ledger(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """Every entry of the ledger: who was charged what, and each change of a budget."""
     with service.dataset(asker, dataset) as data:
-        if data.policy.budget is None:
+        if data.spends is Spends.NOTHING:
             raise not_found("ledger")
         return api.DataSet(data).ledger_facts()
 
@@ -179,7 +180,7 @@ def _standing(one: Standing) -> dict[str, str]:
     }
 
 
-def _sharer(service: Service, kept: Ledger, scope: str, loss: Loss | None) -> tuple[str, str]:
+def _sharer(service: Service, kept: LedgerStore, scope: str, loss: Loss | None) -> tuple[str, str]:
     """Whose share a scope is, where it can be somebody's; what is shared must be there."""
     kind, _, name = scope.partition(":")
     if kind not in ("user", "project") or not name:
