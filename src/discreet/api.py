@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 from . import formats as writing
 from . import recipe as recipes
 from . import release, workspace
-from .core.charge import Charge
+from .core.charge import has_loss
 from .core.control import Control
 from .core.exact import rounded_down
 from .core.guarantee import Guarantee
-from .core.loss import Loss, fits, in_words, loss_from_json
+from .core.loss import Loss, fits, in_words, largest_epsilon, loss_from_json
 from .core.table import ProtectedTable
 from .durable import replace_text
 from .errors import InputError
@@ -36,7 +36,7 @@ from .workspace.yaml_reader import read_file
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .store import Ledger
+    from .store import LedgerStore
     from .store.base import Standing
 
 
@@ -121,17 +121,18 @@ class DataSet:
         """What was allowed, spent and is left, with every entry, as plain values.
 
         Numbers are exact; with `short`, long ones are in five digits as in messages: never too
-        little spent, never too much left.
+        little spent, never too much left. Allowed, spent and left are None where the method only
+        records what it releases.
         """
         ledger = self._data.ledger()
 
-        def said(loss: Loss | None, *, left: bool = False) -> str:
-            return in_words(loss, left=left) if short and loss is not None else str(loss)
+        def said(loss: Loss, *, left: bool = False) -> str:
+            return in_words(loss, left=left) if short else str(loss)
 
         entries = []
         for entry in ledger.entries():
-            charges = [Charge.from_json(charge) for charge in entry.body.get("charges") or []]
-            loss = ", ".join(said(charge.loss) for charge in charges)
+            charges = entry.charges
+            loss = ", ".join(one.in_words() if short else str(one) for one in charges)
             budget = entry.body.get("budget")
             if budget:
                 loss = f"cap: {said(loss_from_json(budget))}"
@@ -139,7 +140,7 @@ class DataSet:
                 {
                     "number": entry.seq,
                     "time": entry.at,
-                    "kind": entry.kind,
+                    "kind": entry.kind if not charges or has_loss(charges) else "record",
                     "scope": _scope(entry.body),
                     "who": entry.body.get("user") or entry.body.get("who") or "",
                     "loss": loss,
@@ -148,12 +149,14 @@ class DataSet:
                     "hash": entry.hash,
                 }
             )
+        cap, spent, left = ledger.cap(), ledger.spent(), ledger.left()
+        largest = None if left is None else rounded_down(largest_epsilon(left), 6)
         return {
             "dataset": self.name,
-            "cap": said(ledger.cap()),
-            "spent": said(ledger.spent()),
-            "left": said(ledger.left(), left=True),
-            "largest_epsilon": rounded_down(ledger.largest_affordable(), 6),
+            "cap": None if cap is None else said(cap),
+            "spent": None if spent is None else said(spent),
+            "left": None if left is None else said(left, left=True),
+            "largest_epsilon": largest,
             "shares": [
                 {
                     "scope": share.scope,
@@ -234,7 +237,7 @@ def _scope(body: Mapping[str, Any]) -> str:
     return f"project:{body['project']}" if body.get("project") else ""
 
 
-def shares(ledger: Ledger) -> list[Standing]:
+def shares(ledger: LedgerStore) -> list[Standing]:
     """Where every user and project with a share of the budget stands, by name."""
     known = {entry.body["scope"] for entry in ledger.entries() if entry.kind == "cap"}
     found = []
@@ -268,7 +271,7 @@ class Draft:
     def cost(self) -> str:
         """What releasing would charge, in words."""
         charge = self._asked.plan.charge
-        return in_words(charge.loss) if charge is not None and self._asked.spends else "nothing"
+        return charge.in_words() if charge is not None and self._asked.spends else "nothing"
 
     @property
     def standing(self) -> str:
@@ -330,7 +333,7 @@ class Table:
     def cost(self) -> str:
         """What was charged, in words."""
         charge = self.detail.plan.charge
-        return in_words(charge.loss) if charge is not None and self.detail.charged else "nothing"
+        return charge.in_words() if charge is not None and self.detail.charged else "nothing"
 
     def to_pandas(self, table: int = 0) -> pd.DataFrame:
         """The table as a data frame: codes, labels, count, status and noise columns."""
@@ -379,12 +382,14 @@ def verify_ledger(path: str | Path) -> dict[str, Any]:
     """Verify chain, sums and anchor of a data set's ledger; raises where they disagree."""
     from . import store
     from .file_names import ANCHOR, STORE
+    from .methods import registry
+    from .methods.declaration import Spends
     from .workspace import dataset, description_file
 
     folder = workspace.resolve(path)
     if not any((folder / name).exists() for name in (STORE, ANCHOR)):
         policy = description_file.read(folder).policy
-        if policy.budget is None:
+        if registry.declaration(policy.method).spends is Spends.NOTHING:
             raise InputError(dataset.unbudgeted(folder.name, policy))
     found = store.verify(folder)
     return {

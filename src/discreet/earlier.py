@@ -29,7 +29,7 @@ from .methods.base import (
 from .methods.declaration import Part, Spends
 
 if TYPE_CHECKING:
-    from .store import Ledger, StoredAnswer
+    from .store import LedgerStore, StoredAnswer
     from .workspace import DataSet
 
 NEWEST = 50
@@ -52,7 +52,7 @@ class Source:
 
 
 def released(
-    data: DataSet, ledger: Ledger, newest: int | None = None
+    data: DataSet, ledger: LedgerStore, newest: int | None = None
 ) -> Iterator[tuple[Question, StoredAnswer]]:
     """What was released on this data version and still stands, the newest first."""
     hashes = [

@@ -11,8 +11,8 @@
     │   └── BudgetExceeded        the ledger has less left than was asked
     ├── EngineError          (4)  counting failed
     ├── StoreError           (5)  the workspace's own files cannot be read or written
-    │   ├── LedgerDamaged         chain, sums or anchor of a ledger disagree
-    │   └── HistoryMoved          something was released since the history a decision was made on
+    │   ├── HistoryMoved          something was released while this was decided; ask again (409)
+    │   └── LedgerDamaged         chain, sums or anchor of a ledger disagree
     ├── Cancelled          (130)  stopped on request; nothing was lost
     └── Bug                 (70)  our mistake
 
@@ -120,12 +120,12 @@ class StoreError(DiscreetError):
     exit_code = 5
 
 
+class HistoryMoved(StoreError):
+    """Something was released after the history this was decided on; nothing is stored."""
+
+
 class LedgerDamaged(StoreError):
     """Chain, sums or anchor of a ledger disagree; nothing is served until that is settled."""
-
-
-class HistoryMoved(StoreError):
-    """Something was released since the history a decision was made on; nothing was stored."""
 
 
 class Cancelled(DiscreetError):

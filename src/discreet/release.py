@@ -167,7 +167,7 @@ class Asked:
         """What is left of the budget, in words; None where none is spent."""
         if self.declaration.spends is not Spends.LOSS:
             return None
-        return in_words(self.data.ledger().left(**self._paid_by), left=True)
+        return self.data.ledger().left_in_words(**self._paid_by)
 
     @cached_property
     def follows_from(self) -> str | None:
@@ -232,7 +232,7 @@ class Asked:
             "method": plan.method,
             "settings": dict(plan.question.settings),
             "treatment": dict(plan.treatment),
-            "cost": None if plan.charge is None else str(plan.charge.loss),
+            "cost": None if plan.charge is None else str(plan.charge),
             "answered_before": self.answered,
             "left": self.left,
             "guarantee": plan.guarantee.to_json(),

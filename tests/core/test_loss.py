@@ -212,8 +212,59 @@ def test_charge_form_is_kept():
     assert law.to_json() == stored
     assert Charge.from_json(stored) == law
     assert Charge.from_json({**stored, "added_later": 1}) == law
-    with pytest.raises(InputError, match="stored in form 2"):
+    with pytest.raises(InputError, match="stored in form 3"):
+        Charge.from_json({**stored, "form": 3})
+    with pytest.raises(InputError, match="names a loss"):
         Charge.from_json({**stored, "form": 2})
+
+
+RECORD = Charge.record("suppression", {"released": "12"}, question="q")
+
+
+def test_a_record_has_its_own_form():
+    """Stored in a form that readers of form 1 refuse, and without fields it does not have."""
+    stored = {
+        "form": 2,
+        "mechanism": "suppression",
+        "parameters": {"released": "12"},
+        "question": "q",
+    }
+    assert RECORD.to_json() == stored
+    assert Charge.from_json({**stored, "added_later": 1}) == RECORD
+
+
+@pytest.mark.parametrize("kind", ["pure", "approximate", "zcdp"])
+def test_a_record_adds_nothing_to_any_sum(kind):
+    assert sum_of(kind, [RECORD]) == zero(kind)
+    assert sum_of(kind, [RECORD, charge()]) == sum_of(kind, [charge()])
+
+
+def test_no_loss_can_be_left_out():
+    """A mechanism with a known loss is not recorded, and a record promises no neighbours."""
+    for mechanism in ("discrete-laplace", "discrete-gaussian", "integer-law"):
+        with pytest.raises(InputError, match="has a loss"):
+            Charge.record(mechanism, {"epsilon": "0.5"}, question="q")
+    with pytest.raises(InputError, match="neither cells nor neighbours"):
+        Charge("plan", {}, cells=1, neighbours="add-remove", question="q", loss=None)
+
+
+def test_no_epsilon_is_claimed_over_a_record():
+    """The register says loss kind none; an accountant of dp-accounting says infinity."""
+    import math
+
+    from dp_accounting.pld import PLDAccountant
+
+    assert as_register([RECORD]) == [
+        {
+            "mechanism": "suppression",
+            "parameter_released": "12",
+            "question": "q",
+            "loss_kind": "none",
+        }
+    ]
+    accountant = PLDAccountant()
+    accountant.compose(as_dp_accounting_event([charge(), RECORD]))
+    assert accountant.get_epsilon(1e-6) == math.inf
 
 
 def test_register_is_plain():

@@ -21,6 +21,7 @@ from fastapi import FastAPI
 from discreet.server import Settings, create_app
 from discreet.server.slow_clients import HeadTimeout
 from discreet.store.accounts import Accounts
+from discreet.store.workspace_database import WorkspaceDatabase
 
 from ..patience import PATIENCE, wait_until
 
@@ -36,12 +37,13 @@ ROLES = {
 
 def add_accounts(workspace: Path) -> dict[str, str]:
     """Five accounts and a token for each."""
-    accounts = Accounts(workspace)
+    database = WorkspaceDatabase(workspace)
+    accounts = Accounts(database)
     tokens = {}
     for name, role in ROLES.items():
         accounts.add_user(name, role, password=PASSWORD if name in ("ana", "cas") else None)
         tokens[name], _ = accounts.add_token(name)
-    accounts.close()
+    database.close()
     return tokens
 
 

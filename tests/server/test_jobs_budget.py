@@ -99,14 +99,16 @@ def test_a_hold_survives_the_process_that_took_it(serve: Serve, workspace: Path)
 def test_a_job_that_fails_gives_its_budget_back(serve: Serve, workspace: Path) -> None:
     """Here its account is revoked before it runs."""
     from discreet.store.accounts import Accounts
+    from discreet.store.workspace_database import WorkspaceDatabase
 
     with serve(NOBODY_WORKS) as ana:
         job = ana.post(PATH, json=ALL, headers=LATER).json()["id"]
         assert left(ana) == "epsilon = 0"
-    accounts = Accounts(workspace)
+    database = WorkspaceDatabase(workspace)
+    accounts = Accounts(database)
     accounts.revoke_user("ana")
     token, _ = accounts.add_token("cas")
-    accounts.close()
+    database.close()
     jobs = Jobs(workspace)
     with (
         serving(workspace, WORKS) as url,

@@ -573,19 +573,19 @@ def test_a_change_cut_short_is_made_by_the_next_process(served: Served, demo, tm
     """Agreed, and the process died before anything was written: made at the next start, once."""
     import shutil
 
-    from discreet.store.accounts import Accounts
-    from discreet.store.keeping import Keeping
+    from discreet.store.catalogue import Catalogue
+    from discreet.store.workspace_database import WorkspaceDatabase
 
     from .serving import add_accounts, serving
 
     workspace = tmp_path / "demo"
     shutil.copytree(demo, workspace)
     tokens = add_accounts(workspace)
-    accounts = Accounts(workspace)
-    keeping = Keeping(accounts)
-    made = keeping.propose("deaths-dp", {"epsilon": "12"}, "agreed", "cas")
-    assert keeping.decide(made.id, "applying", "dora", "two custodians agreed")
-    accounts.close()
+    database = WorkspaceDatabase(workspace)
+    catalogue = Catalogue(database)
+    made = catalogue.propose("deaths-dp", {"epsilon": "12"}, "agreed", "cas")
+    assert catalogue.decide(made.id, "applying", "dora", "two custodians agreed")
+    database.close()
     for _ in range(2):
         with serving(workspace) as url:
             mine = Served(url, workspace, tokens)

@@ -4,6 +4,8 @@ python ledger_worker.py race FOLDER NAME COUNT        commit COUNT questions of 
 python ledger_worker.py serve FOLDER                  answer `key question size` lines
 python ledger_worker.py order FOLDER COUNT FULL|NORMAL  one answer written after each commit
 python ledger_worker.py once FOLDER SIZE              one commit; prints the error class, if any
+python ledger_worker.py decide FOLDER NAME COUNT      record COUNT questions, each after a history
+python ledger_worker.py hold FOLDER                   hold budget for a job, then work for ever
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from fractions import Fraction
 from queue import SimpleQueue
 
 from discreet.core.charge import Charge
-from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.errors import BudgetExceeded, DiscreetError, HistoryMoved
 from discreet.store import Ledger, StoredAnswer
 
 
@@ -114,7 +116,50 @@ def once(folder: str, size: str) -> None:
         print(json.dumps({"error": type(error).__name__, "message": str(error)}))
 
 
+def decide(folder: str, name: str, count: str) -> None:
+    """Each answer says which history it was decided on: its head, and how long it was."""
+    ledger = Ledger.open(folder, dataset="people")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    moved = 0
+    for i in range(int(count)):
+        question, decided = f"q-{name}-{i}", False
+        while not decided:
+            history = ledger.history()
+            if any(answer.question == question for answer in history.answers):
+                break  # stored before this process took over
+            said = json.dumps([history.head, len(history.answers)])
+            try:
+                answer = ledger.commit(
+                    Charge.record("decision", {}, question=question),
+                    said.encode(),
+                    idempotency_key=question,
+                    data_version="1",
+                    policy_version="1",
+                    after=history.head,
+                )
+            except HistoryMoved:
+                moved += 1
+                continue
+            decided = True
+            print(f"{question} {answer.receipt['hash']}", flush=True)
+    print(json.dumps({"moved": moved}), flush=True)
+
+
+def hold(folder: str) -> None:
+    ledger = Ledger.open(folder, dataset="people")
+    charge = Charge.laplace("3/4", cells=1, neighbours="add-remove", question="long job")
+    print(ledger.hold(charge, seconds=3600).id, flush=True)
+    time.sleep(600)
+
+
 if __name__ == "__main__":
-    {"race": race, "mixed": mixed, "serve": serve, "order": order, "once": once}[sys.argv[1]](
-        *sys.argv[2:]
-    )
+    {
+        "race": race,
+        "mixed": mixed,
+        "serve": serve,
+        "order": order,
+        "once": once,
+        "decide": decide,
+        "hold": hold,
+    }[sys.argv[1]](*sys.argv[2:])

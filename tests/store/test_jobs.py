@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 
 import pytest
 
 from discreet.errors import InputError
-from discreet.store import Jobs
+from discreet.store import Hold, Jobs
 from discreet.store.jobs import LeaseLost
 
 
@@ -83,6 +84,42 @@ def test_cancel(jobs, clock):
     assert jobs.get(dead.id).state == "cancelled"
     with pytest.raises(InputError, match="There is no job"):
         jobs.get("nothing")
+
+
+def test_a_job_names_the_hold_of_its_budget(jobs):
+    """From birth to end, for whoever has to renew it or give it up."""
+    made = jobs.create("release", {}, hold=Hold("h1", 1060.0))
+    assert made.hold == "h1"
+    assert jobs.claim()[0].hold == "h1"
+    assert jobs.request_cancel(made.id).hold == "h1"
+    assert jobs.create("release", {}).hold is None
+
+
+def test_jobs_of_an_older_file_are_carried_over(tmp_path):
+    """A file from before jobs had holds: its jobs are there, waiting, without one."""
+    raw = sqlite3.connect(tmp_path / "jobs.sqlite3")
+    raw.execute(
+        "CREATE TABLE jobs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL, "
+        "request TEXT NOT NULL, user TEXT NOT NULL, created REAL NOT NULL, "
+        "lease_until REAL NOT NULL, heartbeat REAL NOT NULL, share REAL NOT NULL, "
+        "doing TEXT NOT NULL, cancel_requested INTEGER NOT NULL, result TEXT, error TEXT, "
+        "attempts INTEGER NOT NULL, lease TEXT) STRICT"
+    )
+    raw.execute(
+        "INSERT INTO jobs VALUES ('j', 'release', 'waiting', '{\"a\":1}', 'ana', 5, 0, 0, 0, '', 0, "
+        "NULL, NULL, 0, NULL)"
+    )
+    raw.commit()
+    raw.close()
+    for _ in range(2):  # the second opening finds the column
+        jobs = Jobs(tmp_path)
+        assert jobs.get("j").hold is None
+        assert jobs.get("j").request == {"a": 1}
+        jobs.close()
+    jobs = Jobs(tmp_path)
+    assert jobs.claim()[0].id == "j"
+    assert jobs.create("release", {}, hold="h2").hold == "h2"
+    jobs.close()
 
 
 def test_each_job_is_claimed_once(tmp_path):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.core.charge import Charge
 from discreet.core.loss import PureLoss
 from discreet.store import Ledger, verify
 
@@ -216,6 +217,132 @@ def test_kill_minus_nine_loses_nothing(tmp_path):
 def test_a_thousand_kills(tmp_path):
     """1,000 kills under load with retrying clients: all answers charged, once, and the same."""
     check_killed(tmp_path, 1000, seed=2)
+
+
+class Decider:
+    """A process that decides on histories; keeps what it was told is stored."""
+
+    def __init__(self, folder, name, count):
+        self.process = subprocess.Popen(
+            [*WORKER, "decide", str(folder), name, str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout.readline() == "ready\n"
+        self.said: list[str] = []
+
+    def go(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        self.thread = threading.Thread(target=self._listen)
+        self.thread.start()
+
+    def _listen(self):
+        for line in self.process.stdout:
+            if line.endswith("\n"):
+                self.said.append(line)
+
+    def end(self, *, kill):
+        if kill:
+            os.kill(self.process.pid, signal.SIGKILL)
+        self.thread.join()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stdin.close()
+        assert kill or self.process.returncode == 0
+
+
+def check_one_line(folder, count, told):
+    """Every answer was decided on the history right before it, and every one told is stored."""
+    verify(folder)
+    with Ledger.open(folder, dataset="people") as ledger:
+        answers = ledger.history().answers
+    assert len(answers) == count
+    head = ""
+    for place, answer in enumerate(answers):
+        assert json.loads(answer.measurements) == [head, place]
+        head = answer.receipt["hash"]
+    stored = {answer.question: answer.receipt["hash"] for answer in answers}
+    for line in told:
+        if line.startswith("q-"):
+            question, entry = line.split()
+            assert stored[question] == entry
+
+
+def check_decisions(folder, processes, each):
+    deciders = [Decider(folder, str(i), each) for i in range(processes)]
+    for decider in deciders:
+        decider.go()
+    for decider in deciders:
+        decider.end(kill=False)
+    check_one_line(folder, processes * each, [line for d in deciders for line in d.said])
+    moved = sum(json.loads(decider.said[-1])["moved"] for decider in deciders)
+    assert moved >= 1  # or nobody was raced
+
+
+@pytest.mark.slow
+def test_processes_never_decide_twice_on_one_history(tmp_path):
+    """4 processes × 15 decisions: each was stored right after the history it was decided on."""
+    check_decisions(tmp_path, 4, 15)
+
+
+@pytest.mark.proof
+def test_many_processes_never_decide_twice_on_one_history(tmp_path):
+    check_decisions(tmp_path, 12, 60)
+
+
+def check_decisions_killed(folder, kills, seed):
+    rng = random.Random(seed)
+    told: list[str] = []
+    for _ in range(kills):
+        deciders = [Decider(folder, name, 8 * kills) for name in ("a", "b")]
+        for decider in deciders:
+            decider.go()
+        time.sleep(rng.random() * 0.2)
+        for decider in deciders:
+            decider.end(kill=True)
+            told += decider.said
+    deciders = [Decider(folder, name, 8 * kills) for name in ("a", "b")]
+    for decider in deciders:
+        decider.go()
+    for decider in deciders:
+        decider.end(kill=False)
+        told += decider.said
+    check_one_line(folder, 16 * kills, told)
+
+
+@pytest.mark.slow
+def test_killed_deciders_leave_one_line_of_decisions(tmp_path):
+    """6 kills of two deciding processes: done over, no decision is lost, doubled or out of line."""
+    check_decisions_killed(tmp_path, 6, seed=3)
+
+
+@pytest.mark.proof
+def test_many_killed_deciders_leave_one_line_of_decisions(tmp_path):
+    check_decisions_killed(tmp_path, 60, seed=4)
+
+
+def test_the_hold_of_a_killed_worker_lapses(tmp_path):
+    """Its budget is nobody else's until then, is there for who does the job over, then free."""
+    prepare(tmp_path, 1)
+    worker = subprocess.Popen(
+        [*WORKER, "hold", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    held = worker.stdout.readline().strip()
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait()
+    worker.stdout.close()
+    charge = Charge.laplace("1/2", cells=1, neighbours="add-remove", question="other")
+    with Ledger.open(tmp_path, dataset="people") as ledger:
+        assert not ledger.affords(charge)
+        ledger.renew(held, seconds=3600)
+    with Ledger.open(tmp_path, dataset="people", clock=lambda: time.time() + 7200) as ledger:
+        assert ledger.affords(charge)
+        assert ledger.spent() == PureLoss(0)
 
 
 CALL = re.compile(r"^(?:\[pid +)?(\d+)\]? +(\w+)\((.*)$")

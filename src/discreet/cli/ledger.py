@@ -32,17 +32,15 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
         show.as_json(facts)
         return
     out = show.console()
-    out.print(
-        show.pairs(
-            [
-                ("allowed", facts["cap"]),
-                ("spent", facts["spent"]),
-                ("left", facts["left"]),
-                ("largest ε that fits", facts["largest_epsilon"]),
-                ("entries", facts["entry_count"]),
-            ]
-        )
-    )
+    sums = [("budget", "none: what is released is recorded, and nothing is spent")]
+    if facts["cap"] is not None:
+        sums = [
+            ("allowed", facts["cap"]),
+            ("spent", facts["spent"]),
+            ("left", facts["left"]),
+            ("largest ε that fits", facts["largest_epsilon"]),
+        ]
+    out.print(show.pairs([*sums, ("entries", facts["entry_count"])]))
     if facts["shares"]:
         held = [
             (s["scope"], _signs(s["cap"]), _signs(s["spent"]), _signs(s["left"]))
@@ -68,7 +66,9 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
 def _who(entry: dict[str, Any]) -> str:
     """Who was charged or changed something, and for which project."""
     who = entry["who"] or "–"
-    project = entry["scope"].removeprefix("project:") if entry["kind"] == "charge" else ""
+    project = (
+        entry["scope"].removeprefix("project:") if entry["kind"] in ("charge", "record") else ""
+    )
     return f"{who} ({project})" if project else who
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -237,9 +238,12 @@ def revoke(path: Workspace, name: Annotated[str, typer.Argument()]) -> None:
     show.console().print(f"{name} is revoked, with all tokens and sessions.")
 
 
-def _accounts(path: Path) -> closing[Accounts]:
+@contextmanager
+def _accounts(path: Path) -> Iterator[Accounts]:
     from ..store.accounts import Accounts
+    from ..store.workspace_database import WorkspaceDatabase
     from ..workspace import Workspace as Folder
 
     Folder.open(path)
-    return closing(Accounts(path))
+    with closing(WorkspaceDatabase(path)) as database:
+        yield Accounts(database)

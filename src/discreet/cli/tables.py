@@ -256,13 +256,12 @@ def _deliver(made: Release, output: Path | None, format: str | None, json: bool)
     elif format:
         formats.write(table, sys.stdout.buffer, format)
     else:
-        from ..core.loss import in_words
         from ..formats import terminal
 
         out = show.console()
         cost = ""
         if made.plan.charge is not None:
-            spent = "nothing (released before)" if made.reused else in_words(made.plan.charge.loss)
+            spent = "nothing (released before)" if made.reused else made.plan.charge.in_words()
             cost = f"{spent}; left: {made.left}"
         limits = terminal.Limits(width=out.width)
         out.print(terminal.render(table, limits=limits, cost=cost))
@@ -273,7 +272,7 @@ def _release_facts(made: Release) -> dict[str, Any]:
         "question_hash": made.plan.question_hash,
         "treatment": dict(made.plan.treatment),
         "guarantee": made.plan.guarantee.to_json(),
-        "cost": None if made.plan.charge is None else str(made.plan.charge.loss),
+        "cost": None if made.plan.charge is None else str(made.plan.charge),
         "charged": made.charged,
         "left": made.left,
         "receipt": dict(made.receipt),
@@ -282,8 +281,6 @@ def _release_facts(made: Release) -> dict[str, Any]:
 
 
 def _show_preview(seen: Asked, json: bool) -> None:
-    from ..core.loss import in_words
-
     plan = seen.plan
     if json:
         show.as_json(seen.to_json() | {"follows_from": seen.follows_from})
@@ -292,7 +289,7 @@ def _show_preview(seen: Asked, json: bool) -> None:
     seen.verdict.enforce()
     out = show.console()
     if plan.charge is not None:
-        cost = in_words(plan.charge.loss)
+        cost = plan.charge.in_words()
         if seen.answered:
             cost += " when first asked; nothing now"
         elif not seen.affordable:

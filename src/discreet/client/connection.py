@@ -24,6 +24,7 @@ from ..errors import (
     Cancelled,
     DiscreetError,
     EngineError,
+    HistoryMoved,
     InputError,
     KeyReused,
     Refusal,
@@ -164,6 +165,7 @@ def from_problem(facts: Mapping[str, Any]) -> DiscreetError:
         return InputError(text)
     simple: dict[str, type[DiscreetError]] = {
         "key-reused": KeyReused,
+        "history-moved": HistoryMoved,
         "store": StoreError,
         "dataset": StoreError,
         "engine": EngineError,

@@ -7,9 +7,13 @@ each (rinott, Theorem 7.1), or ρ. Each of the three sums stays valid when later
 chosen by looking at earlier answers; a cap is always one of them. The tighter composition of a
 plan fixed before its first draw is in `plan_loss.py`.
 
+A *record* is a charge without a loss: it says what was released by a method whose promise is not
+differential privacy. It names no neighbours and no cells, adds nothing to any sum and needs no
+budget; as a dp-accounting event it is `NonPrivateDpEvent`, because no ε covers it.
+
 **Compatibility law of the stored form** (`Charge.to_json`, `loss_to_json`): a field never changes
 its meaning. New fields may be added, old readers ignore them; anything else takes a new value of
-`form`, and a reader refuses a `form` it does not know.
+`form`, and a reader refuses a `form` it does not know. Form 1 has a loss, form 2 is a record.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from .loss import (
     PureLoss,
     ZcdpLoss,
     fits,
+    in_words,
     loss_from_json,
     loss_to_json,
     plus,
@@ -41,7 +46,12 @@ _IN_WORDS = {"add-remove": "add or remove one", "replace-one": "replace one"}
 """The stored codes as guarantees and audits say them."""
 
 FORM = 1
-"""The stored form of charges written by this version."""
+RECORD_FORM = 2
+"""The stored forms of charges with a loss and of records."""
+
+_RECORDED = "recorded, no loss"
+_MEASURED_LOSS = ("discrete-laplace", "discrete-gaussian", "integer-law")
+"""Mechanisms whose loss follows from their parameters, and is never left out."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ class Charge:
 
     `parameters` are exact text by name. `cells` is how many cells one unit touches (under
     replace-one neighbours a cell left and a cell entered are two). `loss` is for the whole charge,
-    all cells together.
+    all cells together. A record (`Charge.record`) has no cells, neighbours or loss: all are None.
 
     >>> Charge.laplace("0.1", cells=3, neighbours="add-remove", question="q1").loss
     PureLoss(epsilon=Fraction(3, 10))
@@ -58,20 +68,20 @@ class Charge:
 
     mechanism: str
     parameters: tuple[tuple[str, str], ...]
-    cells: int
-    neighbours: Neighbours
+    cells: int | None
+    neighbours: Neighbours | None
     question: str
-    loss: Loss
+    loss: Loss | None
 
     def __init__(
         self,
         mechanism: str,
         parameters: Mapping[str, str] | Iterable[tuple[str, str]],
         *,
-        cells: int,
-        neighbours: str,
+        cells: int | None,
+        neighbours: str | None,
         question: str,
-        loss: Loss,
+        loss: Loss | None,
     ) -> None:
         pairs = tuple(sorted(dict(parameters).items()))
         for name, value in (("mechanism", mechanism), ("question", question)):
@@ -79,21 +89,10 @@ class Charge:
                 raise InputError(f"A charge's {name} must be text of 1 to 200 characters.")
         if any(not isinstance(part, str) for pair in pairs for part in pair):
             raise InputError(f"The parameters of a charge ({mechanism}) must be exact text.")
-        if neighbours not in NEIGHBOURS:
-            raise InputError(
-                f"neighbours must be one of {', '.join(NEIGHBOURS)}, got {neighbours}."
-                f"{did_you_mean(str(neighbours), NEIGHBOURS)}"
-            )
-        if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
-            raise InputError(
-                f"cells must be a whole number ≥ 1, got {cells!r}. "
-                "It is the number of cells one unit touches."
-            )
-        if not isinstance(loss, PureLoss | ApproxLoss | ZcdpLoss):
-            raise InputError(
-                "A charge's loss must be a PureLoss, an ApproxLoss or a ZcdpLoss, got "
-                f"{type(loss).__name__}."
-            )
+        if loss is None:
+            _check_record(mechanism, cells, neighbours)
+        else:
+            _check_spend(cells, neighbours, loss)
         for name, given in (
             ("mechanism", mechanism),
             ("parameters", pairs),
@@ -104,7 +103,7 @@ class Charge:
         ):
             object.__setattr__(self, name, given)
         least = recomputed(self)
-        if least is not None and not fits(least, loss):
+        if least is not None and loss is not None and not fits(least, loss):
             raise InputError(
                 f"A charge for {mechanism} says {loss}, below the {least} its own parameters give."
             )
@@ -157,8 +156,37 @@ class Charge:
             loss=ZcdpLoss(cells / (2 * sigma2)),
         )
 
+    @classmethod
+    def record(
+        cls,
+        mechanism: str,
+        parameters: Mapping[str, str] | Iterable[tuple[str, str]],
+        *,
+        question: str,
+    ) -> Charge:
+        """What was released, without a loss: it adds nothing to a sum and needs no budget.
+
+        >>> print(Charge.record("suppression", {"released": "12"}, question="q1").loss)
+        None
+        """
+        return cls(mechanism, parameters, cells=None, neighbours=None, question=question, loss=None)
+
+    def __str__(self) -> str:
+        return _RECORDED if self.loss is None else str(self.loss)
+
+    def in_words(self) -> str:
+        """What it costs, for people: long numbers in five digits, rounded up."""
+        return _RECORDED if self.loss is None else in_words(self.loss)
+
     def to_json(self) -> dict[str, Any]:
         """The public stored form; see the compatibility law at the top of the module."""
+        if self.loss is None:
+            return {
+                "form": RECORD_FORM,
+                "mechanism": self.mechanism,
+                "parameters": dict(self.parameters),
+                "question": self.question,
+            }
         return {
             "form": FORM,
             "mechanism": self.mechanism,
@@ -178,12 +206,18 @@ class Charge:
         True
         """
         form = stored.get("form")
-        if form != FORM:
+        if form not in (FORM, RECORD_FORM):
             raise InputError(
-                f"A charge is stored in form {form!r}, this version reads form {FORM}. "
-                "Use the version of discreet that wrote it, or a newer one."
+                f"A charge is stored in form {form!r}, this version reads forms {FORM} and "
+                f"{RECORD_FORM}. Use the version of discreet that wrote it, or a newer one."
             )
         try:
+            if form == RECORD_FORM:
+                if "loss" in stored:
+                    raise InputError("A stored record names a loss, which no record has.")
+                return cls.record(
+                    stored["mechanism"], stored["parameters"], question=stored["question"]
+                )
             return cls(
                 stored["mechanism"],
                 stored["parameters"],
@@ -196,12 +230,42 @@ class Charge:
             raise InputError(f"A stored charge lacks the field {error}.") from None
 
 
+def _check_record(mechanism: str, cells: int | None, neighbours: str | None) -> None:
+    if cells is not None or neighbours is not None:
+        raise InputError("A record has no loss, so it can name neither cells nor neighbours.")
+    if mechanism in _MEASURED_LOSS:
+        raise InputError(
+            f"{mechanism} has a loss, which its parameters give. Charge it; a record is for "
+            "methods without one."
+        )
+
+
+def _check_spend(cells: int | None, neighbours: str | None, loss: Loss) -> None:
+    if neighbours not in NEIGHBOURS:
+        raise InputError(
+            f"neighbours must be one of {', '.join(NEIGHBOURS)}, got {neighbours}."
+            f"{did_you_mean(str(neighbours), NEIGHBOURS)}"
+        )
+    if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
+        raise InputError(
+            f"cells must be a whole number ≥ 1, got {cells!r}. "
+            "It is the number of cells one unit touches."
+        )
+    if not isinstance(loss, PureLoss | ApproxLoss | ZcdpLoss):
+        raise InputError(
+            "A charge's loss must be a PureLoss, an ApproxLoss or a ZcdpLoss, got "
+            f"{type(loss).__name__}."
+        )
+
+
 def recomputed(charge: Charge) -> Loss | None:
     """The loss that mechanism and parameters give on their own, or None where they do not say.
 
     A charge below this is refused when made and found when a ledger is verified.
     """
     given = dict(charge.parameters)
+    if charge.cells is None:
+        return None
     try:
         if charge.mechanism == "discrete-laplace" and isinstance(charge.loss, PureLoss):
             return PureLoss(Fraction(given["epsilon"]) * charge.cells)
@@ -229,23 +293,35 @@ def sum_of(kind: str, charges: Iterable[Charge]) -> Loss:
     """
     total = zero(kind)
     for charge in charges:
-        total = plus(total, read_as(charge.loss, kind))
+        if charge.loss is not None:
+            total = plus(total, read_as(charge.loss, kind))
     return total
 
 
+def has_loss(charges: Iterable[Charge]) -> bool:
+    """Does any of the charges spend a budget? False where all are records."""
+    return any(charge.loss is not None for charge in charges)
+
+
 def as_register(charges: Iterable[Charge]) -> list[dict[str, Any]]:
-    """The charges as a public loss register: plain data, one row each, no user and no date."""
-    return [
-        {
+    """The charges as a public loss register: plain data, one row each, no user and no date.
+
+    The row of a record has the loss kind `none`, and neither cells nor neighbours.
+    """
+    rows: list[dict[str, Any]] = []
+    for charge in charges:
+        row: dict[str, Any] = {
             "mechanism": charge.mechanism,
             **{f"parameter_{name}": value for name, value in charge.parameters},
-            "cells_per_unit": charge.cells,
-            "neighbours": _IN_WORDS[charge.neighbours],
             "question": charge.question,
-            **{f"loss_{name}": value for name, value in loss_to_json(charge.loss).items()},
         }
-        for charge in charges
-    ]
+        if charge.loss is None or charge.neighbours is None:
+            rows.append({**row, "loss_kind": "none"})
+            continue
+        losses = {f"loss_{name}": value for name, value in loss_to_json(charge.loss).items()}
+        neighbours = _IN_WORDS[charge.neighbours]
+        rows.append({**row, "cells_per_unit": charge.cells, "neighbours": neighbours, **losses})
+    return rows
 
 
 def as_dp_accounting_event(charges: Iterable[Charge]) -> Any:
@@ -254,8 +330,9 @@ def as_dp_accounting_event(charges: Iterable[Charge]) -> Any:
     Discrete Laplace noise becomes its own event with L1 sensitivity 1, once for each cell. Any
     other pure loss becomes one such event with the whole epsilon: no mechanism with that epsilon
     is worse. Every zCDP loss is a `ZCDpEvent`. An (ε, δ) loss has no event there and becomes
-    `UnsupportedDpEvent`, which an accountant refuses rather than miscounts. Parameters are floats
-    on their side, rounded against the spender.
+    `UnsupportedDpEvent`, which an accountant refuses rather than miscounts; a record becomes
+    `NonPrivateDpEvent`, so that no finite ε is claimed over it. Parameters are floats on their
+    side, rounded against the spender.
     """
     try:
         from dp_accounting import dp_event
@@ -266,7 +343,9 @@ def as_dp_accounting_event(charges: Iterable[Charge]) -> Any:
     events: list[Any] = []
     for charge in charges:
         given = dict(charge.parameters)
-        if charge.mechanism == "discrete-laplace":
+        if charge.loss is None or charge.cells is None:
+            events.append(dp_event.NonPrivateDpEvent())
+        elif charge.mechanism == "discrete-laplace":
             each = _float_up(Fraction(given["epsilon"]))
             event = dp_event.DiscreteLaplaceDpEvent(noise_parameter=each, sensitivity=1)
             events.append(dp_event.SelfComposedDpEvent(event, charge.cells))

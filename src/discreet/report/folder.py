@@ -40,6 +40,7 @@ from .facts import Edition, LedgerSummary, PlannedError, ReleaseFacts
 from .release_report import render_report
 
 if TYPE_CHECKING:
+    from ..store import LedgerStore
     from ..workspace import DataSet
 
 
@@ -182,13 +183,13 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
     when = ""
     if plan.charge is not None:
         book = data.ledger()
-        register = book.export_register()
+        register, spent = book.export_register(), book.spent()
         when = _charged_on(register, plan.question_hash)
         ledger = LedgerSummary(
-            budget=str(book.cap()),
-            spent=in_words(book.spent()),
-            left=in_words(book.left(), left=True),
-            charges=_charges(register),
+            budget="none" if spent is None else str(book.cap()),
+            spent="no loss, only records" if spent is None else in_words(spent),
+            left=book.left_in_words() or "no budget is needed",
+            charges=_charges(book),
             chain_head=str(made.receipt.get("hash", "")),
         )
     declared = {
@@ -231,14 +232,11 @@ def _charged_on(register: dict[str, Any], question: str) -> str:
     return days[0] if days else ""
 
 
-def _charges(register: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+def _charges(ledger: LedgerStore) -> tuple[tuple[str, str, str], ...]:
     return tuple(
-        (
-            str(charge.get("at", ""))[:19],
-            str(charge.get("question", ""))[:12],
-            json.dumps(charge.get("loss", ""), ensure_ascii=False).strip('"'),
-        )
-        for charge in register["charges"]
+        (entry.at[:19], charge.question[:12], charge.in_words())
+        for entry in ledger.entries()
+        for charge in entry.charges
     )
 
 

@@ -309,7 +309,7 @@ def _verdict(asking: Asking) -> dict[str, Any]:
             "within": plan.errors[0].half_width if plan.errors else None,
             "guarantee": plan.guarantee.sentence(),
             "odds": plan.guarantee.odds,
-            "cost": None if plan.charge is None else str(plan.charge.loss),
+            "cost": None if plan.charge is None else str(plan.charge),
             "answered": asked.answered,
             "follows": asked.follows_from,
             "left": asked.left,

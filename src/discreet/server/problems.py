@@ -29,6 +29,7 @@ from ..errors import (
     Cancelled,
     DiscreetError,
     EngineError,
+    HistoryMoved,
     InputError,
     KeyReused,
     Refusal,
@@ -115,8 +116,9 @@ def of(error: DiscreetError, alternatives: Sequence[Mapping[str, Any]] | None = 
                 for each in error.alternatives
             ]
         return Problem(403, "refusal", error.message, rule=error.rule, alternatives=list(offered))
-    if isinstance(error, KeyReused):
-        return Problem(409, "key-reused", error.message)
+    if isinstance(error, KeyReused | HistoryMoved):
+        kind = "key-reused" if isinstance(error, KeyReused) else "history-moved"
+        return Problem(409, kind, error.message)
     if isinstance(error, InputError):
         return Problem(400, "input", error.message, error=type(error).__name__)
     if isinstance(error, Cancelled):

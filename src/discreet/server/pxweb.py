@@ -30,7 +30,7 @@ from pydantic import BaseModel, Field
 from .. import __version__
 from ..core.domain import TOTAL
 from ..errors import DiscreetError, InputError
-from ..store.keeping import Saved
+from ..store.catalogue import Saved
 from . import table_answers
 from .asking import Asking, Wish, understood
 from .auth import ASKERS, Asker, CurrentAsker, guarded
@@ -292,7 +292,7 @@ def _named(key: str) -> str | None:
 def _listed(service: Service, asker: Asker) -> Iterator[Saved]:
     """Shared saved tables of data sets this asker may see."""
     seen = set(service.visible(asker))
-    yield from (s for s in service.keeping.saved() if s.shared and s.dataset in seen)
+    yield from (s for s in service.catalogue.saved() if s.shared and s.dataset in seen)
 
 
 @contextmanager
@@ -315,7 +315,7 @@ def _readable(asking: Asking) -> bool:
 @contextmanager
 def _must_open(service: Service, asker: Asker, identity: str) -> Iterator[_Ready]:
     """The same, or 404; a table that is not shared is as if it were not there."""
-    found = [one for one in service.keeping.saved(identity) if one.shared]
+    found = [one for one in service.catalogue.saved(identity) if one.shared]
     if not found or found[0].dataset not in service.visible(asker):
         raise not_found("table")
     with _open(service, asker, found[0]) as ready:

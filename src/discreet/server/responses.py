@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from ..store.accounts import Token, User
-from ..store.keeping import Proposal, Saved
+from ..store.catalogue import Proposal, Saved
 from .problems import Alternative
 
 

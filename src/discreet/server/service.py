@@ -16,7 +16,8 @@ from ..errors import InputError
 from ..store import Jobs
 from ..store.accounts import Accounts
 from ..store.audit_log import AuditLog
-from ..store.keeping import Keeping
+from ..store.catalogue import Catalogue
+from ..store.workspace_database import WorkspaceDatabase
 from ..workspace import DataSet
 from . import two_custodians
 from .answer_cache import AnswerCache
@@ -44,8 +45,9 @@ class Service:
                     f"--public names {name!r}, which is no data set of {workspace}. "
                     f"It has {', '.join(names) or 'none'}."
                 )
-        self.accounts = Accounts(workspace)
-        self.keeping = Keeping(self.accounts)
+        self.database = WorkspaceDatabase(workspace)
+        self.accounts = Accounts(self.database)
+        self.catalogue = Catalogue(self.database)
         self.audit = AuditLog(workspace)
         self.jobs = Jobs(workspace)
         self.buckets = Buckets(settings.calls_per_minute, settings.workers)
@@ -61,7 +63,7 @@ class Service:
         self.datasets.close()
         self.jobs.close()
         self.audit.close()
-        self.accounts.close()
+        self.database.close()
 
     def visible(self, asker: Asker) -> list[str]:
         """The data sets this asker may know of."""
@@ -79,7 +81,7 @@ class Service:
             return False
         now = time.time()
         if now - self._embargo_read > 1:
-            waiting = [each for each in self.keeping.published() if each.publish_at > now]
+            waiting = [each for each in self.catalogue.published() if each.publish_at > now]
             self._embargo = frozenset((each.dataset, each.question) for each in waiting)
             self._embargo_read = now
         if question is None:
@@ -115,11 +117,11 @@ class Service:
         """Keep every policy that is served; a new one is said in the audit log, with who is known."""
         if data.policy.budget is not None:
             two_custodians.finish(
-                self.keeping, data, name
+                self.catalogue, data, name
             )  # a process may have died while it made one
-        facts, history = policy_facts(data), self.keeping.policies(name)
-        note = two_custodians.who_changed(facts, history, self.keeping.proposals(), data.folder)
-        if self.keeping.note_policy(name, data.policy.version, facts, note):
+        facts, history = policy_facts(data), self.catalogue.policies(name)
+        note = two_custodians.who_changed(facts, history, self.catalogue.proposals(), data.folder)
+        if self.catalogue.note_policy(name, data.policy.version, facts, note):
             event = f"policy {data.policy.version} is served from now on"
             self.audit.add({"event": event, "dataset": name, "reason": note})
 

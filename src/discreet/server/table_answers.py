@@ -102,7 +102,7 @@ def address(asking: Asking, place: str, **more: str) -> str:
 def etag(asking: Asking) -> str:
     """A strong ETag: question, data, policy, software, layout, format, language; keyed."""
     service, data, recipe, wish = asking.service, asking.data, asking.recipe, asking.wish
-    digest = service.accounts.keyed(
+    digest = service.database.keyed(
         "etag",
         *recipe.fingerprints.values(),
         data.data_version,

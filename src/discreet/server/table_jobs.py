@@ -16,11 +16,11 @@ from typing import Any
 from .. import formats
 from ..core.control import Control
 from ..durable import make_folder, replace_bytes
-from ..errors import DiscreetError, InputError, Refusal
+from ..errors import DiscreetError, InputError
 from ..file_names import JOB_RESULTS
 from ..recipe import to_mapping
 from ..release import Release
-from ..store import Hold, Job
+from ..store import Job
 from .asking import Asking, Wish, understood
 from .auth import PUBLIC, Asker
 from .problems import Problem
@@ -40,8 +40,7 @@ def create(asking: Asking) -> Job:
     with with_alternatives(asking):
         asking.verdict.enforce()
         asking.may_spend()
-        unended = _unended(service, asking.asker.user)
-        if len(unended) >= _MOST_JOBS:
+        if len(_unended(service, asking.asker.user)) >= _MOST_JOBS:
             raise Problem(
                 429,
                 "too-many-jobs",
@@ -57,14 +56,11 @@ def create(asking: Asking) -> Job:
             "project": wish.project,
             "question": asking.question,
         }
-        # the same question sent again, after a lost connection say, is charged once and held once
-        alike = ("dataset", "project", "question")
-        twins = [job for job in unended if all(job.request[k] == request[k] for k in alike)]
-        hold = held(asking, twins[0].request.get("hold") if twins else None)
+        hold = held(asking)
     try:
-        job = service.jobs.create(KIND, {**request, "hold": hold}, user=asking.asker.user)
+        job = service.jobs.create(KIND, request, user=asking.asker.user, hold=hold)
     except DiscreetError:
-        if hold is not None and not twins:
+        if hold is not None:
             asking.data.ledger().lapse(hold)
         raise
     service.job_waits.set()
@@ -72,36 +68,35 @@ def create(asking: Asking) -> Job:
     return job
 
 
-def held(asking: Asking, hold: str | None) -> str | None:
-    """The hold a question needs: renewed, or where it lapsed, asked for again; None if it is free."""
+def held(asking: Asking, again: str | None = None) -> str | None:
+    """The hold a question needs: taken, renewed, or where it lapsed taken again; None if it is free."""
     charge = asking.asked.plan.charge
     if charge is None or asking.costs_nothing:
         return None
-    ledger, seconds = asking.data.ledger(), asking.service.settings.hold_seconds
-    if hold is not None:
-        with contextlib.suppress(Refusal):
-            return ledger.renew(Hold(hold, 0.0), seconds=seconds).id
-    user, project = asking.asker.user, asking.wish.project
-    return ledger.hold(charge, user=user, project=project, seconds=seconds).id
+    hold = asking.data.ledger().hold(
+        charge,
+        user=asking.asker.user,
+        project=asking.wish.project,
+        seconds=asking.service.settings.hold_seconds,
+        again=again,
+    )
+    return hold.id
 
 
 def renew_holds(service: Service) -> None:
     """Renew what every job that has not ended holds; one that was asked to stop needs none."""
     for job in _unended(service):
-        if job.request.get("hold") and not job.cancel_requested:
-            hold, name = Hold(job.request["hold"], 0.0), job.request["dataset"]
+        if job.hold and not job.cancel_requested:
             ignored = contextlib.suppress(DiscreetError, Problem)
-            with ignored, service.datasets.use(name) as data:
-                data.ledger().renew(hold, seconds=service.settings.hold_seconds)
+            with ignored, service.datasets.use(job.request["dataset"]) as data:
+                data.ledger().renew(job.hold, seconds=service.settings.hold_seconds)
 
 
 def give_up_hold(service: Service, job: Job) -> None:
-    """Let others have what an ended job held, unless another job needs the same hold."""
-    hold = job.request.get("hold")
-    others = [one for one in _unended(service, job.user) if one.id != job.id]
-    if hold and all(one.request.get("hold") != hold for one in others):
+    """Let others have what an ended job held."""
+    if job.hold:
         with contextlib.suppress(Problem), service.datasets.use(job.request["dataset"]) as data:
-            data.ledger().lapse(hold)
+            data.ledger().lapse(job.hold)
 
 
 def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
@@ -116,7 +111,7 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
                 "changed",
                 "The data set or its policy changed after this was asked. Ask again.",
             )
-        release = asking.release(control, hold=held(asking, request.get("hold")))
+        release = asking.release(control, hold=held(asking, job.hold))
         body = rendered(release, wish)
     folder = service.folder / JOB_RESULTS
     make_folder(folder, mode=0o700)

@@ -15,13 +15,13 @@ from typing import Any
 
 from ..errors import DiscreetError, InputError
 from ..file_names import DESCRIPTION
-from ..store.keeping import Keeping, Proposal
+from ..store.catalogue import Catalogue, Proposal
 from ..workspace import DataSet, budget_change
 from ..workspace.dataset import loss_written
 from . import logs
 
 
-def make(keeping: Keeping, data: DataSet, proposal: Proposal) -> Proposal:
+def make(catalogue: Catalogue, data: DataSet, proposal: Proposal) -> Proposal:
     """Make a change that was agreed; begun again after a crash it is still made once."""
     reason = f"{proposal.reason}; {proposal.note}"
     try:
@@ -29,18 +29,18 @@ def make(keeping: Keeping, data: DataSet, proposal: Proposal) -> Proposal:
             data.folder, data.ledger(), proposal.change, who=who(proposal), reason=reason
         )
     except InputError:
-        keeping.settle(proposal.id, made=False)
+        catalogue.settle(proposal.id, made=False)
         raise
-    keeping.settle(proposal.id, made=True)
-    return keeping.proposals(proposal.id)[0]
+    catalogue.settle(proposal.id, made=True)
+    return catalogue.proposals(proposal.id)[0]
 
 
-def finish(keeping: Keeping, data: DataSet, name: str) -> None:
+def finish(catalogue: Catalogue, data: DataSet, name: str) -> None:
     """Make what was agreed for a data set before a process died, oldest first."""
-    for proposal in reversed(keeping.proposals()):
+    for proposal in reversed(catalogue.proposals()):
         if proposal.state == "applying" and proposal.dataset == name:
             try:
-                make(keeping, data, proposal)
+                make(catalogue, data, proposal)
             except DiscreetError as error:
                 logs.say(
                     "error",

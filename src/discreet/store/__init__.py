@@ -5,31 +5,21 @@ and the jobs in files of their own, so that deleting the one and the heartbeats 
 touch what must last.
 """
 
-from .base import (
-    Draft,
-    Entry,
-    Hold,
-    Job,
-    LedgerStore,
-    ResultStore,
-    Standing,
-    StoredAnswer,
-    Verified,
-)
+from .base import Entry, History, Hold, Job, Standing, StoredAnswer, Verified
 from .jobs import Jobs
 from .ledger import Ledger
+from .ledger_store import LedgerStore
 from .results import Results
 from .verification import verify
 
 __all__ = [
-    "Draft",
     "Entry",
+    "History",
     "Hold",
     "Job",
     "Jobs",
     "Ledger",
     "LedgerStore",
-    "ResultStore",
     "Results",
     "Standing",
     "StoredAnswer",

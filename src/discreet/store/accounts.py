@@ -1,6 +1,6 @@
 """Who may ask: users with roles, random tokens, cookie sessions; one file for a workspace.
 
-    accounts = Accounts.open(workspace)
+    accounts = Accounts(WorkspaceDatabase(workspace))
     accounts.add_user("ana", "analyst", password="…")
     token = accounts.add_token("ana")          # shown once; only its keyed digest is stored
 
@@ -67,8 +67,11 @@ class Identity:
     """`token ID` or `session`."""
 
 
-class Accounts(WorkspaceDatabase):
-    """Users, tokens and sessions of a workspace."""
+class Accounts:
+    """Users, tokens and sessions, in the file of a workspace."""
+
+    def __init__(self, database: WorkspaceDatabase) -> None:
+        self._db = database
 
     # Users
 
@@ -81,11 +84,12 @@ class Accounts(WorkspaceDatabase):
         if role not in ROLES:
             raise InputError(f"A role is one of {', '.join(ROLES)}, got {role[:40]!r}.")
         stored = None if password is None else hash_password(password)
-        with self.writing() as connection:
+        with self._db.writing() as connection:
             if connection.execute("SELECT 1 FROM users WHERE name = ?", (name,)).fetchone():
                 raise InputError(f"There is an account {name} already. Choose another name.")
             connection.execute(
-                "INSERT INTO users VALUES (?, ?, ?, ?, NULL)", (name, role, stored, self.clock())
+                "INSERT INTO users VALUES (?, ?, ?, ?, NULL)",
+                (name, role, stored, self._db.clock()),
             )
         return self.user(name)
 
@@ -98,7 +102,7 @@ class Accounts(WorkspaceDatabase):
 
     def users(self) -> list[User]:
         """Every account, revoked ones too."""
-        rows = self.rows(
+        rows = self._db.rows(
             "SELECT name, role, created, revoked, password IS NOT NULL FROM users ORDER BY name"
         )
         return [User(name, role, at, ended, bool(has)) for name, role, at, ended, has in rows]
@@ -115,8 +119,8 @@ class Accounts(WorkspaceDatabase):
                 f"{name} is the only custodian: without one nobody could add accounts. "
                 "Add another custodian first."
             )
-        with self.writing() as connection:
-            now = self.clock()
+        with self._db.writing() as connection:
+            now = self._db.clock()
             connection.execute(
                 "UPDATE users SET revoked = ? WHERE name = ? AND revoked IS NULL", (now, name)
             )
@@ -128,7 +132,7 @@ class Accounts(WorkspaceDatabase):
 
     def check_password(self, name: str, password: str) -> User | None:
         """The account where name and password are right; takes as long where they are not."""
-        rows = self.rows("SELECT password FROM users WHERE name = ? AND revoked IS NULL", name)
+        rows = self._db.rows("SELECT password FROM users WHERE name = ? AND revoked IS NULL", name)
         stored = rows[0][0] if rows else None
         right = verify_password(stored or nobody(), password)
         return self.user(name) if right and stored else None
@@ -158,17 +162,17 @@ class Accounts(WorkspaceDatabase):
         if not 0 < days <= 3660:
             raise InputError(f"A token lives more than 0 and at most 3,660 days, got {days:g}.")
         identity, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-        now = self.clock()
+        now = self._db.clock()
         parents = [token.expires for token in self.tokens(user) if token.id == made_with]
         expires = min([now + days * 86400, *parents])
         made = Token(identity, user, label[:100], tuple(sorted(set(scopes))), now, expires, None)
-        with self.writing() as connection:
+        with self._db.writing() as connection:
             connection.execute(
                 "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)",
                 (
                     identity,
                     user,
-                    self.keyed("token", secret),
+                    self._db.keyed("token", secret),
                     made.label,
                     json.dumps(made.scopes),
                     made.created,
@@ -180,7 +184,7 @@ class Accounts(WorkspaceDatabase):
 
     def tokens(self, user: str) -> list[Token]:
         """The tokens of a user, newest first."""
-        rows = self.rows(
+        rows = self._db.rows(
             "SELECT id, user, label, scopes, created, expires, revoked FROM tokens "
             "WHERE user = ? ORDER BY created DESC, id",
             user,
@@ -192,7 +196,7 @@ class Accounts(WorkspaceDatabase):
 
         False where the user has no such token.
         """
-        with self.writing() as connection:
+        with self._db.writing() as connection:
             own = "SELECT 1 FROM tokens WHERE id = ? AND user = ?"
             if connection.execute(own, (identity, user)).fetchone() is None:
                 return False
@@ -200,7 +204,7 @@ class Accounts(WorkspaceDatabase):
                 "WITH RECURSIVE ended (id) AS (SELECT id FROM tokens WHERE id = ?1 AND user = ?2 "
                 "UNION SELECT t.id FROM tokens t JOIN ended e ON t.made_with = e.id) "
                 "UPDATE tokens SET revoked = coalesce(revoked, ?3) WHERE id IN ended",
-                (identity, user, self.clock()),
+                (identity, user, self._db.clock()),
             )
             return True
 
@@ -209,13 +213,13 @@ class Accounts(WorkspaceDatabase):
         parts = _TOKEN.fullmatch(text)
         if parts is None:
             return None
-        rows = self.rows(
+        rows = self._db.rows(
             "SELECT t.digest, t.scopes, u.name, u.role FROM tokens t JOIN users u ON u.name = t.user "
             "WHERE t.id = ? AND t.revoked IS NULL AND t.expires > ? AND u.revoked IS NULL",
             parts[1],
-            self.clock(),
+            self._db.clock(),
         )
-        if not rows or not hmac.compare_digest(rows[0][0], self.keyed("token", parts[2])):
+        if not rows or not hmac.compare_digest(rows[0][0], self._db.keyed("token", parts[2])):
             return None
         _, scopes, name, role = rows[0]
         return Identity(name, role, tuple(json.loads(scopes)), f"token {parts[1]}")
@@ -224,19 +228,19 @@ class Accounts(WorkspaceDatabase):
 
     def open_session(self, user: str, *, hours: float = 12) -> str:
         """A new session; returns the cookie's value."""
-        secret, now = secrets.token_urlsafe(32), self.clock()
-        with self.writing() as connection:
+        secret, now = secrets.token_urlsafe(32), self._db.clock()
+        with self._db.writing() as connection:
             connection.execute("DELETE FROM sessions WHERE expires <= ?", (now,))
             connection.execute(
                 "INSERT INTO sessions VALUES (?, ?, ?, ?, ?)",
-                (self.keyed("session", secret), user, now, now, now + hours * 3600),
+                (self._db.keyed("session", secret), user, now, now, now + hours * 3600),
             )
         return secret
 
     def by_session(self, secret: str, *, idle_hours: float = 1) -> Identity | None:
         """Who a session belongs to; None where it is unknown, expired or idle for too long."""
-        now, digest = self.clock(), self.keyed("session", secret)
-        rows = self.rows(
+        now, digest = self._db.clock(), self._db.keyed("session", secret)
+        rows = self._db.rows(
             "SELECT s.seen, u.name, u.role FROM sessions s JOIN users u ON u.name = s.user "
             "WHERE s.digest = ? AND s.expires > ? AND s.seen > ? AND u.revoked IS NULL",
             digest,
@@ -247,37 +251,38 @@ class Accounts(WorkspaceDatabase):
             return None
         seen, name, role = rows[0]
         if now - seen > 60:
-            with self.writing() as connection:
+            with self._db.writing() as connection:
                 connection.execute("UPDATE sessions SET seen = ? WHERE digest = ?", (now, digest))
         return Identity(name, role, SCOPES, "session")
 
     def csrf(self, secret: str) -> str:
         """The token that must come with every change made through this session."""
-        return self.keyed("csrf", secret).hex()
+        return self._db.keyed("csrf", secret).hex()
 
     def close_session(self, secret: str) -> None:
         """End a session."""
-        with self.writing() as connection:
+        with self._db.writing() as connection:
             connection.execute(
-                "DELETE FROM sessions WHERE digest = ?", (self.keyed("session", secret),)
+                "DELETE FROM sessions WHERE digest = ?", (self._db.keyed("session", secret),)
             )
 
     # Requests that name an idempotency key
 
     def same_request(self, user: str, key: str, digest: str) -> bool:
         """Note a request under its key; False where the key came before with another request."""
-        with self.writing() as connection:
+        with self._db.writing() as connection:
             row = connection.execute(
                 "SELECT digest FROM requests WHERE user = ? AND key = ?", (user, key)
             ).fetchone()
             if row is None:
                 connection.execute(
-                    "INSERT INTO requests VALUES (?, ?, ?, ?)", (user, key, digest, self.clock())
+                    "INSERT INTO requests VALUES (?, ?, ?, ?)",
+                    (user, key, digest, self._db.clock()),
                 )
                 return True
             return bool(row[0] == digest)
 
     def forget_requests(self, *, before: float) -> None:
         """Forget idempotency keys last noted before this time."""
-        with self.writing() as connection:
+        with self._db.writing() as connection:
             connection.execute("DELETE FROM requests WHERE at < ?", (before,))

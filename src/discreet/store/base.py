@@ -1,11 +1,10 @@
-"""What a store gives back, and the protocols another store would have to keep."""
+"""What a store gives back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..core.charge import Charge
 from ..core.loss import Loss
@@ -33,11 +32,17 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True)
-class Draft:
-    """Charges and the measurements drawn for them, before they are committed."""
+class History:
+    """What was answered so far, as it was at one moment.
 
-    charges: tuple[Charge, ...]
-    measurements: bytes
+    Who decides what to release by looking at it commits `after=history.head`. The question itself
+    may be among the answers: then that is its answer, and nothing is left to decide.
+    """
+
+    head: str
+    """Names the last answer; changes of a budget do not move it. Empty before any answer."""
+    answers: tuple[StoredAnswer, ...]
+    """Oldest first."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,11 @@ class Entry:
     at: str
     body: Mapping[str, Any]
     hash: str
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """What the entry charges or records; empty for the opening and for caps."""
+        return tuple(Charge.from_json(stored) for stored in self.body.get("charges", ()))
 
 
 @dataclass(frozen=True)
@@ -100,40 +110,5 @@ class Job:
     result: str | None
     error: str | None
     attempts: int
-
-
-class LedgerStore(Protocol):
-    """Keeps charges for ever. Charge and measurements are durable before `commit` returns."""
-
-    def find(self, question: str) -> StoredAnswer | None:
-        """The answer already charged for this question, whoever asked."""
-
-    def commit(
-        self,
-        charges: Charge | Sequence[Charge],
-        measurements: bytes,
-        *,
-        idempotency_key: str,
-        user: str = "",
-        project: str = "",
-        data_version: str,
-        policy_version: str,
-        hold: Hold | str | None = None,
-    ) -> StoredAnswer:
-        """Charge and store in one transaction, or raise and charge nothing."""
-
-    def entries(self) -> Iterator[Entry]:
-        """Every row of the log, oldest first."""
-
-    def largest_affordable(self, *, user: str = "", project: str = "") -> Fraction:
-        """The largest pure epsilon that fits everywhere."""
-
-
-class ResultStore(Protocol):
-    """A bounded cache of what keyed methods can recompute at will."""
-
-    def get(self, question: str) -> bytes | None:
-        """The stored bytes, or None."""
-
-    def put(self, question: str, result: bytes) -> None:
-        """Keep the bytes while there is room."""
+    hold: str | None
+    """The hold on the ledger that this job's budget lies in, if it needs one."""

@@ -19,7 +19,7 @@ from typing import Any
 from ..core.charge import Charge, sum_of
 from ..core.loss import Loss, loss_from_json, plus
 from ..durable import replacing
-from ..errors import DiscreetError, LedgerDamaged
+from ..errors import DiscreetError, InputError, LedgerDamaged
 from .base import DATASET
 
 START = hashlib.sha256(b"discreet ledger, form 1").hexdigest()
@@ -82,6 +82,8 @@ class Account:
                     self.spent[scope] = plus(self.spent[scope], cost)
             self.answers[body["question"]] = (seq, body["measurements"], body["size"])
             self.requests[body["user"], body["key"]] = body["request"]
+        else:
+            raise InputError(f"entries of kind {kind!r} are of a newer version of discreet")
 
     def set_cap(self, scope: str, budget: Mapping[str, Any] | None) -> None:
         """A cap set, changed or (None) taken away; what was spent before counts."""

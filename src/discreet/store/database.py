@@ -92,6 +92,15 @@ def connect(path: Path, *, create: bool = False, synchronous: str = "FULL") -> s
     return connection
 
 
+def add_column(connection: sqlite3.Connection, statement: str) -> None:
+    """Bring a file of an earlier layout up to date; one that has the column stays as it is."""
+    try:
+        connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if "duplicate column" not in str(error):
+            raise
+
+
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables, inside the caller's transaction."""
     for statement in _TABLES:

@@ -3,6 +3,14 @@
 A worker claims a job for some seconds and says now and then that it lives. A job whose worker died
 becomes claimable again when its lease runs out, and is done over: a drawn release is safe to do
 over, because its question is charged once (`ledger.py`).
+
+A job that will spend holds its budget from the moment it is accepted, so that it cannot be gone
+when its turn comes. Who accepts it takes the hold first and names it in `create(hold=…)`. While it
+waits, idle workers renew it (`list(state="waiting")`). Who does it calls
+`ledger.hold(charges, again=job.hold)` once claimed, `ledger.renew(job.hold)` with each heartbeat
+and `commit(…, hold=job.hold)`; whoever ends it otherwise (failed, cancelled, answered by somebody
+else meanwhile) calls `ledger.lapse(job.hold)`. Nobody cleans up after a crash: a hold that nobody
+renews lapses.
 """
 
 from __future__ import annotations
@@ -19,10 +27,14 @@ from typing import Any, cast
 
 from ..errors import InputError, StoreError
 from ..file_names import JOBS
-from .base import Job, JobState
+from .base import Hold, Job, JobState
 from .chain import canonical
-from .database import connect, in_words
+from .database import add_column, connect, in_words
 
+_COLUMNS = (
+    "id, kind, state, request, user, created, lease_until, heartbeat, share, doing, "
+    "cancel_requested, result, error, attempts, hold"
+)
 _MINE = " WHERE id = ? AND lease = ? AND state = 'running'"
 
 
@@ -45,22 +57,31 @@ class Jobs:
                 "state TEXT NOT NULL, request TEXT NOT NULL, user TEXT NOT NULL, "
                 "created REAL NOT NULL, lease_until REAL NOT NULL, heartbeat REAL NOT NULL, "
                 "share REAL NOT NULL, doing TEXT NOT NULL, cancel_requested INTEGER NOT NULL, "
-                "result TEXT, error TEXT, attempts INTEGER NOT NULL, lease TEXT) STRICT"
+                "result TEXT, error TEXT, attempts INTEGER NOT NULL, lease TEXT, hold TEXT) STRICT"
             )
+            add_column(self._connection, "ALTER TABLE jobs ADD COLUMN hold TEXT")
 
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
             self._connection.close()
 
-    def create(self, kind: str, request: Mapping[str, Any], *, user: str = "") -> Job:
-        """A new job that waits for a worker."""
+    def create(
+        self,
+        kind: str,
+        request: Mapping[str, Any],
+        *,
+        user: str = "",
+        hold: Hold | str | None = None,
+    ) -> Job:
+        """A new job that waits for a worker; `hold` is the budget it will spend."""
+        held = hold.id if isinstance(hold, Hold) else hold
         identity, now = secrets.token_hex(12), self._clock()
         with self._write() as connection:
             connection.execute(
                 "INSERT INTO jobs VALUES (?, ?, 'waiting', ?, ?, ?, 0, 0, 0, '', 0, NULL, NULL, 0, "
-                "NULL)",
-                (identity, kind, canonical(request), user, now),
+                "NULL, ?)",
+                (identity, kind, canonical(request), user, now, held),
             )
         return self.get(identity)
 
@@ -68,7 +89,7 @@ class Jobs:
         """One job by its id."""
         with self._lock, in_words("The list of jobs"):
             row = self._connection.execute(
-                "SELECT * FROM jobs WHERE id = ?", (identity,)
+                f"SELECT {_COLUMNS} FROM jobs WHERE id = ?", (identity,)
             ).fetchone()
         if row is None:
             raise InputError(f"There is no job {identity[:40]}. List the jobs to see their ids.")
@@ -78,7 +99,7 @@ class Jobs:
         """Jobs, newest first."""
         with self._lock, in_words("The list of jobs"):
             rows = self._connection.execute(
-                "SELECT * FROM jobs WHERE (:state IS NULL OR state = :state) "
+                f"SELECT {_COLUMNS} FROM jobs WHERE (:state IS NULL OR state = :state) "
                 "AND (:user IS NULL OR user = :user) ORDER BY created DESC, rowid DESC",
                 {"state": state, "user": user},
             ).fetchall()
@@ -94,7 +115,7 @@ class Jobs:
                 (now,),
             )
             row = connection.execute(
-                "SELECT * FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
+                f"SELECT {_COLUMNS} FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
                 "(state = 'waiting' OR (state = 'running' AND lease_until <= :now)) "
                 "ORDER BY created, rowid LIMIT 1",
                 {"kind": kind, "now": now},
@@ -182,7 +203,7 @@ class Jobs:
 
 
 def _job(row: tuple[Any, ...]) -> Job:
-    values = list(row)[:-1]  # the lease is the worker's alone
+    values = list(row)  # without the lease, which is the worker's alone
     values[2] = cast(JobState, values[2])
     values[3] = json.loads(values[3])
     values[10] = bool(values[10])

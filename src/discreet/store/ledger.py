@@ -4,11 +4,7 @@
     ledger.set_cap(PureLoss("10"), who="ana", reason="agreed by the board")
     answer = ledger.find(question) or ledger.commit(charge, measurements, idempotency_key=…)
 
-Promises. (1) No scope is ever spent beyond its cap, whatever the number of threads and processes.
-(2) When `commit` returns, charge and measurements are on disk; when it raises, nothing may be
-answered. (3) One question is charged once and has one answer, for whoever asks. (4) A charge is
-never given back; only a hold may lapse. (5) A ledger that was edited, cut, swapped or rolled back
-is refused at `open`; measurements are checked against their digest each time they are read.
+What it promises is in `ledger_store.py`.
 
 The budget belongs to the people in the data: all versions, policies and key epochs of the data set
 are charged to the one cap. Two files: `store.sqlite3` and the anchor (see `chain.py`).
@@ -16,27 +12,27 @@ are charged to the one cap. Two files: `store.sqlite3` and the anchor (see `chai
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from ..core.charge import Charge
-from ..core.loss import (
-    Loss,
-)
-from ..errors import InputError, LedgerDamaged, Refusal
+from ..core.loss import Loss
+from ..errors import InputError, LedgerDamaged, StoreError
 from ..file_names import ANCHOR, LEDGER_LOCK, STORE
-from .base import DATASET, Draft, Hold, StoredAnswer, Verified
-from .books import Books, Request
-from .chain import Anchor, canonical, follow
+from .base import DATASET, Entry, History, Hold, Standing, StoredAnswer, Verified
+from .chain import Anchor, follow
+from .commit_request import CommitRequest
 from .database import connect, in_words
-from .ledger_reading import LedgerReading, as_charges, hold_id
+from .ledger_store import LedgerStore
+from .ledger_transaction import LedgerTransaction
 from .lock import FairLock
 from .measurement_files import INLINE_BYTES, MeasurementFiles
 from .verification import checked, create_if_new, verify
@@ -45,8 +41,8 @@ from .writer import Writer
 T = TypeVar("T")
 
 
-class Ledger(LedgerReading):
-    """Open one with `Ledger.open`; may be shared by threads, not carried into a forked child."""
+class Ledger(LedgerStore):
+    """A ledger in SQLite. Open one with `Ledger.open`; may be shared by threads, not carried into a forked child."""
 
     def __init__(
         self,
@@ -74,7 +70,7 @@ class Ledger(LedgerReading):
         self._reading_lock = threading.Lock()
         self._lock = lock
         self._files = MeasurementFiles(folder)
-        self._books = Books(dataset, self._files, clock)
+        self._transaction = LedgerTransaction(dataset, self._files, clock)
         self._writer = Writer(
             self._name,
             writing,
@@ -141,24 +137,10 @@ class Ledger(LedgerReading):
                 self._reading.close()
             self._lock.close()
 
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     # What may be spent
 
     def set_cap(self, budget: Loss, *, who: str, reason: str) -> None:
-        """Set or change the budget of the data set; an entry of the log like any other.
-
-        What was spent before counts against it, also below a lowered cap.
-        """
+        """Set or change the budget of the data set; an entry of the log like any other."""
         self._set_cap(DATASET, budget, who, reason)
 
     def set_subcap(self, scope: str, budget: Loss | None, *, who: str, reason: str) -> None:
@@ -168,7 +150,25 @@ class Ledger(LedgerReading):
             raise InputError(f"A sub-cap's scope must be user:NAME or project:NAME, got {scope}.")
         self._set_cap(scope, budget, who, reason)
 
-    # Asking
+    def standing(self, *, user: str = "", project: str = "") -> list[Standing]:
+        """Where the data set stands, then the user and the project where they have a sub-cap."""
+        with self._read() as connection:
+            return self._transaction.standing(connection, user, project)
+
+    def require(
+        self,
+        charges: Charge | Sequence[Charge],
+        *,
+        user: str = "",
+        project: str = "",
+        hold: Hold | str | None = None,
+    ) -> None:
+        """Raise `BudgetExceeded` where these charges would not fit now; reserves nothing."""
+        several, held = _several(charges), _hold_id(hold)
+        with self._read() as connection:
+            self._transaction.check(connection, several, user, project, without=held)
+
+    # Holding budget for a job
 
     def hold(
         self,
@@ -177,47 +177,38 @@ class Ledger(LedgerReading):
         user: str = "",
         project: str = "",
         seconds: float = 600.0,
+        again: Hold | str | None = None,
     ) -> Hold:
         """Reserve budget for a job that has drawn nothing yet; lapses by itself after `seconds`."""
-        several = as_charges(charges)
-        made = Hold(secrets.token_hex(16), self._clock() + seconds)
-        stored = canonical({"charges": [charge.to_json() for charge in several]})
+        several = _several(charges)
+        hold = Hold(_hold_id(again) or secrets.token_hex(16), self._clock() + seconds)
+        return self._write(
+            lambda connection: self._transaction.hold(connection, hold, several, user, project)
+        )
 
-        def work(connection: sqlite3.Connection) -> Hold:
-            connection.execute("DELETE FROM holds WHERE expires <= ?", (self._clock(),))
-            self._books.check(connection, several, user, project, without=None)
-            connection.execute(
-                "INSERT INTO holds VALUES (?, ?, ?, ?, ?)",
-                (made.id, user, project, stored, made.expires),
-            )
-            return made
-
-        return self._write(work)
-
-    def renew(self, hold: Hold, *, seconds: float = 600.0) -> Hold:
-        """Extend a hold that has not lapsed; one that has must be asked for again."""
-        longer = Hold(hold.id, self._clock() + seconds)
-
-        def work(connection: sqlite3.Connection) -> Hold:
-            changed = connection.execute(
-                "UPDATE holds SET expires = ? WHERE id = ? AND expires > ?",
-                (longer.expires, hold.id, self._clock()),
-            )
-            if changed.rowcount != 1:
-                raise Refusal(
-                    "The hold has lapsed. Ask for a new one before anything is drawn.", rule="hold"
-                )
-            return longer
-
-        return self._write(work)
+    def renew(self, hold: Hold | str, *, seconds: float = 600.0) -> Hold:
+        """Extend a hold that has not lapsed; for one that has, ask with `hold(again=…)`."""
+        longer = Hold(_hold_id(hold) or "", self._clock() + seconds)
+        return self._write(lambda connection: self._transaction.renew(connection, longer))
 
     def lapse(self, hold: Hold | str) -> None:
-        """Give up a hold whose job ended before anything was drawn."""
+        """Give up a hold; one that lapsed, was given up or was used is gone already."""
+        held = _hold_id(hold)
         self._write(
-            lambda connection: connection.execute(
-                "DELETE FROM holds WHERE id = ?", (hold_id(hold),)
-            )
+            lambda connection: connection.execute("DELETE FROM holds WHERE id = ?", (held,))
         )
+
+    # Answers
+
+    def find(self, question: str) -> StoredAnswer | None:
+        """The answer already charged for this question, whoever asked; costs nothing."""
+        with self._read() as connection:
+            return self._transaction.answer(connection, question)
+
+    def history(self, data_version: str | None = None) -> History:
+        """All answers so far, oldest first, and the head to commit after."""
+        with self._read() as connection:
+            return self._transaction.history(connection, data_version)
 
     def commit(
         self,
@@ -230,54 +221,51 @@ class Ledger(LedgerReading):
         data_version: str,
         policy_version: str,
         hold: Hold | str | None = None,
+        after: str | None = None,
     ) -> StoredAnswer:
-        """Charge one question and store what was drawn for it; on disk when this returns.
-
-        Where the question was charged before, by this request or by another one that came first,
-        that answer comes back, nothing is charged and `measurements` is dropped.
-        """
-        return self.commit_all(
-            [Draft(as_charges(charges), measurements)],
-            idempotency_key=idempotency_key,
-            user=user,
-            project=project,
-            data_version=data_version,
-            policy_version=policy_version,
-            hold=hold,
-        )[0]
-
-    def commit_all(
-        self,
-        drafts: Sequence[Draft],
-        *,
-        idempotency_key: str,
-        user: str = "",
-        project: str = "",
-        data_version: str,
-        policy_version: str,
-        hold: Hold | str | None = None,
-    ) -> list[StoredAnswer]:
-        """Commit several questions together: all of them, or none."""
-        request = Request(
-            tuple(drafts), idempotency_key, user, project, data_version, policy_version
+        """Charge one question and store what was drawn for it; on disk when this returns."""
+        request = CommitRequest(
+            _several(charges),
+            measurements,
+            idempotency_key,
+            user,
+            project,
+            data_version,
+            policy_version,
         )
-        held = hold_id(hold)
+        held = _hold_id(hold)
         with self._read() as connection:
-            ready = self._books.ready(connection, request)
+            ready = self._transaction.ready(connection, request)
             if ready is None:
-                new = request.charges_of_new(connection)
-                self._books.check(connection, new, user, project, without=held)
+                self._transaction.check_unmoved(connection, after)
+                self._transaction.check(connection, request.charges, user, project, without=held)
         if ready is not None:
             if held is not None:
                 self.lapse(held)
             return ready
-        with in_words(self._name):
-            for draft, name in zip(request.drafts, request.digests, strict=True):
-                if len(draft.measurements) > INLINE_BYTES:
-                    self._files.keep(draft.measurements, name)
-        return self._write(lambda connection: self._books.commit(connection, request, held))
+        if len(measurements) > INLINE_BYTES:
+            with in_words(self._name):
+                self._files.keep(measurements, request.measurements_digest)
+        return self._write(
+            lambda connection: self._transaction.commit(connection, request, held, after)
+        )
 
-    # Checking and tidying
+    # The log
+
+    def entries(self) -> Iterator[Entry]:
+        """Every row of the log, oldest first."""
+        after = 0
+        while True:
+            with self._read() as connection:
+                rows = connection.execute(
+                    "SELECT seq, body, hash FROM log WHERE seq > ? ORDER BY seq LIMIT 500", (after,)
+                ).fetchall()
+            if not rows:
+                return
+            for seq, text, stored in rows:
+                body = json.loads(text)
+                yield Entry(seq, body["kind"], body["at"], body, stored)
+            after = rows[-1][0]
 
     def verify(self) -> Verified:
         """Check everything again, all measurements included."""
@@ -293,6 +281,23 @@ class Ledger(LedgerReading):
         return self._write(work)
 
     # Inside
+
+    @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        self._same_process()
+        with self._reading_lock, in_words(self._name):
+            try:
+                self._reading.execute("BEGIN")
+                yield self._reading
+            finally:
+                if self._reading.in_transaction:
+                    self._reading.execute("ROLLBACK")
+
+    def _same_process(self) -> None:
+        if os.getpid() != self._process:
+            raise StoreError(
+                f"{self._name} was opened before this process was forked. Open it again here."
+            )
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         self._same_process()
@@ -330,4 +335,14 @@ class Ledger(LedgerReading):
                     f"A change of a budget needs {name}: the ledger keeps it for ever. "
                     f"Give {name}=…"
                 )
-        self._write(lambda connection: self._books.set_cap(connection, scope, budget, who, reason))
+        self._write(
+            lambda connection: self._transaction.set_cap(connection, scope, budget, who, reason)
+        )
+
+
+def _several(charges: Charge | Sequence[Charge]) -> tuple[Charge, ...]:
+    return (charges,) if isinstance(charges, Charge) else tuple(charges)
+
+
+def _hold_id(hold: Hold | str | None) -> str | None:
+    return hold.id if isinstance(hold, Hold) else hold

@@ -11,9 +11,9 @@ from pathlib import Path
 from ..errors import LedgerDamaged, StoreError
 from ..file_names import ANCHOR, STORE
 from .base import DATASET, Verified
-from .books import loss_text
 from .chain import START, Account, Anchor, canonical, digest, follow, link
 from .database import check_tables, connect, create_tables, in_words
+from .ledger_transaction import loss_text
 from .measurement_files import MeasurementFiles
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import StoreError
 from ..file_names import ACCOUNTS, ACCOUNTS_KEY
-from .database import connect, in_words
+from .database import add_column, connect, in_words
 
 NAME = "The list of accounts"
 
@@ -59,7 +59,7 @@ class WorkspaceDatabase:
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             self._writing = connect(path, create=True)
             self._writing.executescript(_TABLES)
-            _add_column(self._writing, "ALTER TABLE tokens ADD COLUMN made_with TEXT")
+            add_column(self._writing, "ALTER TABLE tokens ADD COLUMN made_with TEXT")
             self._reading = connect(path)
             self._key = _key(self.folder / ACCOUNTS_KEY)
 
@@ -94,15 +94,6 @@ class WorkspaceDatabase:
             data = part.encode() if isinstance(part, str) else part
             digest.update(len(data).to_bytes(8, "little") + data)
         return digest.digest()
-
-
-def _add_column(connection: sqlite3.Connection, statement: str) -> None:
-    """Bring a file of an earlier layout up to date; one that has the column stays as it is."""
-    try:
-        connection.execute(statement)
-    except sqlite3.OperationalError as error:
-        if "duplicate column" not in str(error):
-            raise
 
 
 def _key(path: Path) -> bytes:

@@ -21,7 +21,7 @@ from .description_file import read
 from .yaml_edit import with_value
 
 if TYPE_CHECKING:
-    from ..store import Ledger
+    from ..store import LedgerStore
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def pending(folder: Path) -> bool:
 
 
 def change_budget(
-    folder: Path, ledger: Ledger, change: Mapping[str, str], *, who: str, reason: str
+    folder: Path, ledger: LedgerStore, change: Mapping[str, str], *, who: str, reason: str
 ) -> None:
     """Change the budget as agreed; where the file cannot be changed nothing is."""
     with changing(folder):
@@ -55,7 +55,7 @@ def change_budget(
         finish(folder, ledger)
 
 
-def finish(folder: Path, ledger: Ledger) -> None:
+def finish(folder: Path, ledger: LedgerStore) -> None:
     """Complete what was agreed and noted; the caller holds the lock."""
     if not pending(folder):
         return

@@ -27,7 +27,7 @@ from .loading import coding_digest
 if TYPE_CHECKING:
     from ..engines.base import Engine
     from ..methods.base import Facts
-    from ..store import Ledger, Results
+    from ..store import LedgerStore, Results
 
 
 @dataclass
@@ -46,7 +46,7 @@ class DataSet:
     threads: int | None = None
     """How many threads one count may use; None: all there are."""
     _engine: Engine | None = field(default=None, repr=False)
-    _ledger: Ledger | None = field(default=None, repr=False)
+    _ledger: LedgerStore | None = field(default=None, repr=False)
     _results: Results | None = field(default=None, repr=False)
     _opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -82,7 +82,7 @@ class DataSet:
 
     @property
     def spends(self) -> Spends:
-        """What an answer of its own method uses up."""
+        """What an answer of its own method uses up: what spends nothing has no ledger."""
         return registry.declaration(self.policy.method).spends
 
     @property
@@ -140,10 +140,11 @@ class DataSet:
                 self._engine = open_engine(self.version, self.description, threads=self.threads)
             return self._engine
 
-    def ledger(self) -> Ledger:
-        """The ledger of this data set's budget; opened, and verified, once.
+    def ledger(self) -> LedgerStore:
+        """The ledger of what was spent on this data set, or recorded; opened, and verified, once.
 
-        The cap is what discreet.yaml says; a change of it is an entry of its own.
+        The cap is what discreet.yaml says; a change of it is an entry of its own. A family that
+        only records what it releases has a ledger without a cap.
         """
         if self._ledger is None:
             from ..store import Ledger
@@ -190,7 +191,7 @@ class DataSet:
         self.close()
 
 
-def _follow(folder: Path, ledger: Ledger, budget: Budget) -> None:
+def _follow(folder: Path, ledger: LedgerStore, budget: Budget) -> None:
     """Bring the ledger's cap in line with the budget of discreet.yaml, as an entry."""
     if ledger.cap() == budget.loss and not budget_change.pending(folder):
         return
@@ -205,7 +206,7 @@ def _follow(folder: Path, ledger: Ledger, budget: Budget) -> None:
 
 
 def unbudgeted(name: str, policy: Policy) -> str:
-    """Why a data set of another family than dp has no ledger."""
+    """Why a data set whose method neither spends nor records has no ledger."""
     elsewhere = ""
     if policy.family is Family.SYNTHETIC:
         elsewhere = " What was spent is in the ledger of the data set its records were made from."

@@ -114,7 +114,7 @@ def make(service: Serving, asker: CurrentAsker, body: TokenForm) -> responses.Ne
     beyond = [scope for scope in scopes if scope not in asker.scopes]
     if beyond:
         raise Problem(403, "scope", f"This token lacks the scope {beyond[0]} and cannot give it.")
-    now = service.accounts.clock()
+    now = service.database.clock()
     tokens = service.accounts.tokens(asker.name)
     active = [token for token in tokens if token.revoked is None and token.expires > now]
     if len(active) >= 100:

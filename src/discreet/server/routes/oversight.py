@@ -13,9 +13,10 @@ from fastapi import Path, Query, Request, Response
 from ... import api
 from ...core.loss import Loss, fits
 from ...errors import InputError, did_you_mean
-from ...store import Ledger
+from ...methods.declaration import Spends
+from ...store import LedgerStore
 from ...store.base import Standing
-from ...store.keeping import Proposal
+from ...store.catalogue import Proposal
 from ...workspace import DataSet
 from ...workspace.dataset import loss_written
 from .. import responses, two_custodians
@@ -52,7 +53,7 @@ def budget(
 def register(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """The public loss register: every charge, the budget and the sum; no names."""
     with service.dataset(asker, dataset) as data:
-        if data.policy.budget is None:
+        if data.spends is Spends.NOTHING:
             return {"dataset": data.name, "budget": None, "spent": None, "charges": []}
         return data.ledger().export_register()
 
@@ -61,7 +62,7 @@ def register(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[
 def ledger(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
     """Every entry of the ledger: who was charged what, and each change of a budget."""
     with service.dataset(asker, dataset) as data:
-        if data.policy.budget is None:
+        if data.spends is Spends.NOTHING:
             raise not_found("ledger")
         return api.DataSet(data).ledger_facts()
 
@@ -72,7 +73,7 @@ def policies(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[
     with service.dataset(asker, dataset) as data:
         return {
             "current": data.policy.version,
-            "policies": list(service.keeping.policies(dataset)),
+            "policies": list(service.catalogue.policies(dataset)),
         }
 
 
@@ -93,7 +94,7 @@ def audit(
 @overseeing.get("/proposals", response_model=responses.ProposalList)
 def proposals(service: Serving) -> dict[str, Any]:
     """Changes of budgets: waiting, made and rejected."""
-    return {"proposals": service.keeping.proposals()}
+    return {"proposals": service.catalogue.proposals()}
 
 
 @custody.post("/proposals", status_code=201, responses=documented(409, 415))
@@ -107,7 +108,7 @@ def propose(
         raise InputError("A budget needs epsilon or rho. The budget of a data set cannot be none.")
     with service.dataset(asker, body.dataset) as data:
         _charged(data)
-        made = service.keeping.propose(body.dataset, _change(body), body.reason, asker.name)
+        made = service.catalogue.propose(body.dataset, _change(body), body.reason, asker.name)
         if service.accounts.custodians() == [asker.name]:
             note = "one custodian sufficed, because there is only one"
             made = _apply(service, data, made, asker.name, note)
@@ -141,7 +142,7 @@ def accept(
 def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> Proposal:
     """Reject a proposal, or take one's own back."""
     found = _find(service, proposal)
-    if not service.keeping.decide(found.id, "rejected", asker.name, ""):
+    if not service.catalogue.decide(found.id, "rejected", asker.name, ""):
         raise Problem(409, "decided", f"This proposal is {found.state} already.")
     return _find(service, proposal)
 
@@ -179,7 +180,7 @@ def _standing(one: Standing) -> dict[str, str]:
     }
 
 
-def _sharer(service: Service, kept: Ledger, scope: str, loss: Loss | None) -> tuple[str, str]:
+def _sharer(service: Service, kept: LedgerStore, scope: str, loss: Loss | None) -> tuple[str, str]:
     """Whose share a scope is, where it can be somebody's; what is shared must be there."""
     kind, _, name = scope.partition(":")
     if kind not in ("user", "project") or not name:
@@ -205,15 +206,15 @@ def _sharer(service: Service, kept: Ledger, scope: str, loss: Loss | None) -> tu
 
 def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: str) -> Proposal:
     """Change the budget in discreet.yaml and ledger; the proposal is decided first, so only once."""
-    two_custodians.finish(service.keeping, data, proposal.dataset)
-    if not service.keeping.decide(proposal.id, "applying", by, note):
+    two_custodians.finish(service.catalogue, data, proposal.dataset)
+    if not service.catalogue.decide(proposal.id, "applying", by, note):
         raise Problem(409, "decided", f"This proposal is {proposal.state} already.")
-    (decided,) = service.keeping.proposals(proposal.id)
-    return two_custodians.make(service.keeping, data, decided)
+    (decided,) = service.catalogue.proposals(proposal.id)
+    return two_custodians.make(service.catalogue, data, decided)
 
 
 def _find(service: Service, identity: str) -> Proposal:
-    found = service.keeping.proposals(identity)
+    found = service.catalogue.proposals(identity)
     if not found:
         raise not_found("proposal")
     return found[0]

@@ -24,7 +24,7 @@ from ...errors import InputError
 from ...file_names import PUBLISHED
 from ...recipe import to_mapping
 from ...release import Release
-from ...store.keeping import Published
+from ...store.catalogue import Published
 from .. import responses
 from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, CUSTODIANS, Asker, CurrentAsker, guarded
@@ -54,7 +54,7 @@ def releases(
     seen = set(service.visible(asker))
     found = [
         one
-        for one in service.keeping.published()
+        for one in service.catalogue.published()
         if one.dataset in seen and (not dataset or one.dataset == dataset) and _open(one, asker)
     ]
     return {"releases": [_facts(service, one) for one in found]}
@@ -75,7 +75,7 @@ def publish(
     request.state.notes["dataset"] = body.dataset
     with service.dataset(asker, body.dataset) as data:
         if body.supersedes is not None:
-            service.keeping.may_supersede(body.dataset, body.supersedes)
+            service.catalogue.may_supersede(body.dataset, body.supersedes)
         question = understood(data, {**body.recipe.mapping(), "title": body.title})
         wish = Wish(language=data.description.language_named(body.recipe.language or ""))
         asking = Asking(service, asker, data, question, wish, request)
@@ -96,7 +96,7 @@ def publish(
             None,
             None,
         )
-        service.keeping.publish(published)
+        service.catalogue.publish(published)
     response.headers["Location"] = f"/api/v1/releases/{identity}"
     return _facts(service, published)
 
@@ -135,7 +135,7 @@ def tables(
     with contextlib.suppress(FileNotFoundError):
         if language := (service.folder / PUBLISHED / found.id / LANGUAGE).read_text("ascii"):
             headers["Content-Language"] = language
-    later = service.keeping.successor(found.id)
+    later = service.catalogue.successor(found.id)
     if later is not None:
         headers["Link"] = f'</api/v1/releases/{later}>; rel="successor-version"'
     if headers["ETag"] in request.headers.get("if-none-match", ""):
@@ -154,9 +154,9 @@ def withdraw(
     """Withdraw a release; the reason stays with it for everybody to read."""
     found = _find(service, asker, release)
     request.state.notes |= {"dataset": found.dataset, "reason": body.reason}
-    if not service.keeping.withdraw(found.id, asker.user, body.reason):
+    if not service.catalogue.withdraw(found.id, asker.user, body.reason):
         raise Problem(409, "withdrawn", "This release was withdrawn before.")
-    return _facts(service, service.keeping.published(found.id)[0])
+    return _facts(service, service.catalogue.published(found.id)[0])
 
 
 def _made(asking: Asking) -> Release:
@@ -203,7 +203,7 @@ def _open(one: Published, asker: Asker) -> bool:
 
 
 def _find(service: Service, asker: Asker, identity: str) -> Published:
-    found = service.keeping.published(identity)
+    found = service.catalogue.published(identity)
     if not found or not _open(found[0], asker):
         raise not_found("release")
     if found[0].dataset not in service.visible(asker):
@@ -228,6 +228,6 @@ def _facts(service: Service, one: Published) -> dict[str, Any]:
         "publish_at": datetime.fromtimestamp(one.publish_at, UTC).isoformat(timespec="seconds"),
         "public": one.publish_at <= time.time(),
         "supersedes": one.supersedes,
-        "superseded_by": service.keeping.successor(one.id),
+        "superseded_by": service.catalogue.successor(one.id),
         "withdrawn": withdrawn,
     }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from ...recipe import to_mapping
-from ...store.keeping import Saved
+from ...store.catalogue import Saved
 from .. import responses
 from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
@@ -29,7 +29,7 @@ def saved(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Saved tables: one's own, and those shared with everybody who may see their data set."""
     seen = set(service.visible(asker))
     found = [
-        one for one in service.keeping.saved() if _may_read(one, asker) and one.dataset in seen
+        one for one in service.catalogue.saved() if _may_read(one, asker) and one.dataset in seen
     ]
     return {"saved": [facts(one) for one in found]}
 
@@ -41,7 +41,7 @@ def save(
     """Keep a recipe; it is checked to be understood, and not run."""
     with service.dataset(asker, body.dataset) as data:
         asked = understood(data, body.recipe.mapping())
-        made = service.keeping.save(
+        made = service.catalogue.save(
             asker.user,
             body.dataset,
             body.title or asked.title,
@@ -61,7 +61,7 @@ def one(service: Serving, asker: CurrentAsker, saved: SavedId) -> responses.Save
 @keeping.delete("/saved/{saved}", status_code=204, response_class=Response)
 def forget(service: Serving, asker: CurrentAsker, saved: SavedId) -> Response:
     """Delete a saved table of one's own."""
-    if not service.keeping.forget(asker.user, saved):
+    if not service.catalogue.forget(asker.user, saved):
         raise not_found("saved table")
     return Response(status_code=204)
 
@@ -87,7 +87,7 @@ def table(
 
 def find(service: Service, asker: Asker, identity: str) -> Saved:
     """A saved table this asker may read; another's is as if it were not there."""
-    found = service.keeping.saved(identity)
+    found = service.catalogue.saved(identity)
     if not found or not _may_read(found[0], asker):
         raise not_found("saved table")
     if found[0].dataset not in service.visible(asker):

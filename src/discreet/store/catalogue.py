@@ -1,4 +1,4 @@
-"""What people keep in a workspace: saved tables, releases, proposals, the history of policies.
+"""The catalogue of a workspace: saved tables, releases, proposals, the history of policies.
 
 A saved table is a recipe with a name, run again whenever it is read. A release is the opposite:
 made once, kept as files, never edited; it may be superseded by another or withdrawn with a reason.
@@ -67,8 +67,8 @@ class Proposal:
     note: str
 
 
-class Keeping:
-    """Saved tables, releases, proposals and policies, in the file of a workspace's accounts."""
+class Catalogue:
+    """Saved tables, releases, proposals and policies, in the file of a workspace."""
 
     def __init__(self, database: WorkspaceDatabase) -> None:
         self._db = database

@@ -1,0 +1,381 @@
+"""A ledger inside one transaction: who may spend, what it leaves, and the row that says so.
+
+Every method here works on a connection with an open transaction; `ledger.py` decides which.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from ..core.charge import Charge, has_loss, sum_of
+from ..core.exact import plain, rounded_down
+from ..core.loss import (
+    Loss,
+    ZcdpLoss,
+    fits,
+    in_words,
+    largest_epsilon,
+    loss_from_json,
+    loss_to_json,
+    minus,
+    plus,
+    zero,
+)
+from ..errors import (
+    Alternative,
+    BudgetExceeded,
+    HistoryMoved,
+    InputError,
+    KeyReused,
+    LedgerDamaged,
+    Refusal,
+)
+from .base import DATASET, History, Hold, Standing, StoredAnswer
+from .chain import START, Account, canonical, digest, follow, link, scopes_of
+from .commit_request import CommitRequest, question_of
+from .measurement_files import INLINE_BYTES, MeasurementFiles
+
+_HOLDS = {
+    DATASET: "SELECT id, charges FROM holds WHERE expires > ?",
+    "user": "SELECT id, charges FROM holds WHERE expires > ? AND user = ?",
+    "project": "SELECT id, charges FROM holds WHERE expires > ? AND project = ?",
+}
+"""The holds that count against each kind of scope."""
+
+
+_ANSWERS = (
+    "SELECT a.question, a.digest, a.measurements, l.seq, l.body, l.hash "
+    "FROM answers a JOIN log l ON l.seq = a.seq "
+)
+
+
+class LedgerTransaction:
+    """What may be asked of the tables of one ledger within a transaction."""
+
+    def __init__(self, dataset: str, files: MeasurementFiles, clock: Callable[[], float]) -> None:
+        self.dataset = dataset
+        self.files = files
+        self.clock = clock
+
+    def append(self, connection: sqlite3.Connection, body: dict[str, Any]) -> tuple[int, str]:
+        """Add a row to the chain; returns its number and hash."""
+        row = connection.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+        text = canonical(body)
+        seq, stored = row[0] + 1, link(row[1], text)
+        connection.execute("INSERT INTO log VALUES (?, ?, ?)", (seq, text, stored))
+        return seq, stored
+
+    def now(self) -> str:
+        """The time, as the log writes it."""
+        return datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="milliseconds")
+
+    def set_cap(
+        self,
+        connection: sqlite3.Connection,
+        scope: str,
+        budget: Loss | None,
+        who: str,
+        reason: str,
+    ) -> None:
+        """Set, change or (None) take away a cap; what was spent before counts against it."""
+        account = Account()
+        rows = connection.execute("SELECT seq, body, hash FROM log ORDER BY seq").fetchall()
+        follow(rows, 0, START, account)
+        if budget is not None:
+            others = {s: cap for s, cap in account.caps.items() if s != scope}
+            if scope != DATASET and DATASET not in others:
+                raise InputError("Set the budget of the data set before any sub-cap.")
+            for other, cap in others.items():
+                if cap.kind != budget.kind:
+                    raise InputError(
+                        f"A budget of kind {budget.kind} for {scope} and one of kind {cap.kind} "
+                        f"for {other} cannot stand together. Use one kind, or take the sub-caps "
+                        "away first."
+                    )
+            self._held(connection, scope, budget.kind, None, None)  # or raise: it must count holds
+        stored = None if budget is None else loss_to_json(budget)
+        account.set_cap(scope, stored)
+        body = {"scope": scope, "budget": stored, "who": who, "reason": reason}
+        self.append(connection, {"kind": "cap", "at": self.now(), **body})
+        connection.execute("DELETE FROM scopes WHERE scope = ?", (scope,))
+        if budget is not None:
+            connection.execute(
+                "INSERT INTO scopes VALUES (?, ?, ?)",
+                (scope, loss_text(account.caps[scope]), loss_text(account.spent[scope])),
+            )
+
+    def standing(
+        self,
+        connection: sqlite3.Connection,
+        user: str,
+        project: str,
+        *,
+        without: str | None = None,
+        question: str | None = None,
+    ) -> list[Standing]:
+        """Where each scope with a cap stands.
+
+        Not counted as held: the hold `without`, and holds for `question` itself.
+        """
+        standings = []
+        for scope in scopes_of(user, project):
+            row = connection.execute(
+                "SELECT cap, spent FROM scopes WHERE scope = ?", (scope,)
+            ).fetchone()
+            if row is not None:
+                cap, spent = (loss_from_json(json.loads(text)) for text in row)
+                held = self._held(connection, scope, cap.kind, without, question)
+                standings.append(Standing(scope, cap, spent, held, minus(cap, plus(spent, held))))
+        return standings
+
+    def _held(
+        self,
+        connection: sqlite3.Connection,
+        scope: str,
+        kind: str,
+        without: str | None,
+        question: str | None,
+    ) -> Loss:
+        """What holds reserve: each question once, and none that is answered and so is free."""
+        kind_of_scope, _, name = scope.partition(":")
+        values = (self.clock(),) if scope == DATASET else (self.clock(), name)
+        held = set()
+        for identity, stored in connection.execute(_HOLDS[kind_of_scope], values).fetchall():
+            charges = [Charge.from_json(charge) for charge in json.loads(stored)["charges"]]
+            asked = charges[0].question
+            if identity != without and asked != question and not _answered(connection, asked):
+                held.add((asked, sum_of(kind, charges)))
+        total = zero(kind)
+        for _, loss in held:
+            total = plus(total, loss)
+        return total
+
+    def check(
+        self,
+        connection: sqlite3.Connection,
+        charges: Sequence[Charge],
+        user: str,
+        project: str,
+        without: str | None,
+    ) -> None:
+        """Raise where the charges would not fit now; a record or an answered question fits."""
+        question = question_of(charges)
+        if not has_loss(charges) or _answered(connection, question):
+            return
+        for standing in self._budgets(connection, user, project, without, question):
+            cost = sum_of(standing.cap.kind, charges)
+            if not fits(plus(plus(standing.spent, standing.held), cost), standing.cap):
+                raise self._exceeded(standing, cost)
+
+    def hold(
+        self,
+        connection: sqlite3.Connection,
+        hold: Hold,
+        charges: Sequence[Charge],
+        user: str,
+        project: str,
+    ) -> Hold:
+        """Reserve the charges, or raise where they do not fit; a hold of the same id is replaced."""
+        connection.execute("DELETE FROM holds WHERE expires <= ?", (self.clock(),))
+        self.check(connection, charges, user, project, without=hold.id)
+        stored = canonical({"charges": [charge.to_json() for charge in charges]})
+        connection.execute(
+            "INSERT OR REPLACE INTO holds VALUES (?, ?, ?, ?, ?)",
+            (hold.id, user, project, stored, hold.expires),
+        )
+        return hold
+
+    def renew(self, connection: sqlite3.Connection, hold: Hold) -> Hold:
+        """Extend a hold that lives to `hold.expires`."""
+        changed = connection.execute(
+            "UPDATE holds SET expires = ? WHERE id = ? AND expires > ?",
+            (hold.expires, hold.id, self.clock()),
+        )
+        if changed.rowcount != 1:
+            raise Refusal(
+                "The hold has lapsed. Ask for a new one before anything is drawn.", rule="hold"
+            )
+        return hold
+
+    def _budgets(
+        self,
+        connection: sqlite3.Connection,
+        user: str,
+        project: str,
+        without: str | None,
+        question: str,
+    ) -> list[Standing]:
+        standings = self.standing(connection, user, project, without=without, question=question)
+        if not standings or standings[0].scope != DATASET:
+            raise Refusal(
+                f"{self.dataset} has no budget yet, so nothing may be spent. "
+                "Ask the custodian to set one.",
+                rule="budget",
+            )
+        return standings
+
+    def _exceeded(self, standing: Standing, cost: Loss) -> BudgetExceeded:
+        whose = "" if standing.scope == DATASET else f" for {standing.scope.replace(':', ' ')}"
+        held = (
+            "" if standing.held == zero(standing.held.kind) else f", held {in_words(standing.held)}"
+        )
+        best = largest_epsilon(standing.left)
+        shown = plain(best) if len(plain(best)) <= 12 else rounded_down(best, 8)
+        rho = ""
+        if isinstance(standing.left, ZcdpLoss):
+            rho = f"rho at most {in_words(standing.left, left=True).removeprefix('rho = ')}, or "
+        offer = Alternative(
+            f"ask with {rho}epsilon at most {shown}", {"epsilon": shown, "rho": None}
+        )
+        return BudgetExceeded(
+            f"The budget of {self.dataset}{whose} is {in_words(standing.cap)}: spent "
+            f"{in_words(standing.spent)}{held}, asked {in_words(cost)}, left "
+            f"{in_words(standing.left, left=True)}. The largest epsilon that fits is {shown}.",
+            rule="budget",
+            alternatives=[offer] if best else [],
+        )
+
+    def ready(self, connection: sqlite3.Connection, request: CommitRequest) -> StoredAnswer | None:
+        """The answer where this request, or another one, has charged it before."""
+        row = connection.execute(
+            "SELECT request FROM requests WHERE user = ? AND key = ?", (request.user, request.key)
+        ).fetchone()
+        if row is not None and row[0] != request.digest:
+            raise KeyReused(
+                "This idempotency key came before with another request. "
+                "Use a new key for a new request; nothing was charged."
+            )
+        return self.answer(connection, request.question)
+
+    def commit(
+        self,
+        connection: sqlite3.Connection,
+        request: CommitRequest,
+        held: str | None,
+        after: str | None,
+    ) -> StoredAnswer:
+        """Charge the request and store it, unless it was before; in the caller's transaction."""
+        if held is not None:
+            connection.execute("DELETE FROM holds WHERE id = ?", (held,))
+        ready = self.ready(connection, request)
+        if ready is not None:
+            return ready
+        self.check_unmoved(connection, after)
+        self._spend(connection, request)
+        at, question, size = self.now(), request.question, len(request.measurements)
+        seq, stored = self.append(
+            connection,
+            {
+                "kind": "charge",
+                "question": question,
+                "charges": [charge.to_json() for charge in request.charges],
+                "user": request.user,
+                "project": request.project,
+                "data_version": request.data_version,
+                "policy_version": request.policy_version,
+                "key": request.key,
+                "request": request.digest,
+                "measurements": request.measurements_digest,
+                "size": size,
+                "at": at,
+            },
+        )
+        inline = request.measurements if size <= INLINE_BYTES else None
+        connection.execute(
+            "INSERT INTO answers VALUES (?, ?, ?, ?, ?)",
+            (question, seq, request.measurements_digest, size, inline),
+        )
+        connection.execute(
+            "INSERT INTO requests VALUES (?, ?, ?, ?)",
+            (request.user, request.key, request.digest, json.dumps([question])),
+        )
+        return StoredAnswer(
+            question,
+            request.measurements,
+            request.charges,
+            request.data_version,
+            request.policy_version,
+            at,
+            {"entry": seq, "hash": stored},
+            fresh=True,
+        )
+
+    def check_unmoved(self, connection: sqlite3.Connection, after: str | None) -> None:
+        """Raise where anything was committed after the head `after`."""
+        if after is not None and self.head(connection) != after:
+            raise HistoryMoved(
+                f"Something else was released from {self.dataset} while this was decided. "
+                "Nothing was stored; decide again on the newer history."
+            )
+
+    def head(self, connection: sqlite3.Connection) -> str:
+        """The hash of the last row that answers something; empty where there is none."""
+        row = connection.execute(
+            "SELECT hash FROM log WHERE seq = (SELECT max(seq) FROM answers)"
+        ).fetchone()
+        return "" if row is None else str(row[0])
+
+    def history(self, connection: sqlite3.Connection, data_version: str | None) -> History:
+        """Every answer, or those of one data version, oldest first."""
+        rows = connection.execute(_ANSWERS + "ORDER BY a.seq").fetchall()
+        answers = (
+            self._stored(row)
+            for row in rows
+            if data_version in (None, json.loads(row[4])["data_version"])
+        )
+        return History(self.head(connection), tuple(answers))
+
+    def _spend(self, connection: sqlite3.Connection, request: CommitRequest) -> None:
+        charges = request.charges
+        if not has_loss(charges):
+            return
+        user, project = request.user, request.project
+        for standing in self._budgets(connection, user, project, None, request.question):
+            cost = loss_text(sum_of(standing.cap.kind, charges))
+            changed = connection.execute(
+                "UPDATE scopes SET spent = loss_plus(spent, :cost) "
+                "WHERE scope = :scope AND loss_fits(spent, :held, :cost, cap)",
+                {"cost": cost, "scope": standing.scope, "held": loss_text(standing.held)},
+            )
+            if changed.rowcount != 1:
+                raise self._exceeded(standing, loss_from_json(json.loads(cost)))
+
+    def answer(self, connection: sqlite3.Connection, question: str) -> StoredAnswer | None:
+        """The stored answer to a question, checked against its digest."""
+        row = connection.execute(_ANSWERS + "WHERE a.question = ?", (question,)).fetchone()
+        return None if row is None else self._stored(row)
+
+    def _stored(self, row: tuple[Any, ...]) -> StoredAnswer:
+        question, name, content, seq, text, stored = row
+        body = json.loads(text)
+        if content is None:
+            content = self.files.read(name)
+        if content is None or body["measurements"] != name or digest(content) != name:
+            raise LedgerDamaged(
+                f"The ledger of {self.dataset} is damaged: the measurements of entry {seq} are missing or are not "
+                "those that were charged. Nothing is answered; restore them from a copy."
+            )
+        return StoredAnswer(
+            question,
+            content,
+            tuple(Charge.from_json(charge) for charge in body["charges"]),
+            body["data_version"],
+            body["policy_version"],
+            body["at"],
+            {"entry": seq, "hash": stored},
+            fresh=False,
+        )
+
+
+def _answered(connection: sqlite3.Connection, question: str) -> bool:
+    known = "SELECT 1 FROM answers WHERE question = ?"
+    return connection.execute(known, (question,)).fetchone() is not None
+
+
+def loss_text(loss: Loss) -> str:
+    """A loss as the canonical text that is stored."""
+    return canonical(loss_to_json(loss))
