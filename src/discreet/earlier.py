@@ -64,11 +64,11 @@ def released(
         stored = ledger.find(digest)
         if stored is None:
             continue
-        form = Measurements.from_bytes(stored.measurements).facts.get("question")
-        if form and form["method"] in registry.names():
-            question = Question.from_canonical(form)
-            if question_hash(question, data.facts) == stored.question:
-                yield question, stored
+        question = Measurements.from_bytes(stored.measurements).question
+        if question is None or question.method not in registry.names():
+            continue  # of a method that this version does not have
+        if question_hash(question, data.facts) == stored.question:
+            yield question, stored
 
 
 def history(data: DataSet) -> History:
@@ -77,8 +77,8 @@ def history(data: DataSet) -> History:
     answers = []
     for answer in found.answers:
         measurements = Measurements.from_bytes(answer.measurements)
-        form = measurements.facts["question"]
-        answers.append(Answered(Question.from_canonical(form), answer.question, measurements))
+        if measurements.question is not None:
+            answers.append(Answered(measurements.question, answer.question, measurements))
     return History(found.head, tuple(answers))
 
 

@@ -354,7 +354,7 @@ class Asked:
                     data_version=self.data.data_version,
                     policy_version=self.data.policy.version,
                     hold=hold,
-                    **({} if facts.history is None else {"after": facts.history.head}),
+                    after=None if facts.history is None else facts.history.head,
                 )
             except HistoryMoved:
                 continue

@@ -99,10 +99,12 @@ def test_a_cap_lowered_below_what_is_spent_leaves_nothing(spent):
 
 
 def test_a_policy_of_the_dp_family_that_changes_inherits(spent):
-    """Another law, other rules: the same ledger."""
-    change(spent, rules={"max_variables": 3})
-    with DataSet.open(spent) as data, pytest.raises(BudgetExceeded):
-        ask(data, rows="area", epsilon="6")
+    """Another law or other rules: the same ledger, and what was answered stays answered."""
+    change(spent, rules={"max_variables": 3}, methods={"noise": {"law": "gaussian"}})
+    with DataSet.open(spent) as data:
+        assert ask(data, rows="area", epsilon="6", law="laplace").reused
+        with pytest.raises(BudgetExceeded):
+            ask(data, rows="sex", epsilon="6", law="laplace")
 
 
 def _asked(folder: Path) -> list[int]:

@@ -143,28 +143,28 @@ def test_a_second_data_set_about_the_same_people_is_noticed(people: Path) -> Non
     assert elsewhere.warnings() == []
 
 
-def test_a_change_of_policy_that_makes_old_questions_new_is_told(tmp_path: Path) -> None:
-    """After a charge, another rule gives the policy another version: `check` and a preview say so."""
+def test_a_change_of_facts_that_makes_old_questions_new_is_told(tmp_path: Path) -> None:
+    """After a charge another rule changes nothing; another structural zero is told."""
     text = YAML + 'family: dp\nbudget: {epsilon: "3"}\nrules: {max_variables: 3}\n'
     folder = make_people(tmp_path / "people", 60, text)
     load(folder)
     declare(folder)
     with dc.open(folder) as data:
-        data.table(rows="sex", epsilon="1").release()
-        assert not any(
-            "charged again" in w
-            for w in data.table(rows="sex", epsilon="1").preview().plan.warnings
-        )
+        data.table(rows="sex", columns="area", epsilon="1").release()
     assert said(folder, "warning") == ""
     file = folder / "discreet.yaml"
     file.write_text(file.read_text().replace("max_variables: 3", "max_variables: 2"))
-    assert "1 questions answered before count as new ones" in said(folder, "warning")
+    assert said(folder, "warning") == ""
     with dc.open(folder) as data:
-        (told,) = data.table(rows="sex", epsilon="1").preview().plan.warnings
-        assert "with another policy version" in told
-        assert data.table(rows="area", epsilon="1").preview().plan.warnings == ()
-        data.table(rows="sex", epsilon="1").release()
-        assert data.ledger_facts()["spent"] == "epsilon = 2"
+        assert data.table(rows="sex", columns="area", epsilon="1").standing == "answered"
+        sex = data.categories("sex")
+        area = data.categories("area")
+    zero = f"- {{sex: [{min(sex)}], area: [{min(area)}]}}"
+    file.write_text(file.read_text() + f"structural_zeros:\n  {zero}\n")
+    assert "1 questions about them were answered" in said(folder, "warning")
+    with dc.open(folder) as data:
+        assert data.table(rows="sex", columns="area", epsilon="1").standing == "affordable"
+        assert data.ledger_facts()["spent"] == "epsilon = 1"
 
 
 def test_another_family_than_the_one_served_is_an_error(tmp_path: Path) -> None:

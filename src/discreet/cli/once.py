@@ -20,8 +20,6 @@ class Once(TyperCommand):
             single = isinstance(parameter, TyperOption) and not parameter.multiple
             if single and times[id(parameter)] > 1:
                 raise typer.BadParameter(
-                    f"is given {times[id(parameter)]} times. Give it once.",
-                    ctx=ctx,
-                    param=parameter,
+                    f"{parameter.opts[0]} is given {times[id(parameter)]} times. Give it once.", ctx
                 )
         return super().parse_args(ctx, args)

@@ -121,6 +121,12 @@ class Measurements:
     arrays: Mapping[str, npt.NDArray[np.int64]] = field(repr=False)
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def question(self) -> Question | None:
+        """The question they answer, where the flow noted it with them."""
+        form = self.facts.get("question")
+        return Question.from_canonical(form) if form else None
+
     def to_bytes(self) -> bytes:
         """A canonical byte form: a JSON head with shapes, then 64-bit little-endian integers."""
         names = sorted(self.arrays)

@@ -20,6 +20,7 @@ from .description_file import DescribedData, read
 
 if TYPE_CHECKING:
     from ..engines.coding import ColumnProfile
+    from ..store.ledger_store import LedgerStore
 
 RARE = 10
 """A category with fewer records than this is rare."""
@@ -152,21 +153,33 @@ def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
     try:
         verify(folder)
         with Ledger.open(folder, dataset=described.description.name) as ledger:
-            charges = [entry.body for entry in ledger.entries() if entry.kind == "charge"]
+            now = versions.current(folder)
+            before = 0 if now is None else _answered_anew(ledger, described, now[1].data_version)
     except DiscreetError as problem:
         yield Finding("error", problem.message, STORE)
         return
-    current = described.policy.version
-    if charges and charges[-1]["policy_version"] != current:
-        before = sum(body["policy_version"] != current for body in charges)
+    if before:
         yield Finding(
             "warning",
-            "methods, rules or structural zeros were changed after the last charge: the "
-            f"{before:,} questions answered before count as new ones when they are asked again, "
-            "get new noise and are charged again.",
+            "structural zeros, the number of records or a weight's bound were changed after "
+            f"{before:,} questions about them were answered: these count as new ones when they are "
+            "asked again, get new noise and are charged again.",
             DESCRIPTION,
             "Undo the change if the old answers should go on.",
         )
+
+
+def _answered_anew(ledger: LedgerStore, described: DescribedData, data_version: str) -> int:
+    """How many questions answered on these data were measured on other public facts."""
+    from ..methods.base import Facts, Measurements, question_hash
+
+    policy = described.policy
+    facts = Facts(described.description, policy, data_version, policy.version)
+    found = 0
+    for answer in ledger.history(data_version=data_version).answers:
+        question = Measurements.from_bytes(answer.measurements).question
+        found += question is not None and question_hash(question, facts) != answer.question
+    return found
 
 
 def same_people(folder: Path, described: DescribedData) -> Iterator[Finding]:
