@@ -85,7 +85,7 @@ class Level:
     """One resolution of a variable: its categories, and where each finest category goes.
 
     `of_finest[i]` is the index here of the finest level's category i; the finest level maps
-    to itself. `parents` maps each category to one of the next coarser level in the same chain.
+    to itself.
     """
 
     name: str
