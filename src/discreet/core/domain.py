@@ -85,7 +85,7 @@ class Level:
     """One resolution of a variable: its categories, and where each finest category goes.
 
     `of_finest[i]` is the index here of the finest level's category i; the finest level maps
-    to itself. `parents` maps each category to one of the next coarser level in the same chain.
+    to itself.
     """
 
     name: str
@@ -147,12 +147,9 @@ class Level:
         A category that holds no finest one goes nowhere (−1): it is empty, and nothing is lost.
         """
         if id(other) not in self._maps:
-            found: Indices | None = self.holders(other)
-            if found is not None and (found[self.held] < 0).any():
-                found = None
-            if found is not None:
-                found.flags.writeable = False
-            self._maps[id(other)] = other, found
+            found = self.holders(other)
+            found.flags.writeable = False
+            self._maps[id(other)] = other, None if (found[self.held] < 0).any() else found
         return self._maps[id(other)][1]
 
     @cached_property

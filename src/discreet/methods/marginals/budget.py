@@ -136,15 +136,18 @@ class _Division:
     def tuned(self, tables: Sequence[Margin]) -> Iterator[Budget]:
         """Budgets with the best shares found for these tables, some of their axes as differences."""
         plain: list[Key] = [(margin, ()) for margin in tables]
-        given = self.shape, self.wanted
-        with_fixed = self.fixed, self.rest, self.spending
-        flipped = with_differences(*given, plain, *with_fixed)
+        flipped = with_differences(
+            self.shape, self.wanted, plain, self.fixed, self.rest, self.spending
+        )
         name = f"{len(tables)} table{'s' if len(tables) > 1 else ''}, shares tuned"
         differs = "" if flipped == plain else ", some differences"
-        yield self.budget(name + differs, tuned(*given, flipped, *with_fixed))
+        yield self.budget(name + differs, self._shares(flipped))
         if flipped != plain and self.spending.power == 1:
             # differences may cost twice as much where records are replaced: compare
-            yield self.budget(name, tuned(*given, plain, *with_fixed))
+            yield self.budget(name, self._shares(plain))
+
+    def _shares(self, keys: Sequence[Key]) -> dict[Key, float]:
+        return tuned(self.shape, self.wanted, keys, self.fixed, self.rest, self.spending)
 
 
 def table_budgets(
@@ -182,7 +185,7 @@ def _divided(
     top = [margin for margin in maximal([m for m in workload if m not in public]) if margin]
     apart = one_way > 0 and any(len(margin) > 1 for margin in top)
     used = sorted({axis for margin in top for axis in margin}) if apart else []
-    singles = [(axis,) for axis in used if (axis,) not in public]
+    singles: list[Margin] = [(axis,) for axis in used if (axis,) not in public]
     fixed: dict[Key, float] = {}
     if () not in public and (apart or not top):
         fixed[((), ())] = TOTAL_SHARE if top else 1.0

@@ -20,8 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.control import Control
+from ...core.product import Reals, Whole
 from ...errors import InputError
-from .controlled import Reals, Whole, controlled, worst_sum
+from .controlled import controlled, worst_sum
+from .network import WHOLE
 
 __all__ = [
     "controlled",
@@ -31,9 +33,6 @@ __all__ = [
     "whole_numbers",
     "worst_sum",
 ]
-
-_WHOLE = 1e-9
-"""A number this close to an integer is that integer."""
 
 
 def largest_remainder(
@@ -52,7 +51,7 @@ def largest_remainder(
     reals = _reals(values)
     if reals.ndim != 1:
         raise InputError(f"largest_remainder takes one list, got a table of {reals.ndim} axes.")
-    down = np.floor(reals + _WHOLE)
+    down = np.floor(reals + WHOLE)
     lost = reals - down
     if groups is None:
         wanted = int(np.rint(reals.sum())) if total is None else total
@@ -92,7 +91,7 @@ def systematic(values: npt.ArrayLike, start: float = 0.5) -> Whole:
         raise InputError("systematic rounds numbers ≥ 0. Fit the table first.")
     if not 0 <= start < 1:
         raise InputError(f"start must be ≥ 0 and < 1, got {start}.")
-    running = np.floor(np.cumsum(reals.ravel()) + start + _WHOLE)
+    running = np.floor(np.cumsum(reals.ravel()) + start + WHOLE)
     return np.diff(running, prepend=0.0).astype(np.int64).reshape(reals.shape)
 
 
