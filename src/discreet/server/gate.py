@@ -125,7 +125,6 @@ class Passage:
         self.scope = scope
         self._send = send
         self.started = False
-        self.status = 0
         self.asker: Asker = PUBLIC
         self.request = secrets.token_hex(8)
         self.began = time.perf_counter()
@@ -191,7 +190,6 @@ class Passage:
             headers.setdefault("Content-Security-Policy", POLICY)
             headers.setdefault("Cache-Control", "no-store")
             headers["X-Request-Id"] = self.request
-            self.status = message["status"]
             await self._note(message["status"])
             self.started = True
         if self.head and message["type"] == "http.response.body":

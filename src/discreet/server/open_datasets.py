@@ -162,11 +162,11 @@ def _edition(folder: Path) -> str:
 
 def _stamp(folder: Path) -> tuple[object, ...]:
     """Changes whenever the version served or the description is replaced."""
-    made: list[object] = []
+    stamps: list[object] = []
     for name in (CURRENT, DESCRIPTION, CATEGORIES):
         try:
-            found = os.stat(folder / name)
-            made += [found.st_mtime_ns, found.st_ino, found.st_size]
+            facts = os.stat(os.path.join(folder, name))
+            stamps += [facts.st_mtime_ns, facts.st_ino, facts.st_size]
         except OSError:
-            made.append(None)
-    return tuple(made)
+            stamps.append(None)
+    return tuple(stamps)

@@ -222,8 +222,6 @@ def metadata(
 @router.get("/tables/{table}/data", response_class=JSONResponse, responses=DATA)
 def data(
     request: Request,
-    service: Serving,
-    asker: CurrentAsker,
     table: TableId,
     lang: Lang = "en",
     outputFormat: Annotated[str, Query(max_length=40)] = "json-stat2",
@@ -234,14 +232,12 @@ def data(
         name = _named(key)
         if name is not None:
             selection.setdefault(name, []).extend(split(value))
-    return _answer(request, service, asker, table, lang, outputFormat, selection)
+    return _answer(request, table, lang, outputFormat, selection)
 
 
 @router.post("/tables/{table}/data", response_class=JSONResponse, responses=DATA)
 def post_data(
     request: Request,
-    service: Serving,
-    asker: CurrentAsker,
     table: TableId,
     body: DataForm,
     lang: Lang = "en",
@@ -257,26 +253,19 @@ def post_data(
                 f"There is no codelist {part.codelist[:60]!r}: each level is a table of its own."
             )
         selection[part.variableCode] = list(part.valueCodes)
-    return _answer(request, service, asker, table, lang, outputFormat, selection)
+    return _answer(request, table, lang, outputFormat, selection)
 
 
 def _answer(
-    request: Request,
-    service: Service,
-    asker: Asker,
-    table: str,
-    lang: str,
-    output: str,
-    selection: Mapping[str, list[str]],
+    request: Request, table: str, lang: str, output: str, selection: Mapping[str, list[str]]
 ) -> JSONResponse:
     if output.casefold() not in _FORMATS:
         raise InputError(
             f"Here tables come as {', '.join(_FORMATS)}, got outputFormat={output[:40]!r}. Other "
             f"formats are at /api/v1/saved/{table}/table?format=…"
         )
-    with _must_open(service, asker, table) as ready:
-        whole = _whole(ready, lang, request)
-    return JSONResponse(cut(whole, selection))
+    with _must_open(request.app.state.service, request.state.asker, table) as ready:
+        return JSONResponse(cut(_whole(ready, lang, request), selection))
 
 
 def _named(key: str) -> str | None:

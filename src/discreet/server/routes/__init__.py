@@ -9,5 +9,6 @@ from . import accounts, catalogue, jobs, oversight, releases, saved, tables
 
 def routers() -> list[APIRouter]:
     """Every router of the API, to be mounted under /api/v1."""
-    rooms = (catalogue, tables, jobs, saved, releases, accounts, oversight)
+    # routes are tried in order: tables first, which are asked for most
+    rooms = (tables, catalogue, jobs, saved, releases, accounts, oversight)
     return [router for room in rooms for router in room.ROUTERS]

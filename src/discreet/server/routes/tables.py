@@ -41,7 +41,7 @@ class TableRoute(GuardedRoute):
 checking = guarded(EVERYONE, "read", "tables")
 asking = guarded(ASKERS, "tables", "tables", TableRoute)
 describing = guarded(ASKERS, "tables", "tables")
-ROUTERS = [checking, asking, describing]
+ROUTERS = [asking, checking, describing]
 
 FormatName = Annotated[
     str | None, Query(max_length=40, description="A format; wins over the header Accept.")
