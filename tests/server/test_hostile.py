@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.engines.duckdb import DuckDBEngine
-from discreet.server import Settings, logs
+from discreet.server import Settings, logs, slow_clients
 from discreet.server.limits import Buckets, Slots
 from discreet.server.problems import Problem
 from discreet.server.requests import read_json
@@ -471,7 +471,7 @@ def test_heads_that_drip_are_let_go(served: Served, monkeypatch):
     """Clients that never end their headers, never begin, or drip the second time lose the connection."""
     with dripping(served.url, b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") as (wire,):
         assert wire.recv(4000).startswith(b"HTTP/1.1 200")
-        monkeypatch.setattr(protocol, "HEAD_SECONDS", 1.0)
+        monkeypatch.setattr(slow_clients, "HEAD_SECONDS", 1.0)
         wire.sendall(b"GET /health HTTP/1.1\r\n")  # and the next one drips
         assert wire.recv(100) == b""
     with dripping(served.url, *[SLOW_HEAD] * 30, *[b""] * 30) as wires:

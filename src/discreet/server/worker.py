@@ -88,7 +88,7 @@ class Worker:
         self._renewed = time.monotonic()
         table_jobs.renew_holds(self._service)
 
-    def _do(self, job: Job, lease: str) -> None:
+    def _do(self, job: Job, lease: str) -> None:  # noqa: C901 - one job and every way it may end
         jobs, seconds = self._service.jobs, self._service.settings.lease_seconds
         logs.say("info", event="job begun", job=job.id, attempt=job.attempts)
         stop, done = threading.Event(), threading.Event()
