@@ -1,4 +1,4 @@
-"""The examples in README and docs run, and every command is in the docs."""
+"""The examples in README and docs run; commands, errors, rules and files are in the docs."""
 
 from __future__ import annotations
 
@@ -91,3 +91,51 @@ def test_links_between_pages_exist():
             if not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)} → {target}")
     assert not broken
+
+
+def rows(page: str) -> list[list[str]]:
+    """The cells of every row of the tables of a reference page whose first cell is a name."""
+    text = (ROOT / "docs" / "reference" / page).read_text("utf-8")
+    lines = re.findall(r"^\| `.*\|$", text, re.MULTILINE)
+    return [[cell.strip(" `") for cell in line[1:-1].split("|")] for line in lines]
+
+
+def test_every_error_is_documented():
+    """Name, parent, exit code and HTTP status of each error are those of the code."""
+    from discreet import errors
+    from discreet.server import problems
+
+    known = {}
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and issubclass(kind, errors.DiscreetError):
+            more = {"rule": "r"} if issubclass(kind, errors.Refusal) else {}
+            parent = kind.__base__.__name__ if kind is not errors.DiscreetError else ""
+            status = problems.of(kind("Said.", **more)).status
+            known[name] = [parent, str(kind.exit_code), str(status)]
+    assert {name: cells for name, *cells, _ in rows("errors.md")} == known
+
+
+def test_every_rule_is_documented():
+    """docs/reference/rules.md names each rule, and its example is a set of rules."""
+    from discreet import rules
+    from discreet.workspace.yaml_reader import read_text
+
+    assert [name for name, *_ in rows("rules.md")] == list(rules.RULES)
+    (example,) = BLOCK_YAML.findall((ROOT / "docs" / "reference" / "rules.md").read_text("utf-8"))
+    assert set(read_text(example).plain()["rules"]) <= set(rules.RULES)
+
+
+BLOCK_YAML = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def test_every_file_of_a_data_set_is_documented():
+    """The page on the folder, and the page on back-ups, name every file a workspace may hold."""
+    from discreet import file_names
+
+    names = [name for key, name in vars(file_names).items() if key.isupper()]
+    assert len(names) > 15
+    folder = (ROOT / "docs" / "reference" / "description.md").read_text("utf-8")
+    assert [name for name in names if name not in folder] == []
+    backed_up = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    inside = {file_names.DATA, file_names.MANIFEST, file_names.BUDGET_NOTE}
+    assert [name for name in names if name not in backed_up and name not in inside] == []

@@ -143,9 +143,12 @@ def test_verdicts_take_the_same_path(neighbour_folders: list[Path]):
     for folder in neighbour_folders:
         for name, more in (("dp", {"epsilon": "0.1"}), ("keyed", {})):
             with dc.open(folder / name) as data:
-                table = data.table(rows=["town", "trade"], columns=["age"], **more)
-                table.preview()  # what is read once has been read
-                paths.append(path_of(table.preview))
+
+                def verdict(data=data, more=more) -> object:
+                    return data.table(rows=["town", "trade"], columns=["age"], **more).preview()
+
+                verdict()  # what is read once has been read
+                paths.append(path_of(verdict))
     assert len(paths[0]) > 20
     assert paths[:2] == paths[2:]
 

@@ -241,7 +241,7 @@ def kills(folder: Path, wanted: int) -> tuple[int, int]:
     """So many kills of loads under way; how many loads were begun, how many new versions survived.
 
     A load that ended before its kill does not count. The moment is uniform over the time that a
-    whole load took, from its beginning.
+    whole load takes, from its beginning.
     """
     make_people(folder, 20_000)
     load(folder)
@@ -267,6 +267,8 @@ def kills(folder: Path, wanted: int) -> tuple[int, int]:
         killed = process.exitcode == -9
         assert killed or after[1] == records
         hit += killed
+        if not killed:  # loads are quicker now than the one that was timed
+            whole *= 0.8
         survived += killed and after != before
         for version in versions.every(folder)[:-3]:
             if version.name != (folder / "current").read_text().strip():

@@ -13,7 +13,6 @@ opposite directions.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +22,7 @@ from typing import Any
 from ..errors import LawError
 from .brackets import ceiling_to, exp_bracket, ln_bracket
 from .composition import delta_of_cells
-from .exact import Exact, exact, plain, rounded_up
+from .exact import Exact, exact, float_up, plain, rounded_up
 from .law import CountLaw, Law
 from .neighbours import (
     ADD_REMOVE,
@@ -280,12 +279,6 @@ def _pure_delta(law: PureLaplace, epsilon: Fraction) -> Fraction:
         excess = law.probability(z) - low * law.probability(z - s)
         worst += max(Fraction(0), excess)
     return worst
-
-
-def float_up(value: Fraction) -> float:
-    """The nearest float that is not below the number."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 def _float_at(epsilon: Fraction) -> float:

@@ -18,14 +18,13 @@ its meaning. New fields may be added, old readers ignore them; anything else tak
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from ..errors import InputError, did_you_mean
-from .exact import Exact, exact, plain
+from .exact import Exact, exact, float_up, plain
 from .loss import (
     ApproxLoss,
     Loss,
@@ -346,19 +345,14 @@ def as_dp_accounting_event(charges: Iterable[Charge]) -> Any:
         if charge.loss is None or charge.cells is None:
             events.append(dp_event.NonPrivateDpEvent())
         elif charge.mechanism == "discrete-laplace":
-            each = _float_up(Fraction(given["epsilon"]))
+            each = float_up(Fraction(given["epsilon"]))
             event = dp_event.DiscreteLaplaceDpEvent(noise_parameter=each, sensitivity=1)
             events.append(dp_event.SelfComposedDpEvent(event, charge.cells))
         elif isinstance(charge.loss, PureLoss):
-            whole = _float_up(charge.loss.epsilon)
+            whole = float_up(charge.loss.epsilon)
             events.append(dp_event.DiscreteLaplaceDpEvent(noise_parameter=whole, sensitivity=1))
         elif isinstance(charge.loss, ZcdpLoss):
-            events.append(dp_event.ZCDpEvent(rho=_float_up(charge.loss.rho)))
+            events.append(dp_event.ZCDpEvent(rho=float_up(charge.loss.rho)))
         else:
             events.append(dp_event.UnsupportedDpEvent())
     return dp_event.ComposedDpEvent(events)
-
-
-def _float_up(value: Fraction) -> float:
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)

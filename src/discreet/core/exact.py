@@ -6,6 +6,7 @@ wrote: "0.1" is one tenth. A float is refused, because 0.1 as a float is somethi
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -84,6 +85,16 @@ def shown(value: object) -> str:
     """What was given, as a sentence may quote it: at most 40 characters."""
     text = str(value)
     return text if len(text) <= 40 else text[:37] + "…"
+
+
+def float_up(value: Fraction) -> float:
+    """The nearest float that is not below the number.
+
+    >>> Fraction(float_up(Fraction(1, 3))) >= Fraction(1, 3)
+    True
+    """
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 def rounded_up(value: Fraction, digits: int = 4) -> str:
