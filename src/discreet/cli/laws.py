@@ -123,7 +123,13 @@ def hellinger(
     rows = law_builders.hellinger(epsilon, max_count, max_value, key_bits=key_bits)
     found = audit(rows, at_epsilon, cells=cells, neighbours=neighbours)
     shown = rows.row(count)
-    facts = _facts(shown) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
+    facts = _facts(shown) | {
+        "name": rows.name,
+        "parameters": {**rows.parameters, "count": str(count)},
+        "key_bits": key_bits,
+        "delta": found.to_dict()["delta"],
+        "audit": found.to_dict(),
+    }
     _print(facts, shown.pmf, str(found), _beyond(rows, audit(rows)), (), picture, json)
 
 
@@ -269,15 +275,12 @@ def _tell(
     json: bool,
 ) -> None:
     from ..core.audit import audit
-    from ..core.law import CountLaw
     from ..core.odds import odds
 
     found = audit(law, at_epsilon, cells=cells, neighbours=neighbours)
     facts = _facts(law) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
-    said: list[str] = []
-    if not isinstance(law, CountLaw):
-        chances = odds(law)
-        said = [chances.out_of_100(), chances.guess_meter("0.1")]
+    chances = odds(law)
+    said = [chances.out_of_100(), chances.guess_meter("0.1")]
     _print(facts, _pmf(law), str(found), _beyond(law, audit(law)), said, picture, json)
 
 

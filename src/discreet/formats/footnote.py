@@ -199,7 +199,7 @@ def about(table: ProtectedTable, flat: Flat | None = None) -> dict[str, Any]:
         "policy_version": where.policy_version,
         "method": where.method,
         "guarantee": table.guarantee.to_json(),
-        "law": jsonable(table.law),
+        "law": table.law.to_json(),
         "status": {
             Status(code).letter: Status(code).meaning for code in present if Status(code).letter
         },
