@@ -15,6 +15,8 @@ from .tables import Json
 
 if TYPE_CHECKING:
     from ..core.audit import AnyLaw, Audit
+    from ..core.law import Law
+    from ..core.pure_laplace import PureLaplace
 
 _LISTED = 20_000
 """How far out the perturbations of an untruncated law are listed and drawn."""
@@ -61,7 +63,7 @@ def laplace(
 
     most = whole(max_perturbation, "max_perturbation")
     if most is None:
-        law: AnyLaw = law_builders.laplace(epsilon)
+        law: Law | PureLaplace = law_builders.laplace(epsilon)
         if delta is not None:
             raise LawError("delta is for truncated laws. Give --max-perturbation, or no --delta.")
     else:
@@ -267,7 +269,7 @@ def choose(
 
 
 def _tell(
-    law: AnyLaw,
+    law: Law | PureLaplace,
     at_epsilon: str | None,
     cells: int,
     neighbours: str,

@@ -33,6 +33,7 @@ class WholeWeights(OfEveryCount):
     """What laws of whole weights share: `start`, the first perturbation, and a weight for each."""
 
     if TYPE_CHECKING:
+        kind: ClassVar[str]
 
         @property
         def start(self) -> int:
@@ -53,6 +54,12 @@ class WholeWeights(OfEveryCount):
         @property
         def unreachable(self) -> tuple[int, ...]:
             """Perturbations of the designed support that can never happen."""
+
+        def draw(self, count: int, source: RandomSource | None = None) -> Draws:
+            """So many independent draws."""
+
+        def to_dict(self) -> dict[str, Any]:
+            """The law as plain data."""
 
     def dense(self) -> tuple[int, ...]:
         """The weights of start, start + 1, …"""

@@ -31,6 +31,8 @@ class AnyLaw(Protocol):
     kind: ClassVar[str]
     """Under which `law_kinds` knows it."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def name(self) -> str:
         """What the law is called."""

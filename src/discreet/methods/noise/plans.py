@@ -20,11 +20,11 @@ from fractions import Fraction
 from ...core.domain import AxisRef
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ...core.margins import Margin, Sources, domain_of, joint
+from ...core.noise_law import NoiseLaw
 from ...errors import Alternative, InputError, LawError, RecipeError, Refusal
 from ..shared.regions import Regions
 from ..shared.residuals import Cells, Components
 from . import laws
-from .laws import NoiseLaw
 from .shares import given_shares
 from .wanted import MOST_MEASURED, Wanted
 
