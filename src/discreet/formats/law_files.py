@@ -6,6 +6,7 @@ digest, so that another file of the same table can be recognised.
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import zipfile
@@ -54,8 +55,7 @@ def _csvw(file: Path) -> list[Mapping[str, Any]]:
 
 
 def _parquet(file: Path) -> list[Mapping[str, Any]]:
-    from pyarrow import parquet
-
+    parquet: Any = importlib.import_module("pyarrow.parquet")
     footer = parquet.read_schema(file).metadata
     return [json.loads(footer[b"discreet"])["law"]]
 
