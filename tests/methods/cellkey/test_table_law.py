@@ -102,7 +102,7 @@ def test_a_private_law_is_not_told_and_the_risk_is_the_same() -> None:
     with pytest.raises(LawError, match="not published"):
         kept.law.probability(3, 3, {"town": 0})
     assert kept.values.tolist() == told.values.tolist()
-    with pytest.raises(LawError, match="law must be .*public"):
+    with pytest.raises(LawError, match="law must be"):
         make({**policy, "law": "secret"}).plan(spec("town"))
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from discreet.core.cell_law import CellLaw
-from discreet.methods.marginals.measured import variance_of
+from discreet.core.control import Control
+from discreet.core.question import Treatment
 from discreet.methods.marginals.method import MarginalsMethod, _estimated, design_of
 from discreet.methods.marginals.publishing import _unbiased
 from discreet.recipe import from_mapping
@@ -26,7 +27,7 @@ def _responses(design, wanted):
             moved = [table.copy() for table in tables]
             moved[number][place] = 1
             found = _unbiased(design, wanted, _estimated(design, moved, design.margins))
-            yield variance_of(m), found - still
+            yield m.variance, found - still
 
 
 def _cells(names, shape):
@@ -81,7 +82,7 @@ def test_levels_and_filters_say_which_categories_are_summed():
         made,
         facts_of(made).policy,
     )
-    _, _, tables = released(rows, made, recipe.question)
+    _, _, tables = released(rows, made, (recipe.question, Treatment()))
     for table in tables:
         for place, cell in _cells(table.domain.names, table.shape):
             sd = table.law.residual_variance.covariance(cell) ** 0.5
@@ -107,9 +108,7 @@ def test_a_table_that_follows_from_the_model_says_so():
     asked = question(made, [["v0", "v1"], ["v2", "v3"]], epsilon="2")
     plan, kept, _ = released(rows, made, asked)
     method, facts = MarginalsMethod(), facts_of(made)
-    free = method.derive(plan, question(made, [["v1", "v2", "v3"]]), facts)
-    from discreet.core.control import Control
-
+    free = method.derive(plan, *question(made, [["v1", "v2", "v3"]]), facts)
     (table,) = method.fit(free, kept, facts, Control())
     assert not table.law.measured
     assert table.law.residual_variance is None
