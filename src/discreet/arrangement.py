@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .core.cell_law import axis_names
 from .core.description import Description
 from .core.domain import Axis, Domain, Level
 from .core.question import Layout, Recipe, TableSpec
@@ -106,17 +107,21 @@ def _cut(table: ProtectedTable, spec: TableSpec, description: Description) -> Pr
     kept = description.kept(spec.count)
     if all(side is None for side in kept):
         return table
-    axes, picks = [], []
-    for axis, side, total in zip(table.domain.axes, kept, table.totals, strict=True):
+    axes, picks, left = [], [], {}
+    for axis, name, side, total in zip(
+        table.domain.axes, axis_names(table.domain), kept, table.totals, strict=True
+    ):
         if side is None:
             axes.append(axis)
             picks.append(np.arange(len(axis) + total))
             continue
         chosen = np.flatnonzero(side)
+        left[name] = chosen.tolist()
         axes.append(Axis(axis.variable, _part(axis.level, chosen)))
         picks.append(np.append(chosen, len(axis)) if total else chosen)
     grid = np.ix_(*picks)
-    return _each(table, lambda array: array[grid], domain=Domain(tuple(axes)))
+    domain, law = Domain(tuple(axes)), table.law.taken(left)
+    return _each(table, lambda array: array[grid], domain=domain, law=law)
 
 
 def _part(level: Level, chosen: npt.NDArray[np.int64]) -> Level:

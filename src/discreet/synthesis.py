@@ -8,29 +8,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from . import earlier, workspace
 from . import release as flow
 from .core.control import Control
 from .core.domain import Domain
 from .core.question import Treatment
-from .errors import Bug, InputError, Refusal
+from .errors import InputError, Refusal
 from .methods import registry
-from .methods.base import Measurements, Plan, as_measured
+from .methods.base import Measurements, Plan, Synthesises, SyntheticTable, as_measured
 from .workspace.synthetic import make_synthetic
 
-if TYPE_CHECKING:
-    from .methods.marginals.method import MarginalsMethod
-    from .methods.shared.synthetic_table import SyntheticTable
-
 METHOD = "marginals"
+"""What to release by where synthetic records are wanted."""
+MOST_RECORDS = 200_000_000
+"""The largest data set that is made of synthetic records."""
 
 
 @dataclass(frozen=True)
 class Synthesis:
     """A release's synthetic table with the plan and the measurements behind it."""
 
+    method: Synthesises
     plan: Plan
     measurements: Measurements
     table: SyntheticTable
@@ -49,10 +48,6 @@ def synthetic(
     `release` is the beginning of the release's question hash; the newest release where not said.
     Any table can be asked of the new data set, at no cost and with the release's guarantee.
     """
-    from .methods.marginals.deriving import standard_errors
-    from .methods.marginals.method import design_of
-    from .methods.shared.microdata import MOST_RECORDS, write_microdata
-
     control = control or Control()
     if Path(into).exists():
         raise InputError(f"{into} is there already. Name a new data set: DIR/NAME.")
@@ -72,12 +67,12 @@ def synthetic(
             data,
             into,
             axes=[axis.ref for axis in made.domain.axes],
-            write_records=lambda target: write_microdata(
-                made.table, made.domain, target, control=_part(control, 0.6, 0.8)
+            write_records=lambda target: made.method.write_records(
+                made.plan, made.measurements, target, _part(control, 0.6, 0.8)
             ),
             release=made.plan.question_hash,
             guarantee=made.plan.guarantee,
-            measured=standard_errors(design_of(made.plan)),
+            measured=made.method.standard_errors(made.plan),
             control=_part(control, 0.8, 1.0),
         )
 
@@ -86,7 +81,7 @@ def synthesis_of(
     data: workspace.DataSet, plan: Plan, control: Control | None = None
 ) -> Synthesis | None:
     """The synthetic table behind a release; None where its method makes none."""
-    if plan.method != METHOD:
+    if not isinstance(registry.get(plan.method), Synthesises):
         return None
     stored = data.ledger().find(plan.question_hash)
     if stored is None:
@@ -128,21 +123,15 @@ def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
 def _made(
     data: workspace.DataSet, plan: Plan, measurements: Measurements, control: Control | None
 ) -> Synthesis:
-    from .methods.marginals.method import design_of
-
-    method, control = _method(), control or Control()
+    method, control = registry.get(plan.method), control or Control()
+    if not isinstance(method, Synthesises):
+        raise Refusal(
+            f"Method {plan.method} makes no synthetic records; {METHOD} does.",
+            rule="no-synthetic-records",
+        )
     measurements = flow.fitted(data, plan, measurements, control)
     table = method.synthesise(plan, measurements, control)
-    return Synthesis(plan, measurements, table, design_of(plan).workload.domain)
-
-
-def _method() -> MarginalsMethod:
-    from .methods.marginals.method import MarginalsMethod
-
-    method = registry.get(METHOD)
-    if not isinstance(method, MarginalsMethod):
-        raise Bug("The marginals method is not there.")
-    return method
+    return Synthesis(method, plan, measurements, table, method.synthetic_domain(plan))
 
 
 def _part(control: Control, start: float, end: float) -> Control:

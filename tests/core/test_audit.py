@@ -20,7 +20,8 @@ from discreet.core.audit import (
 )
 from discreet.core.brackets import exp_bracket
 from discreet.core.composition import delta_of_cells
-from discreet.core.law import CountLaw, Law
+from discreet.core.count_law import CountLaw
+from discreet.core.law import Law
 from discreet.core.law_builders import laplace, max_entropy, max_entropy_for, normal
 from discreet.core.neighbours import ADD_REMOVE, REPLACE, pairs_of
 from discreet.core.pure_laplace import PureLaplace
@@ -159,8 +160,8 @@ def test_every_pair_of_rows_is_audited() -> None:
 def test_a_closed_count_law_has_no_pair_beyond_its_last_row() -> None:
     one = Law("row", {}, 0, (128, 128), 8)
     two = Law("row", {}, -1, (128, 128), 8)
-    assert audit(CountLaw("x", {}, (one, two), open_ended=False), 0).delta == 0
-    assert audit(CountLaw("x", {}, (one, two)), 0).delta > 0
+    assert audit(CountLaw.of_laws("x", {}, (one, two), cycle=0), 0).delta == 0
+    assert audit(CountLaw.of_laws("x", {}, (one, two)), 0).delta > 0
 
 
 # ── many cells ──────────────────────────────────────────────────────────────

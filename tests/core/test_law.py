@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.audit import audit
-from discreet.core.law import CountLaw, Law
+from discreet.core.count_law import CountLaw
+from discreet.core.law import Law
 from discreet.core.law_builders import (
     discrete_normal,
     exponential,
@@ -220,11 +221,11 @@ def test_blocked_perturbations_are_not_called_unreachable() -> None:
 
 
 def test_count_law_serves_larger_counts_by_its_last_row() -> None:
-    rows = CountLaw("p-table", {}, (laplace("1", 1), laplace("1", 2)))
+    rows = CountLaw.of_laws("p-table", {}, (laplace("1", 1), laplace("1", 2)))
     assert rows.row(7) == rows.rows[1]
     assert pickle.loads(pickle.dumps(rows)) == rows
-    with pytest.raises(LawError, match="share one key_bits"):
-        CountLaw("p-table", {}, (laplace("1", 1), laplace("1", 1, key_bits=32)))
+    with pytest.raises(LawError, match="must add up to"):
+        CountLaw.of_laws("p-table", {}, (laplace("1", 1), laplace("1", 1, key_bits=32)))
 
 
 @pytest.mark.parametrize("bits", [8, 16, 64])

@@ -119,16 +119,16 @@ def test_is_this_three_a_real_three() -> None:
     """Bayes over a public prior, by hand: law (1/4, 1/2, 1/4), counts 2, 3, 4 with 2 : 1 : 1."""
     law = Law("coin", {}, -1, (64, 128, 64), 8)
     prior = {2: 2, 3: 1, 4: 1}
-    found = chances_of_true_counts([law], prior, 3)
+    found = chances_of_true_counts(law, prior, 3)
     assert found == {2: Fraction(2, 5), 3: Fraction(2, 5), 4: Fraction(1, 5)}
-    assert moved_share([law], prior) == Fraction(1, 2)
-    assert real_count_sentence([law], prior, 3) == (
+    assert moved_share(law, prior) == Fraction(1, 2)
+    assert real_count_sentence(law, prior, 3) == (
         "Of 100 published 3s, at most 40 are true 3s; at least 50 % of cells moved."
     )
     with pytest.raises(LawError, match="ever published as 9"):
-        chances_of_true_counts([law], prior, 9)
+        chances_of_true_counts(law, prior, 9)
     with pytest.raises(LawError, match="at least one share"):
-        moved_share([law], [])
+        moved_share(law, [])
 
 
 def test_a_law_without_noise_has_no_odds() -> None:

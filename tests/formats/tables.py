@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from discreet.core.cell_law import CellLaw, MarginLaw, Runs, Source
 from discreet.core.domain import Axis, Category, Domain, Level, Text, Variable
 from discreet.core.guarantee import Guarantee, Kind
+from discreet.core.law_builders import laplace
+from discreet.core.pure_laplace import PureLaplace
 from discreet.core.table import Noise, ProtectedTable, Provenance, Status
 
 HYPERLINK = '=HYPERLINK("x")'
@@ -48,6 +51,21 @@ GUARANTEE = Guarantee(
     Fraction(1, 2),
     Fraction(0),
     caveats=("Read with care.",),
+)
+
+
+LAW = CellLaw(
+    (Source("region × sex", PureLaplace.of("1/2")), Source("sex", laplace("0.7", 5))),
+    (
+        MarginLaw(
+            ("region", "sex"), 0, Runs.of(np.array([[1] * 2] * 2 + [[0, 1]] + [[1] * 2] * 4))
+        ),
+        MarginLaw(("region",), 0, 2),
+        MarginLaw(("sex",), 1),
+        MarginLaw((), None),
+    ),
+    negatives="threshold",
+    threshold=3,
 )
 
 
@@ -107,7 +125,7 @@ def deaths() -> ProtectedTable:
         values=values,
         status=status,
         extra={"additive": values + 1},
-        law={"name": "laplace", "epsilon": Fraction(1, 2)},
+        law=LAW,
         notes=("Regions as of January.",),
     )
 

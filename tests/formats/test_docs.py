@@ -25,8 +25,9 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         "stream": io.BytesIO(),
     }
     formats.write(deaths(), "deaths.parquet")
+    formats.write(deaths(), "deaths.json")
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         exec(block, known)
     assert len(known["rows"]) == 24  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from discreet import formats
 from discreet.arrangement import laid_out
 from discreet.core.domain import Axis, Category, Domain, Level, Text, Variable
 from discreet.core.guarantee import Guarantee, Kind
+from discreet.core.pure_laplace import PureLaplace
 from discreet.core.table import ProtectedTable, Rehearsal, Status, TrueTable
 from discreet.errors import InputError, StoreError
 from discreet.formats import xlsx_rows
@@ -233,7 +234,9 @@ def test_typical_error_is_the_reach_of_the_noise_interval() -> None:
 def test_law_and_question_are_written_exactly() -> None:
     """Fractions travel as exact text, never as floats."""
     document = json.loads(formats.to_bytes(deaths(), "json-stat"))
-    assert document["extension"]["law"] == {"name": "laplace", "epsilon": "0.5"}
+    law = document["extension"]["law"]
+    assert law["laws"][0]["parameters"] == {"epsilon": "0.5"}
+    assert law["laws"][0]["ratio"] == str(PureLaplace.of("0.5").ratio)
     assert document["extension"]["question"]["parameters"]["epsilon"] == "0.5"
     assert Fraction(document["extension"]["noise"]["coverage"]) == Fraction(19, 20)
 

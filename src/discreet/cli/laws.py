@@ -15,6 +15,8 @@ from .tables import Json
 
 if TYPE_CHECKING:
     from ..core.audit import AnyLaw, Audit
+    from ..core.law import Law
+    from ..core.pure_laplace import PureLaplace
 
 _LISTED = 20_000
 """How far out the perturbations of an untruncated law are listed and drawn."""
@@ -61,7 +63,7 @@ def laplace(
 
     most = whole(max_perturbation, "max_perturbation")
     if most is None:
-        law: AnyLaw = law_builders.laplace(epsilon)
+        law: Law | PureLaplace = law_builders.laplace(epsilon)
         if delta is not None:
             raise LawError("delta is for truncated laws. Give --max-perturbation, or no --delta.")
     else:
@@ -123,7 +125,13 @@ def hellinger(
     rows = law_builders.hellinger(epsilon, max_count, max_value, key_bits=key_bits)
     found = audit(rows, at_epsilon, cells=cells, neighbours=neighbours)
     shown = rows.row(count)
-    facts = _facts(shown) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
+    facts = _facts(shown) | {
+        "name": rows.name,
+        "parameters": {**rows.parameters, "count": str(count)},
+        "key_bits": key_bits,
+        "delta": found.to_dict()["delta"],
+        "audit": found.to_dict(),
+    }
     _print(facts, shown.pmf, str(found), _beyond(rows, audit(rows)), (), picture, json)
 
 
@@ -261,7 +269,7 @@ def choose(
 
 
 def _tell(
-    law: AnyLaw,
+    law: Law | PureLaplace,
     at_epsilon: str | None,
     cells: int,
     neighbours: str,
@@ -269,15 +277,12 @@ def _tell(
     json: bool,
 ) -> None:
     from ..core.audit import audit
-    from ..core.law import CountLaw
     from ..core.odds import odds
 
     found = audit(law, at_epsilon, cells=cells, neighbours=neighbours)
     facts = _facts(law) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
-    said: list[str] = []
-    if not isinstance(law, CountLaw):
-        chances = odds(law)
-        said = [chances.out_of_100(), chances.guess_meter("0.1")]
+    chances = odds(law)
+    said = [chances.out_of_100(), chances.guess_meter("0.1")]
     _print(facts, _pmf(law), str(found), _beyond(law, audit(law)), said, picture, json)
 
 

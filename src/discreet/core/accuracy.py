@@ -48,15 +48,8 @@ def interval_probability(
     if count < 0 or half_width < 0:
         raise LawError(f"count and half_width must be ≥ 0, got {count} and {half_width}.")
     whole_lower_side = clamp and half_width >= count
-    if isinstance(law, PureLaplace):
-        below = Fraction(0) if whole_lower_side else law.cumulative(-half_width - 1)
-        return law.cumulative(half_width) - below
-    inside = sum(
-        w
-        for z, w in enumerate(law.weights, law.start)
-        if z <= half_width and (whole_lower_side or z >= -half_width)
-    )
-    return Fraction(inside, law.total)
+    below = Fraction(0) if whole_lower_side else law.cumulative(-half_width - 1)
+    return law.cumulative(half_width) - below
 
 
 def half_width(law: Law | PureLaplace, level: Exact = "0.95", *, cells: int = 1) -> int:
@@ -68,7 +61,7 @@ def half_width(law: Law | PureLaplace, level: Exact = "0.95", *, cells: int = 1)
     """
     share = exact(level, "level", above=0, below=1, error=LawError)
     check_cells(cells)
-    if cells == 1 and isinstance(law, PureLaplace):
+    if cells == 1:
         return law.half_width(share)
     sums = masses_of(law).power(cells, _CAP_BITS)
     needed = share * (1 << sums.scale)

@@ -22,8 +22,9 @@ from typing import Any
 from ..errors import LawError
 from .brackets import ceiling_to, exp_bracket, ln_bracket
 from .composition import delta_of_cells
+from .count_law import CountLaw
 from .exact import Exact, exact, float_up, plain, rounded_up
-from .law import CountLaw, Law
+from .law import Law, WholeWeights
 from .neighbours import (
     ADD_REMOVE,
     REPLACE,
@@ -192,16 +193,16 @@ def _swapped(pairs: Pairs) -> Pairs:
     return [(q, p) for p, q in pairs]
 
 
-def _laws(law: Law | CountLaw | Sequence[Law]) -> tuple[Law, ...]:
+def _laws(law: Law | CountLaw | Sequence[Law]) -> tuple[WholeWeights, ...]:
     return (law,) if isinstance(law, Law) else law.rows if isinstance(law, CountLaw) else tuple(law)
 
 
 def _as_rows(law: Law | CountLaw | Sequence[Law]) -> list[tuple[Pairs, int]]:
     laws = _laws(law)
-    if not laws or not all(isinstance(row, Law) for row in laws):
+    if not laws or not all(isinstance(row, WholeWeights) for row in laws):
         raise LawError("A p-table to audit must be a list of laws, one for each count, got none.")
     rows = [pairs_of(a, b) for a, b in pairwise(laws)]
-    closed = isinstance(law, CountLaw) and not law.open_ended
+    closed = isinstance(law, CountLaw) and not law.cycle
     if not closed:  # the last row serves every larger count, so it is its own neighbour
         rows.append(pairs_of(laws[-1]))
     return rows or [([(laws[0].total, laws[0].total)], laws[0].total)]

@@ -24,7 +24,7 @@ from ..errors import LawError
 from .brackets import exp_bracket, floor_to, ln_bracket
 from .convolution import Masses
 from .exact import Exact, exact
-from .law import Law
+from .law import WholeWeights
 from .neighbours import ADD_REMOVE, REPLACE, Pairs, check_cells, check_neighbours, pairs_of
 from .pure_laplace import PureLaplace
 
@@ -69,7 +69,7 @@ class _Atoms:
 
 
 def delta_of_cells(
-    law: Law | PureLaplace,
+    law: WholeWeights | PureLaplace,
     epsilon: Exact,
     cells: int,
     *,

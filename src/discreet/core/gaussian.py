@@ -13,18 +13,21 @@ drawn is the law itself and not a rounding of it. Thresholds are computed betwee
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import Bug, LawError
+from . import sums
 from .brackets import context
 from .exact import Exact, exact, plain
+from .noise_law import Floats, OfEveryCount
 from .random_source import SLACK_BYTES, RandomSource, system_source
 
 VARIANCE_LEAST, VARIANCE_MOST = Fraction(1, 100), 10**8
@@ -33,7 +36,7 @@ _MOST_EXTRA_WORDS = 8
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian:
+class DiscreteGaussian(OfEveryCount):
     """The discrete Gaussian with parameter σ² = `sigma2`.
 
     >>> law = DiscreteGaussian.of("4")
@@ -42,7 +45,9 @@ class DiscreteGaussian:
     """
 
     sigma2: Fraction
-    name = "gaussian"
+    name: ClassVar[str] = "gaussian"
+    kind: ClassVar[str] = "gaussian"
+    ends: ClassVar[None] = None
 
     @classmethod
     def of(cls, sigma2: Exact) -> DiscreteGaussian:
@@ -65,29 +70,68 @@ class DiscreteGaussian:
         """What was asked for, as exact text."""
         return {"sigma2": plain(self.sigma2)}
 
-    @property
-    def reach(self) -> int:
-        """Beyond this a value has probability below 2^-128."""
-        return _reach(self.sigma2, 100)
-
     @cached_property
-    def masses(self) -> npt.NDArray[np.float64]:
+    def side(self) -> Floats:
         """Probabilities of 0, 1, 2, … as floats, to beyond 10^-38."""
-        z = np.arange(self.reach + 1, dtype=np.float64)
+        z = np.arange(_reach(self.sigma2, 100) + 1, dtype=np.float64)
         raw = np.exp(-z * z / (2 * float(self.sigma2)))
         return np.asarray(raw / (2 * raw.sum() - 1))
 
     @cached_property
     def variance(self) -> float:
         """The variance, to float precision."""
-        z = np.arange(len(self.masses), dtype=np.float64)
-        return float(2 * np.sum(z * z * self.masses))
+        z = np.arange(len(self.side), dtype=np.float64)
+        return float(2 * np.sum(z * z * self.side))
 
-    def half_width(self, level: Exact = "0.95") -> int:
-        """The least h with P(|perturbation| ≤ h) ≥ level; a tie within 10^-12 goes outwards."""
-        wanted = float(exact(level, "level", above=0, below=1, error=LawError))
-        inside = 2 * np.cumsum(self.masses) - self.masses[0]
+    @property
+    def continuous_variance(self) -> float:
+        """That of the continuous Gaussian: σ²."""
+        return float(self.sigma2)
+
+    def probability(self, perturbation: int, cells: int = 1) -> float:
+        """P(the sum of so many draws is this), to float precision."""
+        size = abs(perturbation)
+        if cells == 1:
+            return float(self.side[size]) if size < len(self.side) else 0.0
+        masses = sums.sum_masses(self, cells)
+        middle = len(masses) // 2
+        return float(masses[middle + size]) if size <= middle else 0.0
+
+    def cumulative(self, perturbation: int, cells: int = 1) -> float:
+        """P(the sum of so many draws is this or smaller), to float precision."""
+        if perturbation >= 0:
+            return 1 - self.cumulative(-perturbation - 1, cells)
+        masses = self.side if cells == 1 else sums.sum_masses(self, cells)[self.reach(cells) :]
+        return float(masses[: -perturbation - 1 : -1].sum()) if -perturbation < len(masses) else 0.0
+
+    def half_width(self, level: Exact = "0.95", cells: int = 1) -> int:
+        """The least h with P(|sum of so many draws| ≤ h) ≥ level; a tie within 10^-12 goes outwards."""
+        if cells != 1:
+            return sums.half_width(self, level, cells)
+        wanted = float(sums.level_of(level))
+        inside = 2 * np.cumsum(self.side) - self.side[0]
         return int(np.searchsorted(inside, wanted + 1e-12))
+
+    def masses(self) -> tuple[int, Floats]:
+        """A first perturbation and probabilities as floats, to beyond 10^-38."""
+        return 1 - len(self.side), np.concatenate([self.side[:0:-1], self.side])
+
+    def transform(self, points: int, coarse: int) -> npt.NDArray[np.complexfloating]:
+        """The characteristic function on a grid."""
+        return sums.transform(*self.masses(), points, coarse)
+
+    def reach(self, cells: int) -> int:
+        """Beyond this less than 10^-12 of a sum is left."""
+        return sums.far(self.variance, 0, cells, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The law as plain data."""
+        return {"name": self.name, "parameters": self.parameters}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> DiscreteGaussian:
+        """Read back what `to_dict` gives."""
+        return cls.of(Fraction(data["parameters"]["sigma2"]))
 
     def draw(self, count: int, source: RandomSource | None = None) -> npt.NDArray[np.int64]:
         """So many independent draws, exactly from the law.
@@ -113,7 +157,7 @@ class DiscreteGaussian:
             low, high, decided = -reach, reach, True
             while low < high and decided:
                 middle = (low + high) // 2
-                below, above = self.cumulative(middle, bits)
+                below, above = self.threshold(middle, bits)
                 if number < below:
                     high = middle
                 elif number >= above:
@@ -125,7 +169,7 @@ class DiscreteGaussian:
             number, bits = number << word_bits | more(), bits + word_bits
         raise Bug("A discrete Gaussian draw was not decided by its last extra word.")
 
-    def cumulative(self, value: int, bits: int) -> tuple[int, int]:
+    def threshold(self, value: int, bits: int) -> tuple[int, int]:
         """Whole numbers a ≤ 2^bits · P(Z ≤ value) ≤ b; they differ by 1, rarely by more.
 
         A uniform number of so many bits is below the threshold if < a, above it if ≥ b.

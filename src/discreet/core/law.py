@@ -1,13 +1,11 @@
 """A law: the exact distribution of a perturbation, as whole weights over 2^key_bits.
 
 The weights are the law. They are what is drawn, what is looked up by a cell key, and what is
-audited; no figure about a law is computed from anything else. `CountLaw` holds one law for each
-true count.
+audited; no figure about a law is computed from anything else.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,15 +13,134 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from ..errors import LawError
+from . import sums
+from .exact import Exact
+from .noise_law import Draws, Floats, OfEveryCount
+
+if TYPE_CHECKING:
+    from .random_source import RandomSource
 
 KEY_BITS_LEAST, KEY_BITS_MOST = 8, 64
 
 
+class WholeWeights(OfEveryCount):
+    """What laws of whole weights share: `start`, the first perturbation, and a weight for each."""
+
+    if TYPE_CHECKING:
+        kind: ClassVar[str]
+
+        @property
+        def start(self) -> int:
+            """The least perturbation."""
+
+        @property
+        def total(self) -> int:
+            """What all weights add up to."""
+
+        @property
+        def name(self) -> str:
+            """What the law is called."""
+
+        @property
+        def parameters(self) -> Mapping[str, str]:
+            """What was asked for, as exact text."""
+
+        @property
+        def unreachable(self) -> tuple[int, ...]:
+            """Perturbations of the designed support that can never happen."""
+
+        def draw(self, count: int, source: RandomSource | None = None) -> Draws:
+            """So many independent draws."""
+
+        def to_dict(self) -> dict[str, Any]:
+            """The law as plain data."""
+
+    def dense(self) -> tuple[int, ...]:
+        """The weights of start, start + 1, …"""
+        raise NotImplementedError
+
+    @property
+    def end(self) -> int:
+        """The largest perturbation."""
+        return self.start + len(self.dense()) - 1
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the largest perturbation."""
+        return self.start, self.end
+
+    def weight(self, perturbation: int) -> int:
+        """The weight of one perturbation; 0 outside the support."""
+        index = perturbation - self.start
+        weights = self.dense()
+        return weights[index] if 0 <= index < len(weights) else 0
+
+    @cached_property
+    def mean(self) -> Fraction:
+        """The exact mean."""
+        return Fraction(sum(z * w for z, w in enumerate(self.dense(), self.start)), self.total)
+
+    @cached_property
+    def variance(self) -> Fraction:
+        """The exact variance."""
+        square = sum(z * z * w for z, w in enumerate(self.dense(), self.start))
+        return Fraction(square, self.total) - self.mean**2
+
+    @property
+    def continuous_variance(self) -> float:
+        """The variance: no continuous law has its name."""
+        return float(self.variance)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether z and −z have the same weight for every z."""
+        return self.start == -self.end and self.dense() == self.dense()[::-1]
+
+    def probability(self, perturbation: int, cells: int = 1) -> Fraction:
+        """P(the sum of so many draws is this), exactly."""
+        weights = sums.whole_sums(self.dense(), cells)
+        index = perturbation - cells * self.start
+        return Fraction(weights[index] if 0 <= index < len(weights) else 0, self.total**cells)
+
+    def cumulative(self, perturbation: int, cells: int = 1) -> Fraction:
+        """P(the sum of so many draws is this or smaller), exactly."""
+        count = max(perturbation - cells * self.start + 1, 0)
+        return Fraction(sum(sums.whole_sums(self.dense(), cells)[:count]), self.total**cells)
+
+    def half_width(self, level: Exact = "0.95", cells: int = 1) -> int:
+        """The least h with P(|sum of so many draws| ≤ h) ≥ level; exact for one draw."""
+        if cells != 1:
+            return sums.half_width(self, level, cells)
+        needed = sums.level_of(level) * self.total
+        inside, size = self.weight(0), 0
+        while inside < needed:
+            size += 1
+            inside += self.weight(size) + self.weight(-size)
+        return size
+
+    def masses(self) -> tuple[int, Floats]:
+        """The first perturbation and every probability, as floats."""
+        return self.start, np.array([w / self.total for w in self.dense()])
+
+    def transform(self, points: int, coarse: int) -> npt.NDArray[np.complexfloating]:
+        """The characteristic function on a grid."""
+        return sums.transform(*self.masses(), points, coarse)
+
+    def reach(self, cells: int) -> int:
+        """Beyond this less than 10^-12 of a sum is left, or nothing."""
+        spread = float(self.variance)
+        most = max(abs(self.start), abs(self.end)) * cells
+        return min(most, sums.far(spread, float(self.mean), cells, 40 * spread**0.5))
+
+
 @dataclass(frozen=True)
-class Law:
+class Law(WholeWeights):
     """Whole weights of the perturbations start, start + 1, …, over 2^key_bits.
 
     `parameters` are what was asked for, as exact text. `blocked` are perturbations whose weight
@@ -40,6 +157,7 @@ class Law:
     weights: tuple[int, ...]
     key_bits: int
     blocked: tuple[int, ...] = ()
+    kind: ClassVar[str] = "weights"
 
     def __post_init__(self) -> None:
         """Refuse weights that are not a law."""
@@ -69,10 +187,9 @@ class Law:
         values = (self.name, dict(self.parameters), self.start, self.weights, self.key_bits)
         return Law, (*values, self.blocked)
 
-    @property
-    def end(self) -> int:
-        """The largest perturbation."""
-        return self.start + len(self.weights) - 1
+    def dense(self) -> tuple[int, ...]:
+        """The weights of start, start + 1, …"""
+        return self.weights
 
     @property
     def total(self) -> int:
@@ -102,31 +219,26 @@ class Law:
         """Cumulative weights c(z): the key k gives the z with c(z − 1) ≤ k < c(z)."""
         return tuple(accumulate(self.weights))
 
-    def weight(self, perturbation: int) -> int:
-        """The weight of one perturbation; 0 outside the support."""
-        index = perturbation - self.start
-        return self.weights[index] if 0 <= index < len(self.weights) else 0
-
     @property
     def pmf(self) -> dict[int, Fraction]:
         """The exact probability of each designed perturbation."""
         return {z: Fraction(w, self.total) for z, w in enumerate(self.weights, self.start)}
 
-    @cached_property
-    def mean(self) -> Fraction:
-        """The exact mean."""
-        return Fraction(sum(z * w for z, w in enumerate(self.weights, self.start)), self.total)
-
-    @cached_property
-    def variance(self) -> Fraction:
-        """The exact variance."""
-        square = sum(z * z * w for z, w in enumerate(self.weights, self.start))
-        return Fraction(square, self.total) - self.mean**2
-
     @property
-    def symmetric(self) -> bool:
-        """Whether z and −z have the same weight for every z."""
-        return self.start == -self.end and self.weights == self.weights[::-1]
+    def continuous_variance(self) -> float:
+        """What the continuous namesake would have: 2/ε² for Laplace, (2m + 1)/2ε for normal."""
+        if self.name not in ("laplace", "normal"):
+            return float(self.variance)
+        rate = Fraction(self.parameters["epsilon"]) / int(self.parameters.get("sensitivity", "1"))
+        if self.name == "laplace":
+            return 2 / float(rate) ** 2
+        return float((2 * self.max_perturbation + 1) / (2 * rate))
+
+    def draw(self, count: int, source: RandomSource | None = None) -> Draws:
+        """So many independent draws, exactly from the law, in the narrowest type that holds them."""
+        from .sampling import draw_finite
+
+        return draw_finite(self, count, source)
 
     def to_dict(self) -> dict[str, Any]:
         """The law as plain data; weights as text, because JSON readers lose 64-bit integers."""
@@ -141,10 +253,6 @@ class Law:
             out["blocked"] = list(self.blocked)
         return out
 
-    def to_json(self) -> str:
-        """The one canonical text of this law."""
-        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-
     @classmethod
     def from_json(cls, text: str) -> Law:
         """Read a law back; whatever is not one is refused.
@@ -154,76 +262,21 @@ class Law:
         True
         """
         try:
-            data = json.loads(text)
-            weights = tuple(int(w) for w in data["weights"])
-            parameters = {str(k): str(v) for k, v in data["parameters"].items()}
-            blocked = tuple(int(z) for z in data.get("blocked", ()))
-            values = (str(data["name"]), parameters, int(data["start"]), weights)
-            return cls(*values, int(data["key_bits"]), blocked)
+            return cls.from_dict(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError) as problem:
             raise LawError(
                 f"This text is not a law ({type(problem).__name__}). "
                 "Allowed is the JSON that `to_json` writes."
             ) from None
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the canonical text: two laws with one digest are the same law."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class CountLaw:
-    """One law for each true count 0, 1, …
-
-    With `open_ended` the last row serves every larger count, as in a p-table; without it a larger
-    count has no law and is refused.
-    """
-
-    name: str
-    parameters: Mapping[str, str] = field(hash=False)
-    rows: tuple[Law, ...]
-    open_ended: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse an empty set of rows and rows over different keys."""
-        object.__setattr__(self, "rows", tuple(self.rows))
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
-        bits = {row.key_bits for row in self.rows}
-        if len(bits) != 1:
-            raise LawError(
-                f"All rows of {self.name} must share one key_bits, got "
-                f"{', '.join(map(str, sorted(bits))) or 'no rows'}."
-            )
-
-    def __reduce__(self) -> tuple[Callable[..., CountLaw], tuple[Any, ...]]:
-        """Pickle as the constructor's own arguments."""
-        return CountLaw, (self.name, dict(self.parameters), self.rows, self.open_ended)
-
-    @property
-    def key_bits(self) -> int:
-        """The key bits all rows share."""
-        return self.rows[0].key_bits
-
-    @property
-    def max_count(self) -> int:
-        """The count of the last row."""
-        return len(self.rows) - 1
-
-    def row(self, count: int) -> Law:
-        """The law of one true count."""
-        if count > self.max_count and not self.open_ended:
-            raise LawError(
-                f"{self.name} has laws for counts up to {self.max_count}, got {count}. "
-                "Build it with a larger max_count."
-            )
-        return self.rows[min(max(count, 0), self.max_count)]
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 over the rows and whether the last one is open."""
-        text = json.dumps([self.open_ended, *(row.digest for row in self.rows)])
-        return hashlib.sha256(text.encode()).hexdigest()
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Law:
+        """Read back what `to_dict` gives."""
+        weights = tuple(int(w) for w in data["weights"])
+        parameters = {str(k): str(v) for k, v in data["parameters"].items()}
+        blocked = tuple(int(z) for z in data.get("blocked", ()))
+        values = (str(data["name"]), parameters, int(data["start"]), weights)
+        return cls(*values, int(data["key_bits"]), blocked)
 
 
 def check_key_bits(key_bits: object) -> int:

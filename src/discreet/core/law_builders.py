@@ -14,8 +14,9 @@ from fractions import Fraction
 from typing import overload
 
 from ..errors import LawError
+from .count_law import CountLaw
 from .exact import Exact, exact, plain, shown
-from .law import CountLaw, Law, check_key_bits
+from .law import Law, check_key_bits
 from .masses import NEAR, exponent, gamma_for_epsilon, gamma_for_variance, mass, powers
 from .pure_laplace import PureLaplace, read_epsilon
 from .quantise import ceil_weights, check_quantiser, nearest_weights, within_epsilon
@@ -286,7 +287,7 @@ def hellinger(
         "max_count": str(max_count),
         "max_value": str(max_value),
     }
-    return CountLaw("hellinger", parameters, tuple(rows), open_ended=False)
+    return CountLaw.of_laws("hellinger", parameters, rows, cycle=0)
 
 
 def _symmetric(

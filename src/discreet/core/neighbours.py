@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import LawError
-from .law import Law
+from .law import WholeWeights
 
 ADD_REMOVE, REPLACE = "add or remove one", "replace one"
 NEIGHBOURS = (ADD_REMOVE, REPLACE)
@@ -20,7 +20,7 @@ def check_neighbours(neighbours: str) -> str:
     return neighbours
 
 
-def pairs_of(law: Law, other: Law | None = None) -> tuple[Pairs, int]:
+def pairs_of(law: WholeWeights, other: WholeWeights | None = None) -> tuple[Pairs, int]:
     """Weights of every outcome y under count n (P) and n + 1 (Q), and their total.
 
     `other` is the law of the count n + 1; the same law if left out. A law built for weighted
@@ -28,15 +28,15 @@ def pairs_of(law: Law, other: Law | None = None) -> tuple[Pairs, int]:
     """
     shift = sensitivity_of(law)
     second = law if other is None else other
-    if law.key_bits != second.key_bits:
+    if law.total != second.total:
         raise LawError(
-            f"Rows of one p-table must share key_bits, got {law.key_bits} and {second.key_bits}."
+            f"Rows of one p-table must share their keys, got {law.total} and {second.total}."
         )
     first, last = min(law.start, second.start + shift), max(law.end, second.end + shift)
     return [(law.weight(z), second.weight(z - shift)) for z in range(first, last + 1)], law.total
 
 
-def sensitivity_of(law: Law) -> int:
+def sensitivity_of(law: WholeWeights) -> int:
     """How far one record moves a cell under this law: 1 unless it was built for weights."""
     return int(law.parameters.get("sensitivity", "1"))
 

@@ -15,8 +15,9 @@ from ..errors import LawError
 from .audit import audit
 from .brackets import ceiling_to, exp_bracket, floor_to
 from .exact import Exact, exact, plain, rounded_up
-from .law import CountLaw, Law
+from .law import Law
 from .neighbours import pairs_of
+from .noise_law import AnyLaw
 from .pure_laplace import PureLaplace
 
 
@@ -157,15 +158,15 @@ def promise_in_words(
 
 
 def chances_of_true_counts(
-    rows: CountLaw | Sequence[Law], prior: Sequence[Exact] | Mapping[int, Exact], published: int
+    rows: AnyLaw, prior: Sequence[Exact] | Mapping[int, Exact], published: int
 ) -> dict[int, Fraction]:
     """P(true count | published count) under a *public* prior over true counts, exactly.
 
-    The last row serves larger counts. Perturbations come from a p-table or a law per count.
+    Perturbations come from one law, or from a p-table.
     """
     shares = _prior(prior)
     joint = {
-        count: share * _row(rows, count).pmf.get(published - count, Fraction(0))
+        count: share * Fraction(rows.for_count(count).probability(published - count))
         for count, share in shares.items()
     }
     whole = sum(joint.values(), Fraction(0))
@@ -177,19 +178,17 @@ def chances_of_true_counts(
     return {count: share / whole for count, share in joint.items() if share}
 
 
-def moved_share(
-    rows: CountLaw | Sequence[Law], prior: Sequence[Exact] | Mapping[int, Exact]
-) -> Fraction:
+def moved_share(rows: AnyLaw, prior: Sequence[Exact] | Mapping[int, Exact]) -> Fraction:
     """The share of cells whose published count is not the true one, under a public prior."""
     shares = _prior(prior)
     stayed = sum(
-        (s * _row(rows, n).pmf.get(0, Fraction(0)) for n, s in shares.items()), Fraction(0)
+        (s * Fraction(rows.for_count(n).probability(0)) for n, s in shares.items()), Fraction(0)
     )
     return 1 - stayed / sum(shares.values(), Fraction(0))
 
 
 def real_count_sentence(
-    rows: CountLaw | Sequence[Law], prior: Sequence[Exact] | Mapping[int, Exact], published: int
+    rows: AnyLaw, prior: Sequence[Exact] | Mapping[int, Exact], published: int
 ) -> str:
     """“Of 100 published 3s, x are true 3s”, x never rounded down."""
     share = chances_of_true_counts(rows, prior, published).get(published, Fraction(0))
@@ -206,10 +205,6 @@ def _prior(prior: Sequence[Exact] | Mapping[int, Exact]) -> dict[int, Fraction]:
     if not shares or sum(shares.values()) <= 0:
         raise LawError("The prior over counts must have at least one share > 0, got none.")
     return shares
-
-
-def _row(rows: CountLaw | Sequence[Law], count: int) -> Law:
-    return rows.row(count) if isinstance(rows, CountLaw) else rows[min(count, len(rows) - 1)]
 
 
 def percent_up(share: Fraction) -> str:

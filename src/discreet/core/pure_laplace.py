@@ -6,23 +6,33 @@ so that −ln r never exceeds what was asked. Mean, variance, pmf and tails are 
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil
+from math import ceil, log, sqrt
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from ..errors import LawError
+from . import sums
 from .brackets import exp_bracket, floor_to, ln_bracket, power_bracket
 from .exact import Exact, exact, plain
+from .noise_law import Draws, Floats, OfEveryCount
+
+if TYPE_CHECKING:
+    from .random_source import RandomSource
 
 EPSILON_LEAST, EPSILON_MOST = Fraction(1, 10**6), 100
 _RATIO_BITS = 64
+_LEAST, _MOST_LISTED = 1e-18, 1 << 22
 
 
 @dataclass(frozen=True)
-class PureLaplace:
+class PureLaplace(OfEveryCount):
     """The discrete Laplace with ratio p(z + 1) / p(z) = `ratio` for z ≥ 0; `epsilon` was asked.
 
     `sensitivity` is how far one record moves a cell: 1 for a count, the largest weight for a
@@ -36,7 +46,9 @@ class PureLaplace:
     epsilon: Fraction
     sensitivity: int
     ratio: Fraction
-    name = "laplace"
+    name: ClassVar[str] = "laplace"
+    kind: ClassVar[str] = "laplace"
+    ends: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         """Refuse a ratio that spends more than was asked."""
@@ -85,26 +97,35 @@ class PureLaplace:
         """None: every integer can happen."""
         return ()
 
-    def probability(self, perturbation: int) -> Fraction:
-        """The exact probability of one perturbation."""
-        return (1 - self.ratio) / (1 + self.ratio) * self.ratio ** abs(perturbation)
+    @property
+    def continuous_variance(self) -> float:
+        """That of the continuous Laplace: 2 / rate²."""
+        return 2 * float(self.sensitivity / self.epsilon) ** 2
 
-    def tail(self, size: int) -> Fraction:
-        """The exact probability of a perturbation larger than `size` either way."""
-        return 2 * self.ratio ** (size + 1) / (1 + self.ratio)
+    def probability(self, perturbation: int, cells: int = 1) -> Fraction:
+        """P(the sum of so many draws is this), exactly."""
+        return sums.pure_sum(self.ratio, perturbation, cells)
 
-    def cumulative(self, perturbation: int) -> Fraction:
-        """The exact probability of this perturbation or a smaller one."""
+    def tail(self, size: int, cells: int = 1) -> Fraction:
+        """P(the sum of so many draws is larger than `size` either way), exactly."""
+        return 2 * self.cumulative(-size - 1, cells)
+
+    def cumulative(self, perturbation: int, cells: int = 1) -> Fraction:
+        """P(the sum of so many draws is this or smaller), exactly."""
+        if cells != 1:
+            return sums.pure_below(self.ratio, perturbation, cells)
         side = self.ratio ** (-perturbation if perturbation < 0 else perturbation + 1)
         below = side / (1 + self.ratio)
         return below if perturbation < 0 else 1 - below
 
-    def half_width(self, level: Exact = "0.95") -> int:
-        """The least h with P(|perturbation| ≤ h) ≥ level, exactly.
+    def half_width(self, level: Exact = "0.95", cells: int = 1) -> int:
+        """The least h with P(|sum of so many draws| ≤ h) ≥ level; exact for one draw.
 
-        >>> PureLaplace.of("0.5").half_width("0.95")
-        6
+        >>> PureLaplace.of("0.5").half_width("0.95"), PureLaplace.of("0.5").half_width("0.95", 40)
+        (6, 35)
         """
+        if cells != 1:
+            return sums.half_width(self, level, cells)
         allowed = 1 - exact(level, "level", above=0, below=1, error=LawError)
         low, high = -1, 0
         while self._tail_above(high) > allowed:
@@ -122,14 +143,39 @@ class PureLaplace:
             1 + self.ratio
         )
 
-    def to_json(self) -> str:
-        """The one canonical text of this law."""
-        data = {
+    def draw(self, count: int, source: RandomSource | None = None) -> Draws:
+        """So many independent draws, exactly from the law, in the narrowest type that holds them."""
+        from .sampling import draw_pure
+
+        return draw_pure(self, count, source)
+
+    def masses(self) -> tuple[int, Floats]:
+        """A first perturbation and probabilities as floats, until they fall below 10^-18."""
+        ratio = float(self.ratio)
+        count = min(ceil(log(_LEAST) / log(ratio)) + 1, _MOST_LISTED)
+        side = (1 - ratio) / (1 + ratio) * ratio ** np.arange(count, dtype=np.float64)
+        return 1 - count, np.concatenate([side[:0:-1], side])
+
+    def transform(self, points: int, coarse: int) -> npt.NDArray[np.complexfloating]:
+        """The characteristic function on a grid; coarse: of a Laplace of the same variance."""
+        angles = 2 * np.pi * np.arange(points // 2 + 1) / points
+        ratio, v = float(self.ratio), float(self.variance) / coarse**2
+        if coarse > 1:  # 2r / (1 − r)² = v
+            ratio = (v + 1 - sqrt(2 * v + 1)) / v
+        real = (1 - ratio) ** 2 / (1 - 2 * ratio * np.cos(angles) + ratio * ratio)
+        return real.astype(np.complex128)
+
+    def reach(self, cells: int) -> int:
+        """Beyond this less than 10^-12 of a sum is left."""
+        return sums.far(float(self.variance), 0, cells, 40 * float(self.sensitivity / self.epsilon))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The law as plain data."""
+        return {
             "name": "laplace",
             "parameters": self.parameters,
             "ratio": f"{self.ratio.numerator}/{self.ratio.denominator}",
         }
-        return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> PureLaplace:
@@ -140,20 +186,19 @@ class PureLaplace:
         True
         """
         try:
-            data = json.loads(text)
-            asked = data["parameters"]
-            values = Fraction(asked["epsilon"]), int(asked.get("sensitivity", 1))
-            return cls(*values, Fraction(data["ratio"]))
+            return cls.from_dict(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as problem:
             raise LawError(
                 f"This text is not a pure Laplace law ({type(problem).__name__}). "
                 "Allowed is the JSON that `to_json` writes."
             ) from None
 
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the canonical text."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PureLaplace:
+        """Read back what `to_dict` gives."""
+        asked = data["parameters"]
+        values = Fraction(asked["epsilon"]), int(asked.get("sensitivity", 1))
+        return cls(*values, Fraction(data["ratio"]))
 
 
 def read_epsilon(epsilon: object) -> Fraction:

@@ -14,15 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import LawError
 from .brackets import power_bracket
-from .law import Law
-from .pure_laplace import PureLaplace
 from .random_source import BLOCK_BYTES, SLACK_BYTES, RandomSource, system_source
+
+if TYPE_CHECKING:
+    from .law import Law
+    from .pure_laplace import PureLaplace
 
 IntArray = NDArray[np.signedinteger]
 _WIDTHS = (np.int8, np.int16, np.int32, np.int64)
@@ -154,13 +157,25 @@ def draw(law: Law | PureLaplace, count: int, source: RandomSource | None = None)
     >>> values.shape, values.dtype.kind
     ((1000,), 'i')
     """
+    return law.draw(count, source)
+
+
+def draw_finite(law: Law, count: int, source: RandomSource | None = None) -> IntArray:
+    """Draws of a law of whole weights."""
+    return _drawn(_finite(law), None, count, source)
+
+
+def draw_pure(law: PureLaplace, count: int, source: RandomSource | None = None) -> IntArray:
+    """Draws of the untruncated Laplace."""
+    return _drawn(_two_sided(law), _one_sided(law), count, source)
+
+
+def _drawn(draws: Draws, tail: Draws | None, count: int, source: RandomSource | None) -> IntArray:
     if count < 0:
         raise LawError(f"The number of draws must be ≥ 0, got {count}.")
     bits = Bits(system_source() if source is None else source, count)
     try:
-        if isinstance(law, PureLaplace):
-            return draw_blocks(_two_sided(law), count, bits, _one_sided(law))
-        return draw_blocks(_finite(law), count, bits, None)
+        return draw_blocks(draws, count, bits, tail)
     finally:
         bits.forget()
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import Bug
+from .cell_law import CellLaw
 from .domain import TOTAL, Domain
 from .guarantee import Guarantee
 from .question import Layout
@@ -140,7 +141,8 @@ class ProtectedTable:
     provenance: Provenance
     noise: Noise | None = field(default=None, repr=False)
     extra: Mapping[str, Counts] = field(default_factory=dict, repr=False)
-    law: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    law: CellLaw = field(default_factory=CellLaw, repr=False)
+    """What was added to each cell, and what followed."""
     notes: tuple[str, ...] = ()
     measure: str = "count"
     layout: Layout = field(default_factory=Layout)

@@ -185,6 +185,16 @@ def _percent(share: Fraction, *, up: bool) -> str:
     return f"{rounded_up(hundred, 3) if up else rounded_down(hundred, 5)} %"
 
 
+def law_elsewhere(table: ProtectedTable) -> list[str]:
+    """For formats without a place for the law of the cells: its digest, and which files have it."""
+    if not table.law.to_json():
+        return []
+    return [
+        f"The law of the cells is {table.law.digest}; the JSON-stat, CSVW, Parquet and XLSX files of "
+        f"table {table.provenance.question_hash[:16]} hold it in full."
+    ]
+
+
 def about(table: ProtectedTable, flat: Flat | None = None) -> dict[str, Any]:
     """Everything a file says beside its numbers, as plain values ready for JSON."""
     where = table.provenance
@@ -199,7 +209,7 @@ def about(table: ProtectedTable, flat: Flat | None = None) -> dict[str, Any]:
         "policy_version": where.policy_version,
         "method": where.method,
         "guarantee": table.guarantee.to_json(),
-        "law": jsonable(table.law),
+        "law": table.law.to_json(),
         "status": {
             Status(code).letter: Status(code).meaning for code in present if Status(code).letter
         },

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.table import ProtectedTable, Status
 from .flat import Flat, FlatAxis, flatten
-from .footnote import SYNTHETIC, citation, footnote
+from .footnote import SYNTHETIC, citation, footnote, law_elsewhere
 
 LINE = 250
 """PX lines have at most 256 characters; one text of a list is never broken."""
@@ -156,6 +156,7 @@ def _notes(table: ProtectedTable, flat: Flat, words: _Words) -> list[str]:
         f"Question {where.question_hash}, data version {where.data_version}, policy version "
         f"{where.policy_version}."
     )
+    said += law_elsewhere(table)
     said.append(citation(table))
     return said
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..core.cell_law import CellLaw
 from ..core.domain import TOTAL, Axis, Category, Domain, Level, Text, Variable
 from ..core.exact import exact
 from ..core.guarantee import Guarantee
@@ -101,7 +102,7 @@ def _table(document: Mapping[str, Any]) -> ProtectedTable:
         provenance=_provenance(document, facts),
         noise=noise,
         extra={name: column(values) for name, values in facts.get("extra", {}).items()},
-        law=dict(facts.get("law", {})),
+        law=CellLaw.from_json(facts.get("law", {})),
         notes=tuple(document.get("note", ())),
         measure=facts["measure"],
         layout=_layout(facts),

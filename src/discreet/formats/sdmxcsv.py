@@ -8,7 +8,7 @@
     PERCENT, PERCENT_LOWER, …_UPPER     where asked for; then further columns of a method
     <VARIABLE>_LABEL                    labels, escaped as in CSV
     TITLE, GUARANTEE, NOTE, CITATION,   about the whole table, so only in the first row
-    QUESTION_HASH, DATA_VERSION, POLICY_VERSION
+    QUESTION_HASH, DATA_VERSION, POLICY_VERSION, LAW (the digest of the cells' law)
 
 SDMX allows letters, digits and `_ @ $ -` in a code: any other character becomes `_`, and the note
 in the first row says for which codes.
@@ -26,7 +26,7 @@ from ..core.domain import TOTAL
 from ..core.table import ProtectedTable, Status
 from .csv import quoted
 from .flat import STATUS_LETTERS, Flat, FlatAxis, Mask, flatten
-from .footnote import citation, footnote
+from .footnote import citation, footnote, law_elsewhere
 
 OBS_STATUS = {
     Status.OK: "A",
@@ -60,6 +60,7 @@ _TABLE = (
     "QUESTION_HASH",
     "DATA_VERSION",
     "POLICY_VERSION",
+    "LAW",
 )
 _BLOCK = 1 << 17
 
@@ -150,7 +151,7 @@ def _codes(axis: FlatAxis) -> list[str]:
 
 def _about(table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]]) -> tuple[str, ...]:
     where = table.provenance
-    notes = footnote(table, flat)
+    notes = footnote(table, flat) + law_elsewhere(table)
     for axis, kept in zip(flat.axes, codes, strict=True):
         changed = [
             f"{old!r} is {new}" for old, new in zip(axis.codes, kept, strict=True) if old != new
@@ -165,6 +166,7 @@ def _about(table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]]) ->
         where.question_hash,
         where.data_version,
         where.policy_version,
+        table.law.digest if table.law.to_json() else "",
     )
 
 

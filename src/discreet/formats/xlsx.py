@@ -17,10 +17,13 @@ from ..core.table import ProtectedTable
 from ..errors import InputError
 from .flat import Flat, flatten
 from .footnote import about, typical_error
-from .xlsx_rows import Rows, cell_text, fill
+from .xlsx_rows import MOST_TEXT, Rows, cell_text, fill
 
 MOST_ROWS = 1_048_576
 """What a sheet of Excel can hold."""
+
+LAW = "law"
+"""The item of the sheet Metadata that holds the law of a table, as JSON, in one row or several."""
 
 Row = Sequence[object]
 
@@ -162,6 +165,8 @@ class _Workbook:
                     continue
                 if key == "guarantee":
                     rows += [(name, f"guarantee.{part}", _plain(v)) for part, v in value.items()]
+                elif key == LAW:  # may be longer than a cell: further rows go on where one ends
+                    rows += [(name, key, part) for part in _parts(_plain(value))]
                 else:
                     rows.append((name, key, _plain(value)))
         self._grid(sheet, 1, ("Table", "Item", "Value"), rows, "Metadata_list")
@@ -194,6 +199,10 @@ class _Workbook:
 
 def _width(labels: Sequence[str]) -> int:
     return min(max((len(label) for label in labels), default=10) + 2, 60)
+
+
+def _parts(text: str) -> list[str]:
+    return [text[at : at + MOST_TEXT] for at in range(0, len(text), MOST_TEXT)]
 
 
 def _plain(value: object) -> str:

@@ -18,6 +18,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -26,7 +27,7 @@ import numpy.typing as npt
 from ..core.charge import Charge
 from ..core.control import Control
 from ..core.description import Description, Policy
-from ..core.domain import Count
+from ..core.domain import Count, Domain
 from ..core.guarantee import Guarantee
 from ..core.origin import Origin
 from ..core.question import Question, TableSpec, Treatment
@@ -217,6 +218,51 @@ class KeepsFit(Protocol):
 
     def fitted(self, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
         """The measurements with the long work done; `fit` and `synthesise` start from it."""
+        ...
+
+
+class SyntheticTable(Protocol):
+    """Whole counts from which every table of a release follows."""
+
+    @property
+    def total(self) -> int:
+        """How many synthetic records there are."""
+        ...
+
+
+@runtime_checkable
+class Synthesises(Protocol):
+    """A method that can make synthetic records of what it measured."""
+
+    def synthesise(
+        self, plan: Plan, measurements: Measurements, control: Control
+    ) -> SyntheticTable:
+        """The synthetic table behind the tables of a plan."""
+        ...
+
+    def synthetic_domain(self, plan: Plan) -> Domain:
+        """What the synthetic records are records of."""
+        ...
+
+    def standard_errors(self, plan: Plan) -> Sequence[tuple[tuple[str, ...], float]]:
+        """For all variables measured and fitted together: their names, the error of a cell."""
+        ...
+
+    def write_records(
+        self, plan: Plan, measurements: Measurements, path: Path, control: Control
+    ) -> int:
+        """Write one row for each synthetic record; returns how many."""
+        ...
+
+    def synthetic_files(
+        self,
+        plan: Plan,
+        measurements: Measurements,
+        folder: Path,
+        kinds: Sequence[str],
+        control: Control,
+    ) -> Sequence[Path]:
+        """Write the records and what they were fitted to, as files of these kinds."""
         ...
 
 

@@ -15,23 +15,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .. import formats, rules
+from ..core.cell_law import CellLaw
 from ..core.control import Control
 from ..core.exact import plain
-from ..core.gaussian import DiscreteGaussian
-from ..core.law import Law
 from ..core.loss import in_words
+from ..core.noise_law import AnyLaw, NoiseLaw
 from ..durable import make_folder, replace_text
 from ..errors import InputError
 from ..formats.footnote import three_digits
-from ..methods.noise import laws
 from ..release import Release
 from ..synthesis import synthesis_of
 from ..version import __version__
@@ -47,6 +44,7 @@ if TYPE_CHECKING:
 MICRODATA = ("parquet", "csv")
 """What synthetic records and measurements can be written as."""
 _MOST_LAWS = 6
+_DRAWN = ("laplace", "normal", "gaussian")
 _SIGNS = {
     "epsilon": "ε =",
     "sigma2": "σ² =",
@@ -118,18 +116,9 @@ def _microdata(
     found = synthesis_of(data, made.plan, control) if kinds else None
     if found is None:
         return []
-    from ..methods.marginals.method import design_of
-    from ..methods.marginals.noisy import write_measurements
-    from ..methods.shared.microdata import MOST_RECORDS, write_microdata
-
-    files = []
-    for kind in kinds:
-        records, numbers = folder / f"microdata.{kind}", folder / f"measurements.{kind}"
-        whole = found.table.total <= MOST_RECORDS
-        write_microdata(found.table, found.domain, records, records=whole, control=control)
-        write_measurements(design_of(found.plan), found.measurements, numbers, control)
-        files += [records, numbers]
-    return files
+    return list(
+        found.method.synthetic_files(found.plan, found.measurements, folder, kinds, control)
+    )
 
 
 def file_name(made: Release, number: int) -> str:
@@ -243,42 +232,37 @@ def _charges(ledger: LedgerStore) -> tuple[tuple[str, str, str], ...]:
 def _laws(made: Release) -> dict[str, Any]:
     """The laws behind the tables, as pictures want them; at most six."""
     found: dict[str, Any] = {}
-    for law in [law for table in made.tables for law in _used(table.law)]:
-        asked = {key: str(law[key]) for key in ("name", *_SIGNS) if key in law}
-        if asked.get("name") not in ("laplace", "normal", "gaussian") or len(asked) == 1:
+    for law, share in [used for table in made.tables for used in _used(table.law)]:
+        asked = {key: law.parameters[key] for key in _SIGNS if key in law.parameters}
+        if law.name not in _DRAWN or not asked:
             continue
-        settings = ", ".join(f"{_SIGNS[k]} {_short(v)}" for k, v in asked.items() if k != "name")
-        name = f"{asked['name']}, {settings.replace('= ≈', '≈')}"
-        if "tables" in law:
-            name += f" ({law['tables']})"
+        settings = ", ".join(f"{_SIGNS[key]} {_short(value)}" for key, value in asked.items())
+        name = f"{law.name}, {settings.replace('= ≈', '≈')}"
+        name += share and f" ({share})"
         if name not in found and len(found) < _MOST_LAWS:
-            found[name] = _probabilities(laws.made_again(asked))
+            found[name] = _probabilities(law.for_count(0))
     return found
 
 
-def _used(law: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The law of a table; of the laws of all measurements behind it, narrowest, middle and widest.
+def _used(law: CellLaw) -> list[tuple[AnyLaw, str]]:
+    """The law of a table's cells; of all laws behind an estimate, narrowest, middle and widest.
 
-    Each says how many of the measurements it is of: tables, or coefficients.
+    Each of these says how many of the measurements it is of: tables, or coefficients.
     """
-    if "laws" not in law:
-        return [law]
-    width = {"epsilon": -1, "sigma2": 1}
-    every = sorted(
-        law["laws"],
-        key=lambda one: next(sign * Fraction(one[k]) for k, sign in width.items() if k in one),
-    )
-    whole = sum(int(one["tables"]) for one in every)
-    places = {len(every) // 2: "", len(every) - 1: "the widest law", 0: "the narrowest law"}
-    if len(every) == 1:
+    if law.consistency != "synthetic table":
+        inside = [part.source for part in law.cells[:1]]  # the interior comes first
         return [
-            {**every[0], "tables": f"all {whole} measurements" if whole > 1 else "one measurement"}
+            (source.law, "")
+            for place, source in enumerate(law.sources)
+            if not inside or place in inside
         ]
+    every = sorted(law.sources, key=lambda source: float(source.law.for_count(0).variance))
+    whole = sum(source.tables for source in every)
+    if len(every) == 1:
+        return [(every[0].law, f"all {whole} measurements" if whole > 1 else "one measurement")]
+    places = {len(every) // 2: "", len(every) - 1: "the widest law", 0: "the narrowest law"}
     return [
-        {
-            **every[at],
-            "tables": f"{every[at]['tables']} of {whole} measurements" + (words and f"; {words}"),
-        }
+        (every[at].law, f"{every[at].tables} of {whole} measurements" + (words and f"; {words}"))
         for at, words in sorted(places.items())
     ]
 
@@ -294,17 +278,12 @@ def _short(number: str) -> str:
     return text if len(text) <= 8 and "/" not in text else f"≈ {float(value):.4g}"
 
 
-def _probabilities(law: laws.NoiseLaw) -> dict[int, Fraction]:
+def _probabilities(law: NoiseLaw) -> dict[int, Fraction]:
     """The law itself; one without ends as far as 99.9 % of it."""
-    if isinstance(law, Law):
-        return {z: Fraction(law.weight(z), law.total) for z in range(-law.end, law.end + 1)}
+    start, masses = law.masses()
     width = law.half_width("0.999")
-    if isinstance(law, DiscreteGaussian):
-        side = law.masses[: width + 1]
-    else:  # exact powers of a ratio of 64 bits would take minutes for a wide law
-        ratio = float(law.ratio)
-        side = (1 - ratio) / (1 + ratio) * ratio ** np.arange(width + 1, dtype=np.float64)
-    return {z: Fraction(float(side[abs(z)])) for z in range(-width, width + 1)}
+    first, last = law.ends or (-width, width)
+    return {z: Fraction(float(masses[z - start])) for z in range(first, last + 1)}
 
 
 def _json(value: Any) -> str:

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.core.count_law import Row
 from discreet.core.law_builders import max_entropy
 from discreet.errors import LawError
 from discreet.methods.cellkey.design import design, least_variance, outcomes
 from discreet.methods.cellkey.ptable import PTable
-from discreet.methods.cellkey.rows import Row
 
 REFERENCE = Path(__file__).parent / "reference"
 TABLES = {

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.core.count_law import Row
 from discreet.errors import LawError
 from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.dialects import DIALECTS, detect, notes, read, ten_five, write
 from discreet.methods.cellkey.ptable import PTable
-from discreet.methods.cellkey.rows import Row
 
 REFERENCE = Path(__file__).parent / "reference"
 

@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import chi2
 
+from discreet.core.count_law import Row
 from discreet.core.law_builders import max_entropy
 from discreet.errors import LawError
 from discreet.methods.cellkey.design import design
@@ -23,7 +24,6 @@ from discreet.methods.cellkey.keys import (
 )
 from discreet.methods.cellkey.lookup import Lookup
 from discreet.methods.cellkey.ptable import PTable
-from discreet.methods.cellkey.rows import Row
 
 SECRET = bytes(range(32))
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.core.control import Control
+from discreet.core.count_law import Row
 from discreet.core.description import Description, StructuralZero, Weight
 from discreet.core.domain import Condition, Text, variable
 from discreet.core.guarantee import Kind
@@ -25,7 +26,6 @@ from discreet.methods.cellkey.method import CellKeyMethod
 from discreet.methods.cellkey.perturb import weighted_values
 from discreet.methods.cellkey.ptable import PTable
 from discreet.methods.cellkey.reading import Readings
-from discreet.methods.cellkey.rows import Row
 from discreet.methods.cellkey.settings import Treatment
 
 from .world import FixedSecrets, World, spec

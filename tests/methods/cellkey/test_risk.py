@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from discreet.core.count_law import Row
 from discreet.core.description import Description
 from discreet.core.design import design as design_law
 from discreet.core.domain import Text, variable
@@ -33,7 +34,6 @@ from discreet.methods.cellkey.risk import (
     true_share,
     two_laws,
 )
-from discreet.methods.cellkey.rows import Row
 
 from .world import World, spec
 

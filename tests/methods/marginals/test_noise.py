@@ -28,7 +28,7 @@ def statistic(values: np.ndarray, law: PureLaplace | DiscreteGaussian) -> tuple[
     if isinstance(law, PureLaplace):
         shares = np.array([float(law.probability(z)) for z in range(-8, 9)])
     else:
-        shares = law.masses[np.abs(np.arange(-8, 9))]
+        shares = law.side[np.abs(np.arange(-8, 9))]
     counts = np.array([(values == z).sum() for z in range(-8, 9)])
     shares = np.append(shares, 1 - shares.sum())
     counts = np.append(counts, len(values) - counts.sum())
@@ -84,7 +84,7 @@ def test_how_far_noise_goes(noise: Noise, rate: Fraction, share: float) -> None:
         r = float(law.ratio)
         masses = (1 - r) / (1 + r) * r ** np.arange(3000.0)
     else:
-        masses = law.masses
+        masses = law.side
     tail = 2 * float(masses[reach + 1 :].sum())
     assert tail <= share * (1 + 1e-9)
     assert reach == 0 or tail + 2 * masses[reach] > share

@@ -168,7 +168,7 @@ def test_intervals_of_one_draw_hold_95_percent(sigma2: str) -> None:
     """± 1.96 standard deviations, rounded outwards to whole numbers, whatever the variance."""
     law = DiscreteGaussian.of(sigma2)
     reach = math.ceil(1.96 * math.sqrt(law.variance))
-    assert 2 * law.masses[: reach + 1].sum() - law.masses[0] >= 0.95
+    assert 2 * law.side[: reach + 1].sum() - law.side[0] >= 0.95
 
 
 def test_more_rho_than_any_law_needs_is_not_spent() -> None:

@@ -102,7 +102,7 @@ def test_sd_and_interval_of_every_cell_are_the_laws(people):
     width = (table.noise.upper - table.noise.lower) // 2
     law = w.plan(w.spec("region", "sex"), epsilon="0.5").detail.scheme.measured[0].law
     assert set(zip(summed.ravel().tolist(), width.ravel().tolist(), strict=True)) == {
-        (n, laws.half_width(law, n)) for n in (1, 2, 3, 6)
+        (n, law.half_width(laws.COVERAGE, n)) for n in (1, 2, 3, 6)
     }
 
 

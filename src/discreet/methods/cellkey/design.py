@@ -17,13 +17,13 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from ...core.count_law import Row, check_keys
 from ...core.exact import Exact, exact, plain, rounded_down, rounded_up, shown
 from ...core.law import check_key_bits
 from ...errors import Bug, LawError
 from .entropy import FLOOR, maximum_entropy
-from .ptable import PTable, check_keys
+from .ptable import PTable
 from .quantisers import quantised
-from .rows import Row
 
 MOST_PERTURBATION = 50
 _FLOOR = Fraction(1, 10**8)

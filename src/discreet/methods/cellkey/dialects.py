@@ -22,10 +22,10 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
+from ...core.count_law import Row, check_keys
 from ...errors import LawError, did_you_mean
 from .keyed_files import read_keyed
-from .ptable import FRACTIONAL, PTable, check_keys
-from .rows import Row
+from .ptable import FRACTIONAL, PTable
 
 DIALECTS = ("ons", "cantabular", "sdctools")
 ONS_ROWS, ONS_CYCLE = 750, 250

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ...core.count_law import MOST_KEYS, Row
 from ...errors import LawError
-from .ptable import MOST_KEYS
-from .rows import Row
 
 Ints = npt.NDArray[np.int64]
 

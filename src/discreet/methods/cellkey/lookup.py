@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ...core.count_law import Row
 from .keys import Keys
 from .ptable import PTable
-from .rows import Row
 
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int16]

@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ...core.cell_law import CellLaw
 from ...core.control import Control
 from ...core.description import Description
 from ...core.domain import Count, margins
-from ...core.exact import plain, rounded_up
 from ...core.guarantee import Guarantee
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import Noise, ProtectedTable, Status, TrueTable
@@ -47,6 +47,7 @@ from .reading import Readings, half_width
 from .risk import Risk, risk
 from .settings import Settings, file_mark, read_settings
 from .settings import Treatment as Treated
+from .table_law import cell_law, for_table
 from .telling import earlier, found_categories, law_of_a_cell, warnings, whole_weights
 
 Ints = npt.NDArray[np.int64]
@@ -86,9 +87,9 @@ class Ready:
         return warnings(self.settings)
 
     @cached_property
-    def law(self) -> Mapping[str, Any]:
+    def law(self) -> CellLaw:
         """What a reader may be told of the law: everything but keys."""
-        return _law_facts(self.settings, self.risk)
+        return cell_law(self.settings, self.risk)
 
 
 @dataclass(frozen=True)
@@ -316,7 +317,7 @@ def _protected(
         status=status,
         noise=noise,
         extra=extra,
-        law=dict(ready.law),
+        law=for_table(ready.law, spec, description, zeros, treated),
         notes=(*notes, *plan.warnings),
     )
 
@@ -345,26 +346,3 @@ def _hide(noise: Noise, hidden: Mask, detail: Detail, weight: Fraction) -> None:
     noise.lower[hidden] = 0
     noise.upper[hidden] = ceil((end + ready.settings.table.max_perturbation) * weight)
     noise.sd[hidden] = ready.worst_error * float(weight)
-
-
-def _law_facts(settings: Settings, numbers: Risk) -> dict[str, Any]:
-    table = settings.table
-    return {
-        "p_table": table.digest,
-        "name": table.name,
-        "parameters": dict(table.parameters),
-        "keys": table.keys,
-        "key_scheme": "strong" if settings.scheme is None else settings.scheme.name,
-        "sameness": settings.sameness,
-        "zeros": "kept" if table.zeros_kept else "perturbed",
-        "max_perturbation": table.max_perturbation,
-        "variance": plain(table.large.variance) if table.keys <= 4096 else None,
-        "variance_rounded": rounded_up(table.large.variance, 8),
-        "risk": {
-            "hired_today": rounded_up(numbers.hired_today.success, 6),
-            "hired_today_false_alarm": rounded_up(numbers.hired_today.false_alarm, 6),
-            "same_set": rounded_up(numbers.matching.posterior, 6),
-            "queries_to_recover": numbers.splitting.queries,
-            "parts": numbers.splitting.parts,
-        },
-    }

@@ -1,29 +1,21 @@
-"""A p-table: for each true count, which perturbation each cell key means.
-
-A row cuts the keys 0 … keys − 1 into intervals, one perturbation each; its law is the exact share
-of keys of every perturbation. `keys` is any number: 256 and 4096 (ONS, Cantabular), 10^8 (the
-fractions of R and tau-Argus), 2^32 or 2^64. Counts beyond the last row are served by the last
-`cycle` rows in turn: 1 in R and tau-Argus, 250 of 750 at ONS.
-"""
+"""A p-table as this method works with it: the law of core with its design, its audit, other keys."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from typing import ClassVar
 
-from ...core.audit import Audit, audit
+from ...core.audit import Audit
+from ...core.count_law import CountLaw, Row, check_keys
 from ...core.exact import Exact
-from ...core.law import CountLaw, Law
+from ...core.law import Law
 from ...errors import LawError
 from .quantisers import QUANTISERS, quantised
-from .rows import Row, audit_pairs
+from .rows import audit_pairs
 
-MOST_KEYS = 1 << 64
 FRACTIONAL = 10**8
 """The keys of R cellKey and tau-Argus: eight decimals."""
 
@@ -40,35 +32,20 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class PTable:
-    """A row for each true count 0, 1, …; the last `cycle` rows serve all larger counts in turn.
+class PTable(CountLaw):
+    """A law for each count, every one with a row.
 
     `support` is what each row was designed to reach; what `keys` are too few for is in
     `unreachable`.
     """
 
-    keys: int
-    rows: tuple[Row, ...] = field(repr=False)
-    cycle: int = 1
-    name: str = "p-table"
-    parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
     support: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+    _least_cycle: ClassVar[int] = 1
 
-    def __post_init__(self) -> None:
-        """Refuse rows that do not cut the same keys."""
-        check_keys(self.keys)
-        if not self.rows:
-            raise LawError("A p-table needs at least the row of count 0, got none.")
-        for count, row in enumerate(self.rows):
-            if not row.uppers or row.keys != self.keys:
-                got = row.keys if row.uppers else 0
-                raise LawError(
-                    f"Row {count} of the p-table must add up to {self.keys} keys, got {got}."
-                )
-        if not 1 <= self.cycle <= len(self.rows):
-            raise LawError(
-                f"cycle must be a whole number from 1 to {len(self.rows)}, got {self.cycle}."
-            )
+    @property
+    def law(self) -> CountLaw:
+        """The law alone, as files carry it."""
+        return CountLaw(self.keys, self.rows, self.cycle, self.name, self.parameters)
 
     @classmethod
     def from_law(cls, law: Law, *, zeros: str = "perturbed", negatives: str = "allowed") -> PTable:
@@ -100,30 +77,6 @@ class PTable:
             support.append(tuple(sorted({max(z, floor) for z in wanted})))
         parameters = {**law.parameters, "zeros": zeros, "negatives": negatives}
         return cls(law.total, tuple(rows), 1, law.name, parameters, tuple(support))
-
-    @property
-    def max_count(self) -> int:
-        """The count of the last row."""
-        return len(self.rows) - 1
-
-    @cached_property
-    def max_perturbation(self) -> int:
-        """The largest size of any perturbation."""
-        return max(abs(v) for row in self.rows for v in row.perturbations)
-
-    def row_of(self, count: int) -> int:
-        """Which row serves a count: ONS's ((n − 1) mod 250) + 501 beyond 750, or the last row.
-
-        >>> table = PTable(256, tuple(Row((0,), (256,)) for _ in range(751)), cycle=250)
-        >>> [table.row_of(n) for n in (0, 750, 751, 1000, 1001, 1251)]
-        [0, 750, 501, 750, 501, 501]
-        """
-        last = self.max_count
-        return count if count <= last else last - self.cycle + 1 + (count - last - 1) % self.cycle
-
-    def row(self, count: int) -> Row:
-        """The row that serves a count."""
-        return self.rows[self.row_of(count)]
 
     @cached_property
     def large(self) -> Row:
@@ -180,25 +133,6 @@ class PTable:
         bits = self.keys.bit_length() - 1
         return bits if 1 << bits == self.keys else None
 
-    def laws(self) -> tuple[Law, ...]:
-        """The rows as core laws; only where keys are a power of two from 2^8 on."""
-        bits = self.key_bits
-        if bits is None:
-            raise LawError(
-                f"A p-table of {self.keys} keys has no whole weights over a power of two. "
-                "Requantise it first."
-            )
-        out = []
-        for count, row in enumerate(self.rows):
-            wanted = set(self.support[count] if count < len(self.support) else ()) | set(
-                row.weights
-            )
-            start, end = min(wanted), max(wanted)
-            weights = tuple(row.weights.get(z, 0) for z in range(start, end + 1))
-            blocked = tuple(z for z in range(start, end + 1) if z not in wanted)
-            out.append(Law(f"{self.name}, count {count}", {}, start, weights, bits, blocked))
-        return tuple(out)
-
     def audit(
         self, epsilon: Exact | None = None, *, least_count: int = 0, records: int = 1
     ) -> Audit:
@@ -208,24 +142,14 @@ class PTable:
         of 1: its δ is then the chance that a count of 1 is published as something else. One unit
         of up to `records` records moves a count by as many: every pair (n, n + s), s ≤ records.
         """
-        if records > 1:
-            first = min(least_count, self.max_count)
-            pairs = [
-                (self.row(n), self.row(n + s), s)
-                for n in range(first, self.max_count + 1)
-                for s in self.shifts(records)
-            ]
-            found = audit_pairs(pairs, self.keys, epsilon)
-            return replace(found, unreachable=tuple(sorted({v for _, v in self.unreachable})))
-        order = [*range(least_count, self.max_count + 1), self.row_of(self.max_count + 1)]
-        if least_count > self.max_count:
-            order = [self.max_count, self.max_count]
-        if self.key_bits is not None:
-            laws = self.laws()
-            rows = tuple(laws[i] for i in order)
-            return audit(CountLaw(self.name, {}, rows, open_ended=False), epsilon)
-        rows_in_order = [self.rows[i] for i in order]
-        return audit_pairs([(a, b, 1) for a, b in pairwise(rows_in_order)], self.keys, epsilon)
+        first = min(least_count, self.max_count)
+        pairs = [
+            (self.row(n), self.row(n + s), s)
+            for n in range(first, self.max_count + 1)
+            for s in self.shifts(records)
+        ]
+        found = audit_pairs(pairs, self.keys, epsilon)
+        return replace(found, unreachable=tuple(sorted({v for _, v in self.unreachable})))
 
     def shifts(self, records: int) -> range:
         """How far so many records of one unit move a count; past all perturbations it is plain."""
@@ -293,23 +217,6 @@ class PTable:
         )
         all_outcomes = sum(len(row.weights) for row in self.rows if not row.fixed)
         return Loss(keys, max(moved), max(errors, default=Fraction(0)), lost, all_outcomes)
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 over keys, cycle and every interval: two tables with one digest act alike."""
-        form = [self.keys, self.cycle, [[row.perturbations, row.uppers] for row in self.rows]]
-        return hashlib.sha256(json.dumps(form, separators=(",", ":")).encode()).hexdigest()
-
-
-def check_keys(keys: object) -> int:
-    """A number of keys a p-table may have, or `LawError`."""
-    good = isinstance(keys, int) and not isinstance(keys, bool)
-    if not good or not 2 <= keys <= MOST_KEYS:  # type: ignore[operator]
-        raise LawError(
-            f"The keys of a p-table must be a whole number from 2 to 2^64, got {keys}. "
-            "Use 256 or 4096 for ONS and Cantabular, 100000000 for sdcTools, else 2^64."
-        )
-    return keys  # type: ignore[return-value]
 
 
 def check_choice(value: str, name: str, allowed: Sequence[str]) -> str:

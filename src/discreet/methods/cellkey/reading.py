@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from ...core.count_law import Row
 from .ptable import PTable
-from .rows import Row
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

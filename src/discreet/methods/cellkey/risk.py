@@ -19,10 +19,10 @@ from math import ceil, floor
 import numpy as np
 import numpy.typing as npt
 
+from ...core.count_law import Row
 from ...core.exact import rounded_up
 from ...errors import LawError
 from .ptable import PTable, check_choice
-from .rows import Row
 
 SAMENESS = ("participants", "participants and description")
 RECOVERY = Fraction(95, 100)

@@ -14,6 +14,7 @@ cell-key:
   display_floor: 11          # positive protected values below are shown as low
   additive: no
   prior: flat                # or geometric 0.8; public, for "of 100 published 3s …"
+  law: public                # or private: files then do not carry the rows of the p-table
 """
 
 from __future__ import annotations

@@ -32,7 +32,6 @@ from ...core.charge import Neighbours
 from ...core.gaussian import VARIANCE_LEAST, VARIANCE_MOST, DiscreteGaussian
 from ...core.product import Margin, Shape, Whole
 from ...core.pure_laplace import PureLaplace
-from ...core.sampling import draw
 from ...errors import Bug, InputError
 
 MOST_AXES_ENUMERATED = 20
@@ -269,7 +268,7 @@ def farthest(measured: Measured, share: float, draws: int = 1) -> float:
     if isinstance(law, DiscreteGaussian):
         if draws > 1:  # moments are no larger than the continuous Gaussian's
             return math.sqrt(2 * draws * float(law.sigma2) * math.log(2 / share))
-        tails = 2 * np.cumsum(law.masses[::-1])[::-1]  # P(|Z| ≥ z) for z ≥ 1
+        tails = 2 * np.cumsum(law.side[::-1])[::-1]  # P(|Z| ≥ z) for z ≥ 1
         return float(max(1, int(np.searchsorted(-tails, -share))) - 1)
     ratio = math.exp(-rate)
     if draws > 1:
@@ -293,7 +292,7 @@ def draw_all(measured: Sequence[Measured], margin: Callable[[Margin], Whole]) ->
     for index, m in enumerate(measured):
         by_law.setdefault(m.law, []).append(index)
     for law, members in by_law.items():
-        noise = _sample(law, sum(tables[i].size for i in members))
+        noise = law.draw(sum(tables[i].size for i in members)).astype(np.int64)
         at = 0
         for i in members:
             part = noise[at : at + tables[i].size]
@@ -310,11 +309,6 @@ def draw_all(measured: Sequence[Measured], margin: Callable[[Margin], Whole]) ->
             out[m.name] = table
     out[COEFFICIENTS] = np.array(singles, dtype=np.int64)
     return out
-
-
-def _sample(law: PureLaplace | DiscreteGaussian, count: int) -> Whole:
-    drawn = law.draw(count) if isinstance(law, DiscreteGaussian) else draw(law, count)
-    return drawn.astype(np.int64)
 
 
 def read_all(

@@ -44,6 +44,7 @@ from .deriving import derived, measured_margins
 from .fitting import fit_classic, fit_modern, fitted_margins
 from .measured import Measured, cost, cost_is_exact, draw_all, read_all
 from .published import Published, held_exactly, known_exactly, read_published
+from .records import SyntheticRecords
 from .settings import Settings, for_question, from_policy
 from .settings import Treatment as Treated
 from .spending import Budget, Spending, as_measured
@@ -87,7 +88,7 @@ class Design:
         return tuple(self.space(margin) for margin in self.workload.margins)
 
 
-class MarginalsMethod:
+class MarginalsMethod(SyntheticRecords):
     """One synthetic table of whole counts, near noisy measurements, from which all tables follow."""
 
     declaration: ClassVar[Declaration] = DECLARATION

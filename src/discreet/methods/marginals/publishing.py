@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ...core.cell_law import Source, axis_names
 from ...core.domain import margins as subsets_of
 from ...core.product import Reals, Whole
 from ...core.table import Noise, ProtectedTable, Provenance, Status
@@ -17,6 +18,7 @@ from ..shared.residuals import Residuals, rebuild
 from ..shared.synthetic_table import SyntheticTable
 from ..shared.workload import Wanted
 from .deriving import fitted_together
+from .table_law import sources_of, table_law
 from .telling import WIDTH, variances
 
 if TYPE_CHECKING:
@@ -35,9 +37,9 @@ def publish(
     said: tuple[str, ...] = (),
 ) -> tuple[ProtectedTable, ...]:
     """One protected table for each asked one, in order; `said` is noted on each."""
-    laws = _laws(design)  # the same for all, and there may be a thousand of each
+    sources = sources_of(design)  # the same for all, and there may be a thousand of each
     return tuple(
-        _table(design, plan, wanted, table, residuals, provenance, facts, said, laws)
+        _table(design, plan, wanted, table, residuals, provenance, facts, said, sources)
         for wanted in design.workload.tables
     )
 
@@ -51,7 +53,7 @@ def _table(
     provenance: Provenance,
     facts: Facts,
     said: tuple[str, ...],
-    laws: list[dict[str, str]],
+    sources: tuple[Source, ...],
 ) -> ProtectedTable:
     spec = wanted.spec
     inside = wanted.read_off(table)
@@ -115,24 +117,15 @@ def _table(
         status=status,
         noise=noise,
         extra=extra,
-        law={
-            "name": design.settings.noise,
-            "mode": design.settings.mode,
-            "plan": design.budget.name,
-            "loss": str(design.settings.loss),
-            "laws": laws,
-        },
+        law=table_law(
+            design,
+            wanted,
+            sources,
+            axis_names(facts.description.domain(spec.axes)),
+            measured=known,
+        ),
         notes=(*notes, *said),
     )
-
-
-def _laws(design: Design) -> list[dict[str, str]]:
-    """The laws of the noise that was drawn, each with how many tables were measured by it."""
-    found: dict[tuple[tuple[str, str], ...], int] = {}
-    for measured in (design.source or design).budget.measured:
-        law = tuple({"name": measured.noise, **measured.law.parameters}.items())
-        found[law] = found.get(law, 0) + 1
-    return [{**dict(law), "tables": str(many)} for law, many in found.items()]
 
 
 def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:

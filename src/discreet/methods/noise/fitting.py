@@ -13,17 +13,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...core.cell_law import CellLaw
 from ...core.domain import margins as subsets_of
 from ...core.margins import Margin, Projection, domain_of, projection
+from ...core.noise_law import NoiseLaw
 from ...core.question import TableSpec
 from ...core.table import Noise, Status
 from ...core.true_values import add_totals
 from ..shared.least_squares import sparse_estimate
 from ..shared.rounding import whole_numbers
 from . import laws
-from .laws import NoiseLaw
 from .plans import KNOWN, Planner, Scheme
 from .settings import Treatment
+from .table_law import table_law
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -38,7 +40,7 @@ class Fitted:
     values: Integers
     status: npt.NDArray[np.uint8]
     noise: Noise
-    law: Mapping[str, Any]
+    law: CellLaw
     notes: tuple[str, ...]
 
 
@@ -117,7 +119,14 @@ class Fitting:
             values,
             status,
             Noise(sd, lower, upper, laws.COVERAGE),
-            self._law(spec),
+            table_law(
+                whole,
+                {kept: part.summed for kept, part in parts.items()},
+                self.planner,
+                self.scheme,
+                self.treatment,
+                agreed=agreed,
+            ),
             self._notes(spec),
         )
 
@@ -134,7 +143,7 @@ class Fitting:
         summed = self._summed(margin, target.source)
         if self._is_agreed(margin):
             values: Integers | Floats = self._agree(margin.group)[margin]
-            alone = laws.variance(law) * summed
+            alone = float(law.variance) * summed
             closed = self.scheme.closed[margin.group]
             unit = self.planner.unit(margin)
             spread: float | Floats = (
@@ -143,7 +152,7 @@ class Fitting:
             width = np.ceil(LEAST_SQUARES_WIDTH * np.sqrt(spread)).astype(np.int64)
             return _Part(values, spread, width, summed)
         values = self._sums(whole, kept, larger)
-        variance = laws.variance(law) * np.asarray(summed, dtype=np.float64)
+        variance = float(law.variance) * np.asarray(summed, dtype=np.float64)
         return _Part(values, variance, _half_widths(law, summed), summed)
 
     def _sums(
@@ -226,7 +235,7 @@ class Fitting:
         whole = self.planner.joint_of(self.scheme, group)
         domain = domain_of(whole, self.description)
         readings = [
-            (self._addresses(part.margin, whole), value, laws.variance(part.law))
+            (self._addresses(part.margin, whole), value, float(part.law.variance))
             for part, value in parts
         ]
         if self._total_known(whole):
@@ -266,27 +275,6 @@ class Fitting:
         return np.asarray(raw, dtype=np.int64)
 
     # -- words ------------------------------------------------------------------------------
-
-    def _law(self, spec: TableSpec) -> Mapping[str, Any]:
-        """The law of a cell of the interior, and of every measured margin the table comes from."""
-        whole = Margin(spec.axes, spec.where, spec.weighted)
-        target = self.scheme.targets[whole]
-        if target.source == KNOWN:
-            return {"name": "none"}
-        law = self.scheme.measured[target.source].law
-        return {
-            **laws.describe(law),
-            "cells_summed": str(target.summed),
-            "unit": str(self.planner.unit(whole)),
-            "consistency": self.treatment.consistency,
-            "negatives": self.treatment.negatives,
-            "margins": {
-                str(self.scheme.measured[i].margin): dict(
-                    laws.describe(self.scheme.measured[i].law)
-                )
-                for i in sorted(self._sources(spec) - {KNOWN})
-            },
-        }
 
     def _sources(self, spec: TableSpec) -> set[int]:
         """The measured margins a table and its totals come from, before any agreement."""
@@ -376,7 +364,7 @@ def _is_zero(summed: int | Integers) -> Any:
 
 def _half_widths(law: NoiseLaw, summed: int | Integers) -> int | Integers:
     if isinstance(summed, int):
-        return laws.half_width(law, summed)
+        return law.half_width(laws.COVERAGE, summed)
     sizes, where = np.unique(summed, return_inverse=True)
-    widths = np.array([laws.half_width(law, int(n)) for n in sizes], dtype=np.int64)
+    widths = np.array([law.half_width(laws.COVERAGE, int(n)) for n in sizes], dtype=np.int64)
     return widths[where].reshape(summed.shape)

@@ -7,31 +7,22 @@ Gaussian, counted in ρ. A margin's law is made from what entering or leaving th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.brackets import exp_bracket
-from ...core.exact import plain
 from ...core.gaussian import DiscreteGaussian
 from ...core.law import Law
 from ...core.law_builders import MAX_PERTURBATION_MOST, laplace, normal
+from ...core.noise_law import NoiseLaw
 from ...core.pure_laplace import PureLaplace
-from ...core.random_source import RandomSource
-from ...core.sampling import draw
 from ...errors import LawError
 
-NoiseLaw: TypeAlias = PureLaplace | Law | DiscreteGaussian
 COVERAGE = Fraction(95, 100)
-_MOST_POINTS = 1 << 17
-_SLACK = 1e-9
-"""Added to a float tail before it is compared, far above its rounding error."""
 
 
 @lru_cache(maxsize=512)
@@ -112,37 +103,6 @@ def end_mass(law: Law, reach: int) -> Fraction:
     return Fraction(sum(weights[-reach:]), law.total)
 
 
-def sample(law: NoiseLaw, count: int, source: RandomSource | None) -> npt.NDArray[Any]:
-    """So many independent draws."""
-    return (
-        law.draw(count, source) if isinstance(law, DiscreteGaussian) else draw(law, count, source)
-    )
-
-
-def variance(law: NoiseLaw) -> float:
-    """The variance of one draw."""
-    return float(law.variance)
-
-
-def continuous_variance(law: NoiseLaw) -> float:
-    """What the continuous namesake would have: 2/ε² for Laplace, σ² for Gaussian."""
-    if isinstance(law, PureLaplace):
-        return 2 * float(law.sensitivity / law.epsilon) ** 2
-    if isinstance(law, DiscreteGaussian):
-        return float(law.sigma2)
-    rate = Fraction(law.parameters["epsilon"])
-    if law.name == "laplace":
-        return 2 / float(rate) ** 2
-    return float((2 * law.max_perturbation + 1) / (2 * rate))
-
-
-def unchanged(law: NoiseLaw) -> float:
-    """The probability that a draw is 0."""
-    if isinstance(law, DiscreteGaussian):
-        return float(law.masses[0])
-    return float(law.probability(0) if isinstance(law, PureLaplace) else law.pmf[0])
-
-
 def bias_at(law: NoiseLaw, threshold: int, true: int) -> float:
     """How far off on average a true count comes out when values below `threshold` become 0.
 
@@ -151,101 +111,15 @@ def bias_at(law: NoiseLaw, threshold: int, true: int) -> float:
     >>> round(bias_at(PureLaplace.of("1"), 0, 0), 4)
     0.4255
     """
-    masses = _side(law, 1e-18)
-    z = np.arange(-len(masses) + 1, len(masses))
-    both = np.concatenate([masses[:0:-1], masses])
+    start, masses = law.masses()
+    z = np.arange(start, start + len(masses))
     shown = np.where(true + z < max(threshold, 0), 0, true + z)
-    return float(np.sum(both * (shown - true)))
-
-
-def half_width(law: NoiseLaw, cells: int = 1, level: Fraction = COVERAGE) -> int:
-    """The least h with |sum of so many draws| ≤ h in at least `level` of releases.
-
-    One draw: exact, from the law's own numbers. More: the law's transform raised to the power,
-    with 10^-9 to spare; past 131,072 possible values on a coarser lattice, rounded outwards.
-
-    >>> half_width(PureLaplace.of("0.5")), half_width(PureLaplace.of("0.5"), 40)
-    (6, 35)
-    """
-    return 0 if cells == 0 else _half_width(law, cells, level)
-
-
-@lru_cache(maxsize=4096)
-def _half_width(law: NoiseLaw, cells: int, level: Fraction) -> int:
-    if cells == 1:
-        if not isinstance(law, Law):
-            return law.half_width(plain(level))
-        inside, size = law.weight(0), 0
-        while inside < level * law.total:
-            size += 1
-            inside += law.weight(size) + law.weight(-size)
-        return size
-    coarse, reach = 1, _sum_reach(law, cells)
-    while 2 * reach + 2 > _MOST_POINTS:
-        coarse, reach = coarse * 2, reach // 2 + 1
-    points = 1 << (2 * reach + 2).bit_length()
-    transform = _transform(law, points, coarse)
-    masses = np.fft.irfft(transform**cells, points)[: points // 2]
-    inside_mass = 2 * np.cumsum(masses) - masses[0]
-    found = int(np.searchsorted(inside_mass, float(level) + _SLACK))
-    return found if coarse == 1 else (found + 1) * coarse
-
-
-def _sum_reach(law: NoiseLaw, cells: int) -> int:
-    """Beyond this less than 10^-12 of a sum is left (or nothing, for a truncated law)."""
-    far = 9 * math.sqrt(variance(law) * cells)
-    if isinstance(law, Law):
-        return min(law.max_perturbation * cells, math.ceil(far + 40 * math.sqrt(variance(law))))
-    if isinstance(law, PureLaplace):
-        far += 40 * float(law.sensitivity / law.epsilon)
-    return math.ceil(far) + 1
-
-
-def _transform(law: NoiseLaw, points: int, coarse: int) -> npt.NDArray[np.float64]:
-    """The characteristic function on the grid.
-
-    With coarse > 1 that of a law on multiples of `coarse`, in such units: for the untruncated
-    Laplace one of the same variance, else each value moved to the nearest multiple, ties outwards.
-    """
-    angles = 2 * np.pi * np.arange(points // 2 + 1) / points
-    if isinstance(law, PureLaplace):
-        ratio, v = float(law.ratio), variance(law) / coarse**2
-        if coarse > 1:  # 2r / (1 − r)² = v
-            ratio = (v + 1 - math.sqrt(2 * v + 1)) / v
-        return np.asarray((1 - ratio) ** 2 / (1 - 2 * ratio * np.cos(angles) + ratio * ratio))
-    masses = _side(law, 1e-18)
-    if coarse > 1:
-        near = (np.arange(len(masses)) + coarse // 2) // coarse
-        binned = np.asarray(np.bincount(near, weights=masses), dtype=np.float64)
-        binned[0] = 2 * binned[0] - masses[0]
-        masses = binned
-    row = np.zeros(points)
-    places = np.arange(len(masses))
-    np.add.at(row, places % points, masses)
-    np.add.at(row, -places[1:] % points, masses[1:])
-    return np.fft.rfft(row).real
-
-
-def _side(law: NoiseLaw, least: float) -> npt.NDArray[np.float64]:
-    """Probabilities of 0, 1, 2, … as floats, until they fall below `least`."""
-    if isinstance(law, DiscreteGaussian):
-        return law.masses
-    if isinstance(law, Law):
-        return np.array([law.weight(z) / law.total for z in range(law.end + 1)])
-    ratio = float(law.ratio)
-    count = min(math.ceil(math.log(least) / math.log(ratio)) + 1, 1 << 22)
-    return np.asarray((1 - ratio) / (1 + ratio) * ratio ** np.arange(count, dtype=np.float64))
+    return float(np.sum(masses * (shown - true)))
 
 
 def describe(law: NoiseLaw) -> Mapping[str, str]:
-    """The law as exact text, enough to compute with it again."""
-    if isinstance(law, PureLaplace):
-        ratio = f"{law.ratio.numerator}/{law.ratio.denominator}"
-        return {"name": "laplace", **law.parameters, "ratio": ratio}
-    if isinstance(law, DiscreteGaussian):
-        return {"name": "gaussian", **law.parameters}
-    bits = {"key_bits": str(law.key_bits), "digest": law.digest}
-    return {"name": law.name, **dict(law.parameters), **bits}
+    """What was asked of a law, as exact text, and the digest of what it came to."""
+    return {"name": law.name, **law.parameters, "digest": law.digest}
 
 
 def made_again(described: Mapping[str, str]) -> NoiseLaw:

@@ -27,7 +27,7 @@ from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import protected
-from . import laws, stored, telling
+from . import stored, telling
 from .declaration import DECLARATION
 from .deriving import derived
 from .fitting import Fitting
@@ -123,7 +123,7 @@ class NoiseMethod:
             true = found.sums(dense[at])
             if true.size and int(np.abs(true).max()) >= _LARGEST:
                 raise Bug("A count is too large to be protected in 64 bits.")
-            noise = laws.sample(part.law, true.size, None).reshape(true.shape)
+            noise = part.law.draw(true.size).reshape(true.shape)
             values = true + noise
             zeros = description.zero_mask(part.margin.count)
             if zeros is not None:

@@ -20,11 +20,11 @@ from fractions import Fraction
 from ...core.domain import AxisRef
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ...core.margins import Margin, Sources, domain_of, joint
+from ...core.noise_law import NoiseLaw
 from ...errors import Alternative, InputError, LawError, RecipeError, Refusal
 from ..shared.regions import Regions
 from ..shared.residuals import Cells, Components
 from . import laws
-from .laws import NoiseLaw
 from .shares import given_shares
 from .wanted import MOST_MEASURED, Wanted
 
@@ -223,9 +223,9 @@ class Planner(Wanted):
         for i in sources:
             part = measured[i]
             summed = Fraction(self.held(part.margin), held)
-            variance = float(summed) * laws.variance(part.law) / unit**2
+            variance = float(summed) * float(part.law.variance) / unit**2
             if found is None or variance < found.variance * (1 - 1e-12):
-                continuous = float(summed) * laws.continuous_variance(part.law) / unit**2
+                continuous = float(summed) * part.law.continuous_variance / unit**2
                 found = Target(margin, i, summed, variance, continuous)
         if found is None:
             raise RecipeError(f"No measured table gives {margin}. Choose plan: best.")
@@ -261,7 +261,7 @@ class Planner(Wanted):
         whole = Margin(tuple(axes), parts[0].margin.where, parts[0].margin.weighted)
         readings = tuple(
             Cells(
-                tuple(sorted(axes.index(ref) for ref in part.margin.axes)), laws.variance(part.law)
+                tuple(sorted(axes.index(ref) for ref in part.margin.axes)), float(part.law.variance)
             )
             for part in parts
         )
@@ -369,7 +369,7 @@ class Planner(Wanted):
             return 0
         law = scheme.measured[target.source].law
         return math.ceil(
-            Fraction(laws.half_width(law, math.ceil(target.summed), level), self.unit(margin))
+            Fraction(law.half_width(level, math.ceil(target.summed)), self.unit(margin))
         )
 
 

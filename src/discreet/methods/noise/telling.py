@@ -75,7 +75,9 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
         noise_sd=target.variance**0.5,
         half_width=planner.half_width(scheme, whole),
         totals_sd=totals,
-        share_unchanged=laws.unchanged(scheme.measured[target.source].law) if direct else None,
+        share_unchanged=float(scheme.measured[target.source].law.probability(0))
+        if direct
+        else None,
         note=_agreement_note(scheme, planner),
     )
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from ...core import true_values
+from ...core.cell_law import CellLaw, MarginLaw
 from ...core.control import Control
 from ...core.origin import Origin
 from ...core.question import Question, TableSpec, Treatment
@@ -90,6 +91,7 @@ class SyntheticMethod:
                 replace(provenance, release=origin.release),
                 values=measurements.arrays[_name(spec)],
                 status=zero_status(spec, facts.description),
+                law=CellLaw(cells=(MarginLaw(None, None),), about={"counts": "synthetic records"}),
                 notes=(
                     f"Synthetic figures: these are counts of records made from release "
                     f"{origin.release[:12]} of {origin.dataset}, not of the people it is about.",
