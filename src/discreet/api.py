@@ -357,7 +357,7 @@ class Table:
         for consistent margins also the synthetic records and the noisy measurements, as each of
         `microdata`: parquet, csv.
         """
-        from .report import folder
+        from .report.publication import publish
 
         target = Path(path)
         name = writing.one_file(target, formats)
@@ -366,9 +366,10 @@ class Table:
             self.files = [file.name for file in made]
             return target
         wanted = formats or writing.IN_FOLDERS
-        target, self.files = folder.write(
+        published = publish(
             self._data, self.detail, target, wanted, microdata=microdata, control=control
         )
+        self.files = list(published.files)
         return target
 
     def __repr__(self) -> str:

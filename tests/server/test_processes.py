@@ -215,7 +215,7 @@ def survives(  # noqa: C901, PLR0915 - one siege, told from beginning to end
 
         for which, value in seen.items():
             asked = recipe.from_mapping(questions[which], data.description, data.policy)
-            made = release.release(data, asked, user="ana")
+            made = release.ask(data, asked, release.Payer("ana")).release()
             assert made.reused
             assert made.plan.question_hash in charged
             assert made.tables[0].values.ravel().tolist() == value

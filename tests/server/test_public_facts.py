@@ -145,7 +145,11 @@ def test_verdicts_take_the_same_path(neighbour_folders: list[Path]):
             with dc.open(folder / name) as data:
 
                 def verdict(data=data, more=more) -> object:
-                    return data.table(rows=["town", "trade"], columns=["age"], **more).preview()
+                    return (
+                        data.table(rows=["town", "trade"], columns=["age"], **more)
+                        .preview()
+                        .to_json()
+                    )
 
                 verdict()  # what is read once has been read
                 paths.append(path_of(verdict))

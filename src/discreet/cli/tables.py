@@ -140,7 +140,7 @@ def release(
     the noisy measurements behind them, as both.
     """
     from .. import api
-    from ..report import folder as folders
+    from ..report.publication import microdata_kinds
 
     with api.open(path) as data:
         draft = data.recipe(recipes, user=_asker(user), project=project)
@@ -150,7 +150,7 @@ def release(
         if output is None:
             raise InputError("Say where the release goes: -o FOLDER, or --dry-run to look first.")
         _check_folder(output, format)
-        kinds = folders.microdata_kinds(microdata.split(","))
+        kinds = microdata_kinds(microdata.split(","))
         with show.progress(quiet=json) as control:
             made = draft.release(free=free, control=control)
             folder = made.write(output, formats=format.split(","), microdata=kinds, control=control)

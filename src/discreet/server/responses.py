@@ -228,6 +228,7 @@ class ReleaseShape(BaseModel):
     question: str
     guarantee: str
     formats: list[str]
+    documents: list[str]
     by: str
     created: float
     publish_at: str

@@ -14,7 +14,7 @@ import secrets
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
 
@@ -24,6 +24,7 @@ from ...errors import InputError
 from ...file_names import PUBLISHED
 from ...recipe import to_mapping
 from ...release import Release
+from ...report import publication
 from ...store.catalogue import Published
 from .. import responses
 from ..asking import Asking, Wish, understood
@@ -33,7 +34,7 @@ from ..problems import Problem, documented, not_found
 from ..refusals import with_alternatives
 from ..requests import ReleaseForm, WithdrawForm
 from ..service import Service, Serving
-from ..table_answers import VARY, rendered
+from ..table_answers import VARY
 from .tables import TABLE, FormatName
 
 reading = guarded(ASKERS, "read", "releases")
@@ -87,7 +88,7 @@ def publish(
             to_mapping(question),
             made.plan.question_hash,
             made.plan.guarantee.sentence(),
-            _files(asking, made, service.folder / PUBLISHED / identity),
+            _publish(asking, made, service.folder / PUBLISHED / identity),
             asker.user,
             time.time(),
             at,
@@ -118,8 +119,7 @@ def tables(
     """The tables of a release as they were published; 410 with the reason once withdrawn."""
     found = _find(service, asker, release)
     request.state.notes["dataset"] = found.dataset
-    if found.withdrawn_at is not None:
-        raise Problem(410, "withdrawn", f"This release was withdrawn: {found.withdrawn_reason}")
+    _not_withdrawn(found)
     wanted = chosen_format(format, request.headers.get("accept"))
     if wanted.name not in found.files:
         raise Problem(
@@ -141,6 +141,39 @@ def tables(
     if headers["ETag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return Response(body, 200, headers, wanted.media_type)
+
+
+@reading.get(
+    "/releases/{release}/documents/{name}",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The document.",
+            "content": {"text/html": {}, "application/json": {"schema": {"type": "object"}}},
+        },
+        **documented(410),
+    },
+)
+def document(
+    request: Request,
+    service: Serving,
+    asker: CurrentAsker,
+    release: ReleaseId,
+    name: Annotated[
+        Literal["report.html", "manifest.json", "register.json"],
+        Path(description="The report, the manifest with checksums, or the register of losses."),
+    ],
+) -> Response:
+    """What lies beside the tables of a release: its report, manifest and register."""
+    found = _find(service, asker, release)
+    request.state.notes["dataset"] = found.dataset
+    _not_withdrawn(found)
+    path = service.folder / PUBLISHED / found.id / name
+    if not path.is_file():
+        raise not_found("document of this release")
+    kind = "text/html" if name.endswith(".html") else "application/json"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Vary": VARY}
+    return Response(path.read_bytes(), 200, headers, kind)
 
 
 @publishing.post(
@@ -170,17 +203,19 @@ def _made(asking: Asking) -> Release:
         return asking.release()
 
 
-def _files(asking: Asking, made: Release, folder: pathlib.Path) -> dict[str, str]:
-    """The tables in every format that can hold them, written; the file's name by format."""
+def _publish(asking: Asking, made: Release, folder: pathlib.Path) -> dict[str, str]:
+    """Tables, manifest, report and register, written; by format, the file of all tables."""
     make_folder(folder, mode=0o700)
     replace_bytes(folder / LANGUAGE, asking.language.encode(), mode=0o600)
-    names = {}
-    for form in formats.FORMATS.values():
-        if form.many or len(made.tables) == 1:
-            names[form.name] = f"tables{form.extension}"
-            wish = replace(asking.wish, format=form)
-            replace_bytes(folder / names[form.name], rendered(made, wish), mode=0o600)
-    return names
+    tables = tuple(table.in_language(asking.wish.language) for table in made.tables)
+    written = publication.publish(
+        asking.data,
+        replace(made, tables=tables),
+        folder,
+        tuple(formats.FORMATS),
+        together=True,
+    )
+    return dict(written.together)
 
 
 def _moment(text: str | None) -> float:
@@ -211,6 +246,11 @@ def _find(service: Service, asker: Asker, identity: str) -> Published:
     return found[0]
 
 
+def _not_withdrawn(found: Published) -> None:
+    if found.withdrawn_at is not None:
+        raise Problem(410, "withdrawn", f"This release was withdrawn: {found.withdrawn_reason}")
+
+
 def _facts(service: Service, one: Published) -> dict[str, Any]:
     withdrawn = None
     if one.withdrawn_at is not None:
@@ -223,6 +263,11 @@ def _facts(service: Service, one: Published) -> dict[str, Any]:
         "question": one.question,
         "guarantee": one.guarantee,
         "formats": list(one.files),
+        "documents": [
+            name
+            for name in publication.DOCUMENTS
+            if (service.folder / PUBLISHED / one.id / name).is_file()
+        ],
         "by": one.by,
         "created": one.created,
         "publish_at": datetime.fromtimestamp(one.publish_at, UTC).isoformat(timespec="seconds"),

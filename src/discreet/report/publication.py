@@ -1,4 +1,6 @@
-"""A release as a folder: tables, a manifest with checksums, and the report in two editions.
+"""A release published as a folder: tables, manifest with checksums, report, register.
+
+The one way to publish, for command line, Python and HTTP.
 
 out/
   tables/<name>.csv, .xlsx, …      publish
@@ -15,7 +17,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,16 +57,38 @@ _SIGNS = {
 """The settings of a law, as the report calls them."""
 
 
-def write(
+REPORT, INTERNAL, MANIFEST, REGISTER = (
+    *("report.html", "report-internal.html"),
+    *("manifest.json", "register.json"),
+)
+DOCUMENTS = (REPORT, MANIFEST, REGISTER)
+"""What lies beside the tables and may be published with them."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What was written: the folder, its files relative to it, and where all tables are one file."""
+
+    folder: Path
+    files: tuple[str, ...]
+    together: Mapping[str, str]
+    """By the name of a format, the file that holds all tables."""
+
+
+def publish(
     data: DataSet,
     made: Release,
     folder: Path,
     wanted: Sequence[str],
     *,
+    together: bool = False,
     microdata: Sequence[str] = ("parquet",),
     control: Control | None = None,
-) -> tuple[Path, list[str]]:
-    """Write the release into `folder`; return it and the files written, relative to it."""
+) -> Publication:
+    """Write a release into `folder`: tables, manifest, report in two editions, register.
+
+    With `together`, a format that can hold all tables gets one file of them.
+    """
     kinds = [formats.by_name(name.strip()) for name in wanted if name.strip()]
     if not kinds:
         raise InputError(f"Name a format for the tables: {', '.join(formats.names())}.")
@@ -72,24 +97,28 @@ def write(
     beside = microdata_kinds(microdata)
     make_folder(folder / "tables")
     files: list[Path] = []
-    for number, table in enumerate(made.tables):
-        name = file_name(made, number)
-        for kind in kinds:
-            target = folder / "tables" / f"{name}{kind.extension}"
+    whole: dict[str, str] = {}
+    for kind in kinds:
+        if together and (kind.many or len(made.tables) == 1):
+            whole[kind.name] = f"tables{kind.extension}"
+            files += formats.write(made.tables, folder / whole[kind.name], kind.name)
+            continue
+        for number, table in enumerate(made.tables):
+            target = folder / "tables" / f"{file_name(made, number)}{kind.extension}"
             files += formats.write(table, target, kind.name)
     files += _microdata(data, made, folder, beside, control or Control())
     checksums = {str(path.relative_to(folder)): file_digest(path) for path in files}
     facts = _facts(data, made, checksums)
     pages = {
-        "report.html": render_report(facts, Edition.PUBLIC),
-        "report-internal.html": render_report(facts, Edition.INTERNAL),
-        "manifest.json": _json(_manifest(made, checksums)),
+        REPORT: render_report(facts, Edition.PUBLIC),
+        INTERNAL: render_report(facts, Edition.INTERNAL),
+        MANIFEST: _json(_manifest(made, checksums)),
     }
     if made.plan.charge is not None:
-        pages["register.json"] = _json(data.ledger().export_register())
+        pages[REGISTER] = _json(data.ledger().export_register())
     for name, text in pages.items():
         replace_text(folder / name, text)
-    return folder, [*checksums, *pages]
+    return Publication(folder, (*checksums, *pages), whole)
 
 
 def microdata_kinds(names: Sequence[str]) -> list[str]:
