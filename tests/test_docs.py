@@ -139,3 +139,15 @@ def test_every_file_of_a_data_set_is_documented():
     backed_up = (ROOT / "docs" / "operations.md").read_text("utf-8")
     inside = {file_names.DATA, file_names.MANIFEST, file_names.BUDGET_NOTE}
     assert [name for name in names if name not in backed_up and name not in inside] == []
+
+
+def test_every_setting_is_documented():
+    """docs/reference/settings.md is what the methods declare; run tools/settings_page.py anew."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("settings_page", ROOT / "tools/settings_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert made.PAGE.read_text("utf-8") == made.page()

@@ -1,9 +1,7 @@
-"""Recipes: a *question*, which has a canonical form and a hash, and a *layout*, which has neither.
+"""Recipes read and written: a *question*, a *treatment* and a *layout* (`core.question`).
 
-A question is what is asked of a data set: tables over variables at levels, filters, totals,
-method, law, ε. Two ways to write one question give one canonical form: order, aliases, labels
-for codes, prefixes and layout do not matter. With data version and policy version the hash is
-what the ledger knows an answer by (rule 4).
+Two ways to write one question give one canonical form: order, aliases, labels for codes, prefixes,
+spellings and defaults do not matter (rule 4).
 
     rows: [region]            # variables, or levels of them; labels and prefixes are understood
     columns: [cause]
