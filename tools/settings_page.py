@@ -29,12 +29,14 @@ SPENDS = {
 
 
 def row(setting: Setting) -> str:
+    """One setting as a row of its method's table."""
     who = "who asks, or the policy" if setting.asked else "the policy"
     cells = (f"`{setting.name}`", str(setting.part), who, setting.default, setting.help)
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
 def section(declared: Declaration) -> str:
+    """One method with its settings."""
     lines = [f"## {declared.name}", "", f"{declared.summary[0].upper()}{declared.summary[1:]}."]
     lines += [SPENDS[str(declared.spends)], f"Family {declared.family}.", ""]
     if not declared.settings:
