@@ -45,10 +45,10 @@ from discreet.core.question import Treatment
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts
 from discreet.methods.declaration import Part
-from discreet.methods.marginals.classic import Features, solve_program
 from discreet.methods.marginals.declaration import DECLARATION
-from discreet.methods.marginals.fitting import _warm
-from discreet.methods.marginals.measured import Measured, read_all
+from discreet.methods.marginals.fit.classic import Features, solve_program
+from discreet.methods.marginals.fit.estimate_to_table import _warm
+from discreet.methods.marginals.measured_tables import Measured, read_all
 from discreet.methods.marginals.method import MarginalsMethod
 from discreet.methods.shared.rounding import controlled, worst_sum
 from discreet.recipe import Question, TableSpec
@@ -268,7 +268,7 @@ def beside_mbi(k: int, draws: int) -> None:
     """
     bench = Bench(binary_rows(k, 3000, k), (2,) * k, 2, "1", declared=True)
     plan = bench.method.plan(bench.question, bench.treatment, bench.facts)
-    budget = plan.detail.budget
+    budget = plan.detail.allocation
     kept = [i for i, m in enumerate(budget.measured) if m.margin]  # the total is public
     said = [(m.margin, m.contrast, m.variance**0.5) for m in (budget.measured[i] for i in kept)]
     true = np.stack([bench.true[m].ravel() for m in bench.margins])

@@ -17,8 +17,9 @@ from discreet.core.table import ProtectedTable, Status
 from discreet.errors import Refusal
 from discreet.methods import registry
 from discreet.methods.base import Measurements
-from discreet.methods.marginals.measured import read_all
-from discreet.methods.marginals.method import MarginalsMethod, design_of
+from discreet.methods.marginals.design import design_of
+from discreet.methods.marginals.measured_tables import read_all
+from discreet.methods.marginals.method import MarginalsMethod
 from discreet.recipe import from_mapping
 from discreet.workspace import DataSet
 

@@ -21,7 +21,7 @@ from discreet.cli.main import app
 from discreet.core.control import Control
 from discreet.errors import InputError
 from discreet.methods.base import Measurements
-from discreet.methods.marginals.method import design_of
+from discreet.methods.marginals.design import design_of
 from discreet.server import Settings
 from discreet.workspace import DataSet
 from discreet.workspace.description_file import read

@@ -15,17 +15,10 @@ from discreet.core.description import Description, Weight
 from discreet.core.design import design as design_law
 from discreet.core.domain import Text, variable
 from discreet.core.true_values import cube, reveal
-from discreet.methods.cellkey import (
-    describe,
-    keys,
-    lookup,
-    method,
-    perturb,
-    ptable,
-    quantisers,
-    reading,
-    risk,
-)
+from discreet.methods.cellkey import cell_descriptions as describe
+from discreet.methods.cellkey import intervals as reading
+from discreet.methods.cellkey import keys, lookup, method, ptable, quantisers, risk
+from discreet.methods.cellkey import protection as perturb
 from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.dialects import ten_five, write
 

@@ -17,12 +17,18 @@ from hypothesis import strategies as st
 from discreet.core.charge import Neighbours
 from discreet.core.control import Control
 from discreet.core.product import Margin, all_ways, closure, margin_of_rows, rank_of
-from discreet.methods.marginals.bound import tables_beyond
-from discreet.methods.marginals.budget import plan_budget
-from discreet.methods.marginals.fit import Limits, fit_sparse
-from discreet.methods.marginals.fitting import _heavier, fit_modern, fitted_margins, limits_for
-from discreet.methods.marginals.method import Design, MarginalsMethod, design_of
-from discreet.methods.marginals.model import Targets, fit_weights, model_of
+from discreet.methods.marginals.design import Design, design_of
+from discreet.methods.marginals.fit.column_generation import Limits, fit_sparse
+from discreet.methods.marginals.fit.estimate_to_table import (
+    _heavier,
+    fit_modern,
+    fitted_margins,
+    limits_for,
+)
+from discreet.methods.marginals.fit.model import Targets, fit_weights, model_of
+from discreet.methods.marginals.method import MarginalsMethod
+from discreet.methods.marginals.plan.bound import tables_beyond
+from discreet.methods.marginals.plan.table_allocations import plan_budget
 from discreet.methods.shared.residuals import Residual, combine
 
 from .people import described, facts_of, latent, question, true_margin
@@ -40,7 +46,7 @@ def noisy(design: Design, rows: np.ndarray, seed: int) -> list[np.ndarray]:
     """What is measured, with seeded noise."""
     rng = np.random.default_rng(seed)
     tables = []
-    for m in design.budget.measured:
+    for m in design.allocation.measured:
         true = m.of(true_margin(rows, design.shape, m.margin))
         scale = math.sqrt(m.variance / 2)
         tables.append(true + np.rint(rng.laplace(0, scale, true.shape)).astype(np.int64))
@@ -50,7 +56,9 @@ def noisy(design: Design, rows: np.ndarray, seed: int) -> list[np.ndarray]:
 def error(design: Design, rows: np.ndarray, seed: int, fitted: Sequence[Margin]) -> float:
     """The mean absolute error of a cell, over the cells of a table and then over tables."""
     tables = noisy(design, rows, seed)
-    residuals = combine(design.shape, design.budget.measured, tables, fitted, total=design.total)
+    residuals = combine(
+        design.shape, design.allocation.measured, tables, fitted, total=design.total
+    )
     made = fit_modern(design, tables, residuals, Control())
     off = [
         np.abs(made.margin(m) - true_margin(rows, design.shape, m)).mean() for m in design.margins
@@ -99,7 +107,7 @@ def test_what_a_wide_table_says_beyond_the_margins_asked_for_helps() -> None:
     """The same noise, fitted whole and in the margins asked for only: whole is nearer to the truth,
     20 draws of thin data, by a twentieth at least (a tenth was seen)."""
     design = design_for((3, 4, 5, 6), "1")
-    assert max(len(m.margin) for m in design.budget.measured) > 2
+    assert max(len(m.margin) for m in design.allocation.measured) > 2
     whole, narrow = [], []
     for seed in range(20):
         rows = latent(design.shape, 300, 100 + seed)
@@ -127,7 +135,7 @@ def test_rare_categories_are_held() -> None:
         rare = np.flatnonzero(rows[:, 0] == 3)
         rows[rare[5:], 0] = 4
         tables = noisy(design, rows, seed)
-        residuals = combine(shape, design.budget.measured, tables, design.margins)
+        residuals = combine(shape, design.allocation.measured, tables, design.margins)
         for found, weight in ((plain, 1.0), (held, None)):
             weights = fit_weights(residuals, **({} if weight is None else {"one_way": weight}))
             model = model_of(Targets(shape, weights))
@@ -146,7 +154,7 @@ def test_wide_tables_are_fitted_while_that_is_quick() -> None:
         assert fitted[: len(design.margins)] == list(design.margins)
         asked = rank_of(shape, closure(design.margins))
         assert rank_of(shape, closure(fitted)) <= max(1000, asked)
-        assert set(fitted) <= {*design.margins, *(m.margin for m in design.budget.measured)}
+        assert set(fitted) <= {*design.margins, *(m.margin for m in design.allocation.measured)}
     assert len(fitted_margins(design_for((3, 4, 5, 6), "1"))) > 6
 
 
@@ -161,7 +169,7 @@ def test_a_table_beyond_its_bound_weighs_more_until_it_is_within() -> None:
     rows[:, 1] = rows[:, 0]
     tables = noisy(design, rows, 1)
     residuals = combine(
-        shape, design.budget.measured, tables, fitted_margins(design), total=design.total
+        shape, design.allocation.measured, tables, fitted_margins(design), total=design.total
     )
     weights = fit_weights(residuals)
     light = {

@@ -13,7 +13,7 @@ from discreet.core.control import Control
 from discreet.core.product import all_ways, closure
 from discreet.errors import InputError
 from discreet.methods.marginals.bits import BitCoding
-from discreet.methods.marginals.classic import (
+from discreet.methods.marginals.fit.classic import (
     OBJECTIVES,
     Features,
     Objective,
@@ -24,8 +24,8 @@ from discreet.methods.marginals.classic import (
     theorem_7,
     theorem_8,
 )
-from discreet.methods.marginals.fitting import _warm
-from discreet.methods.marginals.measured import Measured, draw_all
+from discreet.methods.marginals.fit.estimate_to_table import _warm
+from discreet.methods.marginals.measured_tables import Measured, draw_all
 
 from .people import described, latent, question, released, true_margin
 

@@ -10,11 +10,11 @@ import pytest
 
 from discreet.core.control import Control
 from discreet.core.product import all_ways, closure, subsets
-from discreet.methods.marginals.dense import DenseFit
-from discreet.methods.marginals.fit import Limits, fit_sparse
-from discreet.methods.marginals.fourier import transform
-from discreet.methods.marginals.measured import Measured, Noise
-from discreet.methods.marginals.model import FourierModel, ResidualModel, Targets, fit_weights
+from discreet.methods.marginals.fit.column_generation import Limits, fit_sparse
+from discreet.methods.marginals.fit.dense import DenseFit
+from discreet.methods.marginals.fit.fourier import transform
+from discreet.methods.marginals.fit.model import FourierModel, ResidualModel, Targets, fit_weights
+from discreet.methods.marginals.measured_tables import Measured, Noise
 from discreet.methods.shared.residuals import combine, rebuild, sum_variance
 
 SHAPES = [(2, 3, 4), (3, 4, 5), (2, 2, 3, 3)]

@@ -23,7 +23,8 @@ from discreet.core.table import Status
 from discreet.errors import Cancelled, InputError, RecipeError, Refusal
 from discreet.methods import registry
 from discreet.methods.base import Measurements
-from discreet.methods.marginals.method import MarginalsMethod, design_of
+from discreet.methods.marginals.design import design_of
+from discreet.methods.marginals.method import MarginalsMethod
 from discreet.methods.shared.microdata import write_microdata
 from discreet.recipe import from_mapping
 from tests.facts import people
@@ -212,8 +213,8 @@ def test_records_per_unit_divide_epsilon() -> None:
     one = MarginalsMethod()
     made, thrice = described((3, 4)), described((3, 4), records_per_unit=3)
     asked = question(made, [["v0", "v1"]], epsilon="1.5")
-    first = design_of(one.plan(*asked, facts_of(made))).budget.measured[0].rate
-    second = design_of(one.plan(*asked, facts_of(thrice))).budget.measured[0].rate
+    first = design_of(one.plan(*asked, facts_of(made))).allocation.measured[0].rate
+    second = design_of(one.plan(*asked, facts_of(thrice))).allocation.measured[0].rate
     assert first == 3 * second == Fraction(3, 2)
 
 

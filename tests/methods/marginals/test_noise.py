@@ -12,10 +12,11 @@ from discreet.core.control import Control
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.product import closure
 from discreet.core.pure_laplace import PureLaplace
-from discreet.methods.marginals.bound import bound_in_words, box, held_numbers, within_bounds
-from discreet.methods.marginals.classic import Features
-from discreet.methods.marginals.measured import Measured, Noise, draw_all, farthest, read_all
-from discreet.methods.marginals.method import MarginalsMethod, design_of
+from discreet.methods.marginals.design import design_of
+from discreet.methods.marginals.fit.classic import Features
+from discreet.methods.marginals.measured_tables import Measured, Noise, draw_all, farthest, read_all
+from discreet.methods.marginals.method import MarginalsMethod
+from discreet.methods.marginals.plan.bound import bound_in_words, box, held_numbers, within_bounds
 from discreet.methods.shared.synthetic_table import SyntheticTable
 
 from .people import described, facts_of, latent, question, released, true_margin
@@ -104,7 +105,7 @@ def test_a_fit_outside_the_box_gives_way_to_the_program(
     plan = MarginalsMethod().plan(*question(made, names, epsilon="1"), facts_of(made))
     design = design_of(plan)
     rows = latent(shape, 500, 3)
-    tables = [m.of(true_margin(rows, shape, m.margin)) for m in design.budget.measured]
+    tables = [m.of(true_margin(rows, shape, m.margin)) for m in design.allocation.measured]
     held = held_numbers(design, tables)
     wrong = np.zeros((1, len(shape)), dtype=np.int64)
     cells, mass = within_bounds(design, tables, wrong, np.array([500.0]), Control())
@@ -124,7 +125,7 @@ def test_a_fit_hardly_outside_the_box_hardly_moves() -> None:
     names = [[f"v{a}", f"v{b}"] for a in range(12) for b in range(a)]
     design = design_of(MarginalsMethod().plan(*question(made, names, epsilon="1"), facts_of(made)))
     rows = latent(shape, 4000, 3)
-    tables = [m.of(true_margin(rows, shape, m.margin)) for m in design.budget.measured]
+    tables = [m.of(true_margin(rows, shape, m.margin)) for m in design.allocation.measured]
     held = held_numbers(design, tables)
     features = Features(shape, [h.measured for h in held])
     reach = np.repeat(box(held), np.diff(features.starts))
@@ -158,7 +159,7 @@ def test_every_release_says_whether_its_bound_holds(
     names = [[f"v{a}", f"v{b}"] for a in range(len(shape)) for b in range(a)]
     plan, stored, tables = released(latent(shape, 900, 3), made, question(made, names, **spent))
     design = design_of(plan)
-    noisy = read_all(design.budget.measured, stored.arrays, design.shape)
+    noisy = read_all(design.allocation.measured, stored.arrays, design.shape)
     assert {m for h in held_numbers(design, noisy) for m in [h.measured.margin]} <= set(
         closure(design.margins)
     )

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from discreet.core.description import StructuralZero
 from discreet.core.domain import Condition
 from discreet.errors import InputError, RecipeError
-from discreet.methods.marginals.keeping import chain
-from discreet.methods.marginals.method import MarginalsMethod, design_of
+from discreet.methods.marginals.design import design_of
+from discreet.methods.marginals.invariants.keep_margins import chain
+from discreet.methods.marginals.method import MarginalsMethod
 from discreet.recipe import from_mapping
 from tests.facts import people
 
@@ -164,7 +165,7 @@ def test_any_set_of_margins_is_kept(margins: list[tuple[int, ...]], amount: dict
     shape = (2, 3, 4, 3)
     plan, synthetic = check_kept(latent(shape, 300, 4), shape, margins, amount=amount)
     assert synthetic.total == 300
-    for m in design_of(plan).budget.measured:
+    for m in design_of(plan).allocation.measured:
         assert not any(set(m.margin) <= set(margin) for margin in margins), "public, yet measured"
 
 

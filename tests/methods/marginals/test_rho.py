@@ -15,11 +15,12 @@ from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.loss import ZcdpLoss
 from discreet.core.product import all_ways, closure, subsets
 from discreet.errors import Bug, RecipeError, Refusal
-from discreet.methods.marginals.budget import plan_budget
-from discreet.methods.marginals.coefficients import fourier_budget
-from discreet.methods.marginals.measured import Measured, cost
-from discreet.methods.marginals.method import MarginalsMethod, design_of
-from discreet.methods.marginals.spending import as_measured
+from discreet.methods.marginals.design import design_of
+from discreet.methods.marginals.measured_tables import Measured, cost
+from discreet.methods.marginals.method import MarginalsMethod
+from discreet.methods.marginals.plan.allocation import as_measured
+from discreet.methods.marginals.plan.coefficients import fourier_budget
+from discreet.methods.marginals.plan.table_allocations import plan_budget
 
 from .people import count, described, facts_of, latent, question, released, true_margin
 
@@ -40,7 +41,7 @@ def test_the_guarantee_says_rho_and_what_it_keeps_in_epsilon() -> None:
     assert plan.charge.loss == ZcdpLoss("0.5")
     assert dict(plan.charge.parameters)["rho"] == "0.5"
     assert all(one["loss"] == "rho = 0.5" for one in plan.alternatives)
-    assert {m.noise for m in design_of(plan).budget.measured} == {"gaussian"}
+    assert {m.noise for m in design_of(plan).allocation.measured} == {"gaussian"}
 
 
 def test_a_unit_of_several_records_needs_their_square() -> None:
@@ -49,7 +50,7 @@ def test_a_unit_of_several_records_needs_their_square() -> None:
     one, thrice = described((3, 4)), described((3, 4), records_per_unit=3)
     asked = question(one, [["v0", "v1"]], rho="0.5")
     laws = [
-        design_of(method.plan(*asked, facts_of(made))).budget.measured[0].law
+        design_of(method.plan(*asked, facts_of(made))).allocation.measured[0].law
         for made in (one, thrice)
     ]
     assert laws == [DiscreteGaussian.of(1), DiscreteGaussian.of(9)]
@@ -175,7 +176,7 @@ def test_more_rho_than_any_law_needs_is_not_spent() -> None:
     """Noise has a least variance; the rest of the ρ is not spent, and the guarantee says ≤."""
     made = described((2, 3))
     plan = MarginalsMethod().plan(*question(made, [["v0", "v1"]], rho="90"), facts_of(made))
-    measured = design_of(plan).budget.measured
+    measured = design_of(plan).allocation.measured
     assert cost(measured, 2, "add-remove") <= 90
     assert min(m.variance for m in measured) > 0
     assert "ρ ≤ 90" in plan.guarantee.sentence()
@@ -205,7 +206,7 @@ def test_many_binary_variables(neighbours: int | None) -> None:
     made = described(shape, records=neighbours)
     names = [[f"v{a}", f"v{b}"] for a, b in all_ways(9, 2)]
     plan, _, tables = released(latent(shape, 400, 1), made, question(made, names, rho="0.2"))
-    assert design_of(plan).budget.name == "Fourier coefficients"
+    assert design_of(plan).allocation.name == "Fourier coefficients"
     totals = {int(table.values[-1, -1]) for table in tables}
     assert len(totals) == 1
     assert neighbours is None or totals == {400}
@@ -228,11 +229,11 @@ def test_stored_measurements_are_read_by_their_own_plan(spent: dict[str, str]) -
     other = replace(
         plan, detail=replace(design_of(plan), budget=as_measured(shape, [(0, 1), (1, 2)], old, ()))
     )
-    assert design_of(other).budget.measured != design_of(plan).budget.measured
+    assert design_of(other).allocation.measured != design_of(plan).allocation.measured
     rows = latent(shape, 400, 1)
     stored = method.measure(other, count(rows, made, other.counts), None, Control())
     again = method.measured(plan, stored, facts)
-    assert design_of(again).budget.measured == old
+    assert design_of(again).allocation.measured == old
     assert again.guarantee.rho == plan.guarantee.rho
     assert "≤" in again.guarantee.sentence(), "not all of the budget was used"
     first, second = (method.fit(p, stored, facts, Control()) for p in (again, other))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from discreet.core.charge import Neighbours
 from discreet.core.product import all_ways, closure, subsets
-from discreet.methods.marginals.budget import plan_budget
-from discreet.methods.marginals.coefficients import fourier_budget
-from discreet.methods.marginals.measured import Measured, Noise, cost, cost_is_exact, flips
+from discreet.methods.marginals.measured_tables import Measured, Noise, cost, cost_is_exact, flips
+from discreet.methods.marginals.plan.coefficients import fourier_budget
+from discreet.methods.marginals.plan.table_allocations import plan_budget
 from discreet.methods.marginals.settings import Settings
 
 BOTH: tuple[Neighbours, ...] = ("add-remove", "replace-one")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.product import Rows, Shape, all_ways, margin_of_rows
-from discreet.methods.marginals.spreading import spread_out
+from discreet.methods.marginals.fit.spread import spread_out
 from discreet.methods.shared.synthetic_table import SyntheticTable
 
 

@@ -11,7 +11,7 @@ from discreet.core.cell_law import CellLaw
 from discreet.core.control import Control
 from discreet.core.question import Treatment
 from discreet.methods.marginals.method import MarginalsMethod, _estimated, design_of
-from discreet.methods.marginals.publishing import _unbiased
+from discreet.methods.marginals.publish.protected_tables import _unbiased
 from discreet.recipe import from_mapping
 
 from .people import described, facts_of, question, released
@@ -20,9 +20,9 @@ from .test_method import people
 
 def _responses(design, wanted):
     """How the unbiased cells answer to each measured number: the columns of the estimator."""
-    tables = [np.zeros(m.shape(design.shape), dtype=np.int64) for m in design.budget.measured]
+    tables = [np.zeros(m.shape(design.shape), dtype=np.int64) for m in design.allocation.measured]
     still = _unbiased(design, wanted, _estimated(design, tables, design.margins))
-    for number, m in enumerate(design.budget.measured):
+    for number, m in enumerate(design.allocation.measured):
         for place in np.ndindex(*tables[number].shape):
             moved = [table.copy() for table in tables]
             moved[number][place] = 1
@@ -54,7 +54,7 @@ def test_covariances_are_those_of_the_estimator(noise, records):
         law = table.law
         assert law.column == "unbiased"
         assert law.consistency == "synthetic table"
-        assert sum(source.tables for source in law.sources) == len(design.budget.measured)
+        assert sum(source.tables for source in law.sources) == len(design.allocation.measured)
         responses = list(_responses(design, wanted))
         cells = list(_cells(table.domain.names, table.shape))
         for (one, here), (two, there) in itertools.product(cells, repeat=2):

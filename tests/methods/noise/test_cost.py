@@ -204,7 +204,7 @@ def test_a_law_asked_by_delta_keeps_it_with_the_shortest_cut(world):
 
 def test_exact_composition_is_below_the_sum(world):
     """For information: δ of all cells by convolution is below the δ charged, which is the sum."""
-    from discreet.methods.noise.telling import tighter
+    from discreet.methods.noise.plan_facts import tighter
 
     w = world([A, B])
     plan = w.plan(w.spec("a", "b"), epsilon="2", max_perturbation="20", plan="everything")

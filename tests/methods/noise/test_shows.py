@@ -11,7 +11,7 @@ import pytest
 from discreet.core.domain import variable
 from discreet.core.loss import PureLoss
 from discreet.core.question import Question
-from discreet.methods.noise.plans import Planner
+from discreet.methods.noise.planner import Planner
 from discreet.methods.noise.settings import for_question
 from discreet.methods.noise.shares import (
     unchanged_geometric,

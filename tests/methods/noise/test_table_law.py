@@ -12,7 +12,7 @@ from discreet.core.control import Control
 from discreet.core.description import StructuralZero, Weight
 from discreet.core.domain import Condition, variable
 from discreet.methods.base import Measurements
-from discreet.methods.noise import stored
+from discreet.methods.noise import stored_plan as stored
 
 A = variable("a", ["p", "q"])
 B = variable("b", ["x", "y"])

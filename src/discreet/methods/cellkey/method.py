@@ -38,17 +38,17 @@ from ..base import (
 from ..declaration import Declaration
 from ..shared.assembly import impossible, protected
 from .additive import additive_view
+from .cell_descriptions import CellTexts, cell_texts
 from .declaration import DECLARATION
-from .describe import CellTexts, cell_texts
+from .intervals import Readings, half_width
 from .lookup import Lookup
-from .perturb import Protector
+from .plan_facts import earlier, found_categories, law_of_a_cell, warnings, whole_weights
+from .protection import Protector
 from .ptable import PTable
-from .reading import Readings, half_width
 from .risk import Risk, risk
 from .settings import Settings, file_mark, read_settings
 from .settings import Treatment as Treated
 from .table_law import cell_law, for_table
-from .telling import earlier, found_categories, law_of_a_cell, warnings, whole_weights
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

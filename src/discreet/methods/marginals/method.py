@@ -11,81 +11,50 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core import true_values
-from ...core.charge import Neighbours
 from ...core.control import Control
-from ...core.description import Description
-from ...core.description import Neighbours as Alike
-from ...core.domain import MOST_CELLS, Count
-from ...core.product import Margin, Rows, Shape, Whole, closure, size, whole_margin_of_rows
+from ...core.domain import Count
+from ...core.product import Margin, Rows, Whole, whole_margin_of_rows
 from ...core.question import Question, Treatment
-from ...core.question import digest as digest_of
 from ...core.table import ProtectedTable, TrueTable
-from ...errors import Bug, InputError, RecipeError
+from ...errors import Bug
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
-from ..shared.residuals import Residuals, combine, mean_variance, precisions
+from ..shared.residuals import Residuals, combine
 from ..shared.synthetic_table import SyntheticTable
-from ..shared.workload import Workload, read_workload
-from . import publishing, telling
-from .bits import BitCoding
-from .bound import bound_in_words
-from .budget import plan_budget
-from .classic import Features
+from ..shared.workload import read_workload
 from .declaration import DECLARATION
-from .deriving import derived, measured_margins
-from .fitting import fit_classic, fit_modern, fitted_margins
-from .measured import Measured, cost, cost_is_exact, draw_all, read_all
-from .published import Published, held_exactly, known_exactly, read_published
-from .records import SyntheticRecords
+from .derivation import derived, measured_margins
+from .design import (
+    Design,
+    all_spent,
+    design_of,
+    designed,
+    measured_facts,
+    needed_settings,
+    public_digest,
+    words_of,
+)
+from .fit.estimate_to_table import fit_classic, fit_modern, fitted_margins
+from .invariants.public_margins import held_exactly
+from .measured_tables import Measured, cost, draw_all, read_all
+from .plan import facts as telling
+from .plan.allocation import Spending, as_measured
+from .plan.bound import bound_in_words
+from .publish import protected_tables as publishing
+from .publish.records import SyntheticRecords
 from .settings import Settings, for_question, from_policy
 from .settings import Treatment as Treated
-from .spending import Budget, Spending, as_measured
 
 _KEPT = 4
 _ROWS, _COUNTS = "synthetic rows", "synthetic counts"
 """Under which names a synthetic table lies beside the measurements it was fitted to."""
-
-
-@dataclass(frozen=True)
-class Design:
-    """This method's own part of a plan."""
-
-    settings: Settings
-    treatment: Treated
-    workload: Workload
-    budget: Budget
-    coding: BitCoding | None
-    """Classic mode works on bits."""
-    total: int | None
-    """The number of records, where it is public."""
-    published: Published | None
-    """Margins that are public already."""
-    covers: tuple[Margin, ...]
-    """The axes of each count."""
-    source: Design | None = None
-    """What was measured and fitted, where this design only reads further tables off it."""
-
-    @property
-    def shape(self) -> Shape:
-        """The shape of the space that is measured."""
-        return self.workload.shape if self.coding is None else self.coding.shape
-
-    def space(self, margin: Margin) -> Margin:
-        """A margin of the workload in the measured space."""
-        return margin if self.coding is None else self.coding.margin(margin)
-
-    @property
-    def margins(self) -> tuple[Margin, ...]:
-        """The workload in the measured space."""
-        return tuple(self.space(margin) for margin in self.workload.margins)
 
 
 class MarginalsMethod(SyntheticRecords):
@@ -111,8 +80,10 @@ class MarginalsMethod(SyntheticRecords):
         if settings.mode == "classic":
             settings = settings.for_margins(len(workload.margins))
         treated = Treated.of(policy, treatment.settings, settings)
-        design, others = _design_of(settings, treated, workload, description)
-        question = question.resolve(_needed(design, description).resolved(_digest(design)))
+        design, others = designed(settings, treated, workload, description)
+        question = question.resolve(
+            needed_settings(design, description).resolved(public_digest(design))
+        )
         digest = base.question_hash(question, facts)
         return Plan(
             method=DECLARATION.name,
@@ -123,7 +94,7 @@ class MarginalsMethod(SyntheticRecords):
                 Count(tuple(workload.refs[axis] for axis in cover)) for cover in design.covers
             ),
             guarantee=telling.guarantee(
-                design, description, len(question.tables), exact=_all_spent(design, description)
+                design, description, len(question.tables), exact=all_spent(design, description)
             ),
             errors=telling.expected(design),
             charge=telling.charge(design, description, digest),
@@ -143,7 +114,7 @@ class MarginalsMethod(SyntheticRecords):
             _in_space(design, cover, *_revealed(table))
             for cover, table in zip(design.covers, tables, strict=True)
         ]
-        measured = design.budget.measured
+        measured = design.allocation.measured
 
         def margin(wanted: Margin) -> Whole:
             for axes, rows, counts in sources:
@@ -154,13 +125,13 @@ class MarginalsMethod(SyntheticRecords):
         control.step(0.0, "adding noise")
         arrays = draw_all(measured, margin)
         control.step(1.0, "adding noise")
-        return Measurements(arrays, {"measured": _said(measured)})
+        return Measurements(arrays, {"measured": measured_facts(measured)})
 
     def measured(self, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
         """The plan these measurements were made by, where today another would be chosen."""
         design, description = design_of(plan), facts.description
         said = measurements.facts.get("measured")
-        if said == _said(design.budget.measured) or not isinstance(said, list):
+        if said == measured_facts(design.allocation.measured) or not isinstance(said, list):
             return plan
         tables = tuple(Measured.read(name, noise) for name, noise in said)
         public = () if design.published is None else design.published.margins
@@ -173,15 +144,15 @@ class MarginalsMethod(SyntheticRecords):
         if {m.noise for m in tables} != {design.settings.noise} or unit > design.settings.amount:
             raise Bug("Stored measurements are of another budget than the question's.")
         known = spending.public if design.coding is None else frozenset()
-        budget = as_measured(design.shape, design.margins, tables, known)
-        made = replace(design, budget=budget)
+        allocation = as_measured(design.shape, design.margins, tables, known)
+        made = replace(design, allocation=allocation)
         return replace(
             plan,
             guarantee=telling.guarantee(
                 made,
                 description,
                 len(plan.question.tables),
-                exact=_all_spent(made, description),
+                exact=all_spent(made, description),
             ),
             errors=telling.expected(made),
             charge=telling.charge(made, description, plan.question_hash),
@@ -267,142 +238,15 @@ class MarginalsMethod(SyntheticRecords):
 
 def _tables(design: Design, measurements: Measurements) -> list[Whole]:
     """The stored measurements, one table for each that was planned."""
-    if measurements.facts.get("measured") != _said(design.budget.measured):
+    if measurements.facts.get("measured") != measured_facts(design.allocation.measured):
         raise Bug("Stored measurements are of other tables or rates than the plan's.")
-    return read_all(design.budget.measured, measurements.arrays, design.shape)
+    return read_all(design.allocation.measured, measurements.arrays, design.shape)
 
 
 def _estimated(design: Design, tables: Sequence[Whole], margins: Sequence[Margin]) -> Residuals:
     """The best linear unbiased estimate of these margins, with what is public in its place."""
-    made = combine(design.shape, design.budget.measured, tables, margins, total=design.total)
+    made = combine(design.shape, design.allocation.measured, tables, margins, total=design.total)
     return held_exactly(made, design.published)
-
-
-def design_of(plan: Plan) -> Design:
-    """This method's own part of one of its plans."""
-    if not isinstance(plan.detail, Design):
-        raise Bug("A plan of another method was given to the marginals method.")
-    return plan.detail
-
-
-def _design_of(
-    settings: Settings, treated: Treated, workload: Workload, description: Description
-) -> tuple[Design, list[Budget]]:
-    each = settings.amount / settings.of_unit(Fraction(1), description.records_per_unit)
-    neighbours = words_of(description)
-    if settings.mode == "classic":
-        coding = BitCoding(workload.shape)
-        budget = _classic_budget(settings, workload, coding, each)
-        covers = _covers(workload.shape, workload.margins)
-        return Design(settings, treated, workload, budget, coding, None, None, covers), []
-    published, total = read_published(settings.published, workload, description)
-    budget, others = plan_budget(
-        workload.shape,
-        workload.margins,
-        each,
-        neighbours,
-        noise=settings.noise,
-        published=() if published is None else published.margins,
-        records=description.records or total or settings.records_about,
-        one_way=settings.one_way_share,
-    )
-    if cost(budget.measured, len(workload.shape), neighbours) > each:
-        raise Bug("A plan costs more than its budget.")
-    for one in (budget, *others):
-        known_exactly(one.known, published)
-    covers = _covers(workload.shape, tuple(m.margin for m in budget.measured))
-    return Design(settings, treated, workload, budget, None, total, published, covers), others
-
-
-def _needed(design: Design, description: Description) -> Settings:
-    """The settings without those that change nothing about what is measured.
-
-    A share said to be what it would be anyway, or a rough number of records where the exact one is
-    public, would make two questions of one.
-    """
-    settings = design.settings
-    for without in (
-        replace(settings, records_about=None),
-        replace(settings, one_way_share=None),
-        replace(settings, records_about=None, one_way_share=None),
-    ):
-        if without == design.settings:
-            continue
-        plain_design, _ = _design_of(without, design.treatment, design.workload, description)
-        if _said(plain_design.budget.measured) == _said(design.budget.measured):
-            settings = without
-    return settings
-
-
-def _digest(design: Design) -> str:
-    """What is public already over the question's variables, in short; empty where nothing is."""
-    if not design.settings.published:
-        return ""
-    tables = {} if design.published is None else design.published.tables
-    refs = design.workload.refs
-    form = {
-        " × ".join(str(refs[axis]) for axis in margin): counts.ravel().tolist()
-        for margin, counts in tables.items()
-    }
-    return digest_of({"total": design.total, "margins": form})[:16]
-
-
-def _all_spent(design: Design, description: Description) -> bool:
-    """Whether the measurements cost exactly the loss (classic mode: half of it under add/remove)."""
-    given = design.budget.measured, len(design.shape), words_of(description)
-    spent = design.settings.of_unit(cost(*given), description.records_per_unit)
-    return spent == design.settings.amount and cost_is_exact(*given)
-
-
-def _classic_budget(
-    settings: Settings, workload: Workload, coding: BitCoding, epsilon: Fraction
-) -> Budget:
-    """Theorem 6 as written: every coefficient of the downward closure gets ε / 2|B| (§4.2: every
-    margin ε / 2|A|). The total gets noise too, whether it is public or not."""
-    if settings.published:
-        raise RecipeError("Mode classic keeps no published margin. Use mode modern.")
-    for table in workload.tables:
-        if table.passes or workload.mixed:
-            raise RecipeError(
-                "Mode classic takes whole tables at one level of each variable: no filters. "
-                "Use mode modern."
-            )
-    margins = sorted(coding.margin(margin) for margin in workload.margins)
-    if settings.fourier:
-        every = closure(margins)
-        rate = epsilon / (2 * len(every))
-        measured = tuple(Measured(m, m, rate) for m in every)
-    else:
-        rate = epsilon / (2 * len(margins))
-        measured = tuple(Measured(m, (), rate) for m in margins)
-    Features(coding.shape, measured)  # refuses what is too large, before anything is spent
-    if rate < Fraction(1, 10**6):
-        raise InputError(
-            f"Classic mode would share ε among {len(measured):,} coefficients, less than 0.000001 "
-            "each. Ask for fewer margins, or use mode modern."
-        )
-    if cost(measured, len(coding.shape), "replace-one") > epsilon:
-        raise Bug("Classic mode costs more than its ε.")
-    known = precisions(coding.shape, measured, closure(margins), total=False)
-    variances = [mean_variance(coding.shape, known, m) for m in margins]
-    rms = (sum(variances) / len(variances)) ** 0.5
-    return Budget("classic", measured, (), known, rms, False)
-
-
-def _covers(shape: Shape, margins: Sequence[Margin]) -> tuple[Margin, ...]:
-    """As few counts as will do: all axes at once if their product can be addressed."""
-    axes = tuple(sorted({axis for margin in margins for axis in margin}))
-    if size(shape, axes) <= MOST_CELLS:
-        return (axes,)
-    covers: list[set[int]] = []
-    for margin in sorted(set(margins), key=lambda m: (-size(shape, m), m)):
-        for cover in covers:
-            if size(shape, cover | set(margin)) <= MOST_CELLS:
-                cover |= set(margin)
-                break
-        else:
-            covers.append(set(margin))
-    return tuple(tuple(sorted(cover)) for cover in covers)
 
 
 def _revealed(table: TrueTable) -> tuple[Rows, Whole]:
@@ -425,13 +269,3 @@ def _in_space(
     if design.coding is None:
         return cover, full, counts
     return design.coding.margin(cover), np.asfortranarray(design.coding.encode(full)), counts
-
-
-def words_of(description: Description) -> Neighbours:
-    """The description's neighbours in the charge's words."""
-    return "add-remove" if description.neighbours is Alike.ADD_REMOVE else "replace-one"
-
-
-def _said(measured: Sequence[Measured]) -> list[list[str]]:
-    """What was measured and at which rate, as stored beside the numbers."""
-    return [[m.name, m.said] for m in measured]

@@ -17,9 +17,9 @@ from ...core.loss import PureLoss, ZcdpLoss
 from ...core.question import Question
 from ...errors import Bug, InputError, RecipeError
 from ..declaration import Fails
-from .classic import Objective
 from .declaration import DECLARATION
-from .measured import Noise
+from .fit.classic import Objective
+from .measured_tables import Noise
 
 _BUDGETS = ("epsilon", "rho")
 _CLASSIC_ONLY = ("noise_on", "objective")

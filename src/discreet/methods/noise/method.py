@@ -27,14 +27,15 @@ from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import protected
-from . import stored, telling
+from . import plan_facts as telling
+from . import stored_plan as stored
 from .declaration import DECLARATION
-from .deriving import derived
-from .fitting import Fitting
-from .plans import Measured, Planner, Scheme
+from .derivation import derived
+from .planner import Measured, Planner, Scheme
 from .settings import Settings, for_question, from_policy, treatment_for
 from .settings import Treatment as Treated
 from .shares import given_shares
+from .table_fit import Fitting
 
 _LARGEST = 1 << 62
 

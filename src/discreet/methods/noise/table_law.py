@@ -9,7 +9,7 @@ from ...core.margins import Margin
 from ...core.product import Whole
 from ...core.residual_law import ResidualAxis, Residuals, subsets
 from ..shared.residuals import HARD
-from .plans import KNOWN, Planner, Scheme
+from .planner import KNOWN, Planner, Scheme
 from .settings import Treatment
 
 

@@ -1,0 +1,80 @@
+"""Further tables read off a release's synthetic table, at no cost: any table over its variables.
+
+The numbers are sums of the synthetic table. Standard errors are said where the variables a table
+uses were measured together; elsewhere the numbers follow from the model only, and that is said.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...core.description import Description
+from ...core.product import closure
+from ...core.question import Question
+from ..shared.residuals import mean_variance, precisions
+from ..shared.workload import Wanted, Workload, wanted_within
+from .invariants.public_margins import known_exactly
+
+if TYPE_CHECKING:
+    from .design import Design
+
+
+def derived(design: Design, question: Question, description: Description) -> Design | None:
+    """The design that reads `question` off what `design` fitted; None where it does not follow."""
+    workload = design.workload
+    tables = []
+    for spec in question.tables:
+        wanted = wanted_within(workload, spec, description)
+        if wanted is None:
+            return None
+        tables.append(wanted)
+    made = replace(design, workload=replace(workload, tables=tuple(tables)), source=design)
+    known = precisions(
+        made.shape,
+        made.allocation.measured,
+        closure(measured_margins(made)),
+        total=made.total is not None,
+    )
+    known_exactly(known, design.published)
+    return replace(made, allocation=replace(made.allocation, known=known))
+
+
+def measured_margins(design: Design) -> list[tuple[int, ...]]:
+    """The margins of those tables whose variables were measured together, in the measured space."""
+    return [
+        design.space(wanted.margin)
+        for wanted in design.workload.tables
+        if measured_together(design, wanted)
+    ]
+
+
+def measured_together(design: Design, wanted: Wanted) -> bool:
+    """Whether an unbiased estimate of a table can be made of what was measured or is public."""
+    if design.coding is not None and not _as_coded(design.workload, wanted):
+        return False  # bits say nothing simple of coarser levels and filters
+    needed = set(design.space(wanted.margin))
+    public = design.published is not None and design.published.table(tuple(needed)) is not None
+    return not needed or public or any(needed <= set(m.margin) for m in design.allocation.measured)
+
+
+def _as_coded(workload: Workload, wanted: Wanted) -> bool:
+    return not wanted.passes and all(ref in workload.refs for ref in wanted.spec.axes)
+
+
+def fitted_together(design: Design, wanted: Wanted) -> bool:
+    """Whether the release was made for these variables together: its table was fitted to them."""
+    source = design.source or design
+    return any(set(wanted.margin) <= set(margin) for margin in source.workload.margins)
+
+
+def standard_errors(design: Design) -> list[tuple[tuple[str, ...], float]]:
+    """For all variables measured and fitted together: their names, the standard error of a cell."""
+    found = []
+    for margin in closure(design.workload.margins):
+        variance = mean_variance(design.shape, design.allocation.known, design.space(margin))
+        if variance < 1e30:
+            names = tuple(design.workload.refs[axis].variable for axis in margin)
+            found.append((names, math.sqrt(variance)))
+    return found

@@ -1,0 +1,200 @@
+"""What a marginals plan measures and how: decided from public facts, before anything is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ...core.charge import Neighbours
+from ...core.description import Description
+from ...core.description import Neighbours as Alike
+from ...core.domain import MOST_CELLS
+from ...core.product import Margin, Shape, closure, size
+from ...core.question import digest
+from ...errors import Bug, InputError, RecipeError
+from ..base import Plan
+from ..shared.residuals import mean_variance, precisions
+from ..shared.workload import Workload
+from .bits import BitCoding
+from .fit.classic import Features
+from .invariants.public_margins import Published, known_exactly, read_published
+from .measured_tables import Measured, cost, cost_is_exact
+from .plan.allocation import Allocation
+from .plan.table_allocations import plan_budget
+from .settings import Settings
+from .settings import Treatment as Treated
+
+
+@dataclass(frozen=True)
+class Design:
+    """This method's own part of a plan."""
+
+    settings: Settings
+    treatment: Treated
+    workload: Workload
+    allocation: Allocation
+    coding: BitCoding | None
+    """Classic mode works on bits."""
+    total: int | None
+    """The number of records, where it is public."""
+    published: Published | None
+    """Margins that are public already."""
+    covers: tuple[Margin, ...]
+    """The axes of each count."""
+    source: Design | None = None
+    """What was measured and fitted, where this design only reads further tables off it."""
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the space that is measured."""
+        return self.workload.shape if self.coding is None else self.coding.shape
+
+    def space(self, margin: Margin) -> Margin:
+        """A margin of the workload in the measured space."""
+        return margin if self.coding is None else self.coding.margin(margin)
+
+    @property
+    def margins(self) -> tuple[Margin, ...]:
+        """The workload in the measured space."""
+        return tuple(self.space(margin) for margin in self.workload.margins)
+
+
+def design_of(plan: Plan) -> Design:
+    """This method's own part of one of its plans."""
+    if not isinstance(plan.detail, Design):
+        raise Bug("A plan of another method was given to the marginals method.")
+    return plan.detail
+
+
+def designed(
+    settings: Settings, treated: Treated, workload: Workload, description: Description
+) -> tuple[Design, list[Allocation]]:
+    """The design of least predicted error, and the allocations it was compared with."""
+    each = settings.amount / settings.of_unit(Fraction(1), description.records_per_unit)
+    neighbours = words_of(description)
+    if settings.mode == "classic":
+        coding = BitCoding(workload.shape)
+        budget = _classic_allocation(settings, workload, coding, each)
+        covers = _covers(workload.shape, workload.margins)
+        return Design(settings, treated, workload, budget, coding, None, None, covers), []
+    published, total = read_published(settings.published, workload, description)
+    budget, others = plan_budget(
+        workload.shape,
+        workload.margins,
+        each,
+        neighbours,
+        noise=settings.noise,
+        published=() if published is None else published.margins,
+        records=description.records or total or settings.records_about,
+        one_way=settings.one_way_share,
+    )
+    if cost(budget.measured, len(workload.shape), neighbours) > each:
+        raise Bug("A plan costs more than its budget.")
+    for one in (budget, *others):
+        known_exactly(one.known, published)
+    covers = _covers(workload.shape, tuple(m.margin for m in budget.measured))
+    return Design(settings, treated, workload, budget, None, total, published, covers), others
+
+
+def needed_settings(design: Design, description: Description) -> Settings:
+    """The settings without those that change nothing about what is measured.
+
+    A share said to be what it would be anyway, or a rough number of records where the exact one is
+    public, would make two questions of one.
+    """
+    settings = design.settings
+    for without in (
+        replace(settings, records_about=None),
+        replace(settings, one_way_share=None),
+        replace(settings, records_about=None, one_way_share=None),
+    ):
+        if without == design.settings:
+            continue
+        plain_design, _ = designed(without, design.treatment, design.workload, description)
+        if measured_facts(plain_design.allocation.measured) == measured_facts(
+            design.allocation.measured
+        ):
+            settings = without
+    return settings
+
+
+def public_digest(design: Design) -> str:
+    """What is public already over the question's variables, in short; empty where nothing is."""
+    if not design.settings.published:
+        return ""
+    tables = {} if design.published is None else design.published.tables
+    refs = design.workload.refs
+    form = {
+        " × ".join(str(refs[axis]) for axis in margin): counts.ravel().tolist()
+        for margin, counts in tables.items()
+    }
+    return digest({"total": design.total, "margins": form})[:16]
+
+
+def all_spent(design: Design, description: Description) -> bool:
+    """Whether the measurements cost exactly the loss (classic mode: half of it under add/remove)."""
+    given = design.allocation.measured, len(design.shape), words_of(description)
+    spent = design.settings.of_unit(cost(*given), description.records_per_unit)
+    return spent == design.settings.amount and cost_is_exact(*given)
+
+
+def _classic_allocation(
+    settings: Settings, workload: Workload, coding: BitCoding, epsilon: Fraction
+) -> Allocation:
+    """Theorem 6 as written: every coefficient of the downward closure gets ε / 2|B| (§4.2: every
+    margin ε / 2|A|). The total gets noise too, whether it is public or not."""
+    if settings.published:
+        raise RecipeError("Mode classic keeps no published margin. Use mode modern.")
+    for table in workload.tables:
+        if table.passes or workload.mixed:
+            raise RecipeError(
+                "Mode classic takes whole tables at one level of each variable: no filters. "
+                "Use mode modern."
+            )
+    margins = sorted(coding.margin(margin) for margin in workload.margins)
+    if settings.fourier:
+        every = closure(margins)
+        rate = epsilon / (2 * len(every))
+        measured = tuple(Measured(m, m, rate) for m in every)
+    else:
+        rate = epsilon / (2 * len(margins))
+        measured = tuple(Measured(m, (), rate) for m in margins)
+    Features(coding.shape, measured)  # refuses what is too large, before anything is spent
+    if rate < Fraction(1, 10**6):
+        raise InputError(
+            f"Classic mode would share ε among {len(measured):,} coefficients, less than 0.000001 "
+            "each. Ask for fewer margins, or use mode modern."
+        )
+    if cost(measured, len(coding.shape), "replace-one") > epsilon:
+        raise Bug("Classic mode costs more than its ε.")
+    known = precisions(coding.shape, measured, closure(margins), total=False)
+    variances = [mean_variance(coding.shape, known, m) for m in margins]
+    rms = (sum(variances) / len(variances)) ** 0.5
+    return Allocation("classic", measured, (), known, rms, False)
+
+
+def _covers(shape: Shape, margins: Sequence[Margin]) -> tuple[Margin, ...]:
+    """As few counts as will do: all axes at once if their product can be addressed."""
+    axes = tuple(sorted({axis for margin in margins for axis in margin}))
+    if size(shape, axes) <= MOST_CELLS:
+        return (axes,)
+    covers: list[set[int]] = []
+    for margin in sorted(set(margins), key=lambda m: (-size(shape, m), m)):
+        for cover in covers:
+            if size(shape, cover | set(margin)) <= MOST_CELLS:
+                cover |= set(margin)
+                break
+        else:
+            covers.append(set(margin))
+    return tuple(tuple(sorted(cover)) for cover in covers)
+
+
+def words_of(description: Description) -> Neighbours:
+    """The description's neighbours in the charge's words."""
+    return "add-remove" if description.neighbours is Alike.ADD_REMOVE else "replace-one"
+
+
+def measured_facts(measured: Sequence[Measured]) -> list[list[str]]:
+    """What was measured and at which rate, as stored beside the numbers."""
+    return [[m.name, m.said] for m in measured]

@@ -1,0 +1,1 @@
+"""From noisy measurements to one table of whole, non-negative counts."""

@@ -1,0 +1,355 @@
+"""Classic mode: barak's linear programs, solved exactly by column generation.
+
+The program of §3.2 has 2^k + 1 unknowns, nearly all of which are zero at the optimum. It is solved
+over a few hundred columns; its dual prices then tell the reduced cost of *every* cell at once, by
+one fast Walsh–Hadamard transform; the best cells join, and when none helps the optimum is that of
+the whole program. Objectives (§4.1), as distances between what the table says and what was measured:
+
+    largest   the largest distance (§3.2; over margins' cells: §4.2)
+    total     the sum of distances
+    hybrid    the largest plus the mean
+
+each over Fourier coefficients or over cells of margins. `simple_nonnegative` is §4.3.
+
+Two things the paper leaves open. The largest distance rarely has *one* nearest table: a handful of
+numbers decide it and the others may lie anywhere within it. `settled` takes, of those among the
+columns in play, the one of least total distance; the optimum is the same, the error 10–20 % less. And
+a code that no category has gets noise like any other (§4.2) though nobody can be there: such numbers
+say nothing and are left out of the distance, or their noise alone would set the largest one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ....core.control import Control
+from ....core.exact import plain
+from ....core.product import Margin, Reals, Rows, Shape, size, spread, subsets
+from ....errors import Bug, InputError
+from ..measured_tables import Measured
+from .fourier import rows_of, transform
+from .model import MOST_CELLS_PRICED
+
+Objective = Literal["largest", "total", "hybrid"]
+OBJECTIVES: tuple[Objective, ...] = ("largest", "total", "hybrid")
+_FORBIDDEN = 1e30
+_MOST_ROUNDS = 400
+_FEW_CELLS = 128
+
+
+class Features:
+    """What measured tables say of a table: one number for each measured number, linear in cells."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        measured: Sequence[Measured],
+        forbidden: Mapping[Margin, Reals] | None = None,
+    ) -> None:
+        if size(shape, range(len(shape))) > MOST_CELLS_PRICED:
+            raise InputError(
+                f"The linear program needs all {size(shape, range(len(shape))):,} cells priced; at "
+                f"most {MOST_CELLS_PRICED:,} can be. Ask for fewer variables, or use mode modern."
+            )
+        self.shape = shape
+        self.measured = tuple(measured)
+        self.forbidden = dict(forbidden or {})
+        self.starts = np.cumsum([0, *(math.prod(m.shape(shape)) for m in self.measured)])
+        self.count = int(self.starts[-1])
+        self.parities = all(n == 2 for n in shape) and all(m.single for m in self.measured)
+        if self.parities:
+            self.masks = np.array([sum(1 << a for a in m.margin) for m in self.measured])
+        banned: Reals = np.zeros((1,) * len(shape))
+        for margin, table in self.forbidden.items():
+            banned = np.maximum(banned, spread(table, margin, range(len(shape)), shape))
+        self.banned = np.broadcast_to(banned, shape).reshape(-1) > 0 if self.forbidden else None
+        self.touched = self._touched()
+        """The measured numbers that some cell which can exist has a part in."""
+
+    @property
+    def few(self) -> bool:
+        """Whether all cells at once are quicker than a few at a time."""
+        return size(self.shape, range(len(self.shape))) <= max(_FEW_CELLS, 3 * self.count)
+
+    def every(self) -> Rows:
+        """All cells that can exist."""
+        cells = np.arange(size(self.shape, range(len(self.shape))))
+        if self.banned is not None:
+            cells = cells[~self.banned]
+        return np.stack(np.unravel_index(cells, self.shape), axis=1).astype(np.int64)
+
+    def _touched(self) -> npt.NDArray[np.bool_]:
+        if self.banned is None:
+            return np.ones(self.count, dtype=bool)
+        allowed = ~self.banned.reshape(self.shape)
+        axes = range(len(self.shape))
+        return np.concatenate(
+            [
+                allowed.any(axis=tuple(axis for axis in axes if axis not in m.cells)).reshape(-1)
+                for m in self.measured
+            ]
+        )
+
+    def columns(self, rows: Rows) -> Reals:
+        """One column for each cell."""
+        out: Reals = np.zeros((self.count, len(rows)))
+        for m, start in zip(self.measured, self.starts, strict=False):
+            address = np.zeros(len(rows), dtype=np.int64)
+            sign = np.ones(len(rows))
+            for axis in m.margin:
+                if axis in m.contrast:
+                    sign *= 1 - 2 * rows[:, axis]
+                else:
+                    address = address * self.shape[axis] + rows[:, axis]
+            out[start + address, np.arange(len(rows))] = sign
+        return out
+
+    def correlate(self, values: Reals) -> Reals:
+        """⟨column, values⟩ for every cell of the domain, flat in C order."""
+        if self.parities:
+            full = np.zeros(1 << len(self.shape))
+            np.add.at(full, self.masks, values)
+            flat = transform(full).reshape((2,) * len(self.shape))
+            return flat.transpose().reshape(-1)  # bit 0 is axis 0, C order has axis 0 slowest
+        out: Reals = np.zeros((1,) * len(self.shape))
+        for m, start, end in zip(self.measured, self.starts, self.starts[1:], strict=False):
+            table = values[start:end].reshape(m.shape(self.shape))
+            for position, axis in enumerate(m.margin):
+                if axis in m.contrast:
+                    table = np.concatenate([table, -table], axis=position)
+            out = out + spread(table, m.margin, range(len(self.shape)), self.shape)
+        return np.ascontiguousarray(np.broadcast_to(out, self.shape)).reshape(-1)
+
+    def best(self, values: Reals, batch: int) -> tuple[Rows, Reals]:
+        """The cells with the largest ⟨column, values⟩ among those that can exist."""
+        costs = -self.correlate(values)
+        if self.banned is not None:
+            costs[self.banned] = _FORBIDDEN
+        count = min(batch, costs.size)
+        near = np.argpartition(costs, count - 1)[:count]
+        near = near[np.argsort(costs[near], kind="stable")]
+        near = near[costs[near] < _FORBIDDEN / 2]
+        found = np.stack(np.unravel_index(near, self.shape), axis=1).astype(np.int64)
+        return found, -costs[near]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The optimum of a linear program: a sparse vertex, its value, and how it was reached."""
+
+    rows: Rows
+    weights: Reals
+    value: float
+    rounds: int
+    columns: int
+    exact: bool
+
+
+def solve_program(
+    features: Features,
+    target: Reals,
+    objective: Objective = "largest",
+    *,
+    scales: Reals | None = None,
+    start: Rows | None = None,
+    settled: bool = False,
+    control: Control | None = None,
+    tolerance: float = 1e-7,
+) -> Program:
+    """Minimise the distance between a table ≥ 0 and the measured numbers, exactly.
+
+    `scales` gives each measured number its own unit of distance (1 by default). With `settled` a
+    largest distance that many tables reach is reached by one of little total distance.
+    """
+    if objective not in OBJECTIVES:
+        raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective}.")
+    units = np.ones(features.count) if scales is None else scales
+    known = features.touched
+    everything = bool(known.all())
+    if not everything:
+        target, units = np.where(known, target, 0.0), np.where(known, units, 1.0)
+    batch = max(features.count, 60)
+    if features.few:
+        rows = features.every()
+    else:
+        rows, _ = features.best(target / units, batch)
+        if start is not None:
+            rows = np.unique(np.concatenate([start, rows]), axis=0)
+    level = float(np.abs(target).max(initial=0.0)) or 1.0
+    for turn in range(1, _MOST_ROUNDS + 1):
+        if control is not None:
+            control.step(min(0.9, turn / 60), "solving the linear program")
+        columns = features.columns(rows)[known]
+        aims = target[known] / level
+        weights, value, prices = _restricted(columns, aims, units[known], objective)
+        if features.few:
+            fresh = rows[:0]
+        else:
+            found, gains = features.best(prices if everything else _put(prices, known), batch)
+            fresh = _fresh(found[gains > tolerance], rows)
+        if len(fresh) == 0:
+            if settled and objective == "largest":
+                weights = _settled(columns, aims, units[known], value, weights)
+            held = np.flatnonzero(weights > 0)
+            return Program(rows[held], weights[held] * level, value * level, turn, len(rows), True)
+        rows = np.concatenate([rows, fresh])
+    raise Bug("A linear program took more rounds than it has vertices worth trying.")
+
+
+def _put(values: Reals, where: npt.NDArray[np.bool_]) -> Reals:
+    out = np.zeros(len(where))
+    out[where] = values
+    return out
+
+
+def _fresh(new: Rows, rows: Rows) -> Rows:
+    known = {row.tobytes() for row in np.ascontiguousarray(rows)}
+    return new[[row.tobytes() not in known for row in np.ascontiguousarray(new)]]
+
+
+def _restricted(
+    columns: Reals, target: Reals, units: Reals, objective: Objective
+) -> tuple[Reals, float, Reals]:
+    """One solve over the columns in play: weights, value, and the dual price of each number."""
+    from scipy import optimize, sparse
+
+    linprog = cast(Any, optimize).linprog
+    arrays: Any = sparse
+    rows, cells = columns.shape
+    if objective == "largest":
+        side = -units[:, None]
+        matrix = np.block([[columns, side], [-columns, side]])
+        cost = np.zeros(cells + 1)
+        cost[-1] = 1
+        sides = np.concatenate([target, -target])
+        found = linprog(cost, A_ub=matrix, b_ub=sides, method="highs", options={"presolve": False})
+        _check(found)
+        duals = np.asarray(found.ineqlin.marginals)
+        return np.asarray(found.x[:-1]), float(found.fun), duals[:rows] - duals[rows:]
+    eye = arrays.identity(rows, format="csr")
+    each = 1 / units
+    if objective == "total":
+        matrix = arrays.hstack([arrays.csr_matrix(columns), eye, -eye], format="csr")
+        cost = np.concatenate([np.zeros(cells), each, each])
+        found = linprog(cost, A_eq=matrix, b_eq=target, method="highs")
+    else:
+        none = arrays.csr_matrix((rows, 1))
+        matrix = arrays.hstack([arrays.csr_matrix(columns), eye, -eye, none], format="csr")
+        scaled = arrays.diags(each)
+        cap = arrays.hstack(
+            [
+                arrays.csr_matrix((rows, cells)),
+                scaled,
+                scaled,
+                arrays.csr_matrix(-np.ones((rows, 1))),
+            ],
+            format="csr",
+        )
+        cost = np.concatenate([np.zeros(cells), each / rows, each / rows, [1.0]])
+        found = linprog(
+            cost, A_eq=matrix, b_eq=target, A_ub=cap, b_ub=np.zeros(rows), method="highs"
+        )
+    _check(found)
+    return np.asarray(found.x[:cells]), float(found.fun), np.asarray(found.eqlin.marginals)
+
+
+def _settled(columns: Reals, target: Reals, units: Reals, value: float, weights: Reals) -> Reals:
+    """Weights of least total distance, none larger than `value`; those given if that fails."""
+    from scipy import optimize, sparse
+
+    linprog = cast(Any, optimize).linprog
+    arrays: Any = sparse
+    rows, cells = columns.shape
+    eye = arrays.identity(rows, format="csr")
+    reach = value * units * (1 + 1e-9)
+    found = linprog(
+        np.concatenate([np.zeros(cells), 1 / units, 1 / units]),
+        A_eq=arrays.hstack([arrays.csr_matrix(columns), eye, -eye], format="csr"),
+        b_eq=target,
+        bounds=np.stack(
+            [np.zeros(cells + 2 * rows), np.concatenate([np.full(cells, np.inf), reach, reach])],
+            axis=1,
+        ),
+        method="highs",
+    )
+    return np.asarray(found.x[:cells]) if found.success else weights
+
+
+def _check(found: Any) -> None:
+    if not found.success:
+        raise Bug(f"A linear program that has a solution was not solved ({found.message}).")
+
+
+def theorem_7(order: int, closure_size: int, epsilon: Fraction, delta: Fraction) -> float:
+    """barak (12): with probability 1 − δ the L1 error of a margin over `order` binary variables is
+    at most 2^order · 8|B| log(|B|/δ)/ε + |B|.
+
+    >>> round(theorem_7(2, 37, Fraction(1), Fraction(1, 20)))
+    7859
+    """
+    b = closure_size
+    return float(2**order * 8 * b * math.log(b / float(delta)) / float(epsilon) + b)
+
+
+def theorem_8(order: int, tables: int, cells: int, epsilon: Fraction, delta: Fraction) -> float:
+    """barak (13): the same with noise on the margins themselves, `cells` = Σ over margins of 2^order.
+
+    >>> round(theorem_8(2, 3, 12, Fraction(1), Fraction(1, 20)))
+    538
+    """
+    return float(2**order * 8 * tables * math.log(cells / float(delta)) / float(epsilon) + cells)
+
+
+LEAST_T = 3
+
+
+def simple_shift(closure_size: int, epsilon: Fraction, t: Fraction) -> Fraction:
+    """Corollary 1: how many records to spread evenly over all cells, 4t|B|²/ε; t ≥ 3.
+
+    It depends on public numbers only: the true norm of the noise is never used. For t below about
+    one half the corollary's e^−t fails, so t < 3 is refused.
+
+    >>> simple_shift(37, Fraction(1), Fraction(3))
+    Fraction(16428, 1)
+    """
+    if t < LEAST_T:
+        raise InputError(
+            f"t must be ≥ {LEAST_T}, got {plain(t)}: for small t the bound e^−t does not hold."
+        )
+    return 4 * t * closure_size**2 / epsilon
+
+
+def simple_nonnegative(
+    coefficients: Mapping[Margin, int],
+    workload: Sequence[Margin],
+    epsilon: Fraction,
+    t: Fraction = Fraction(LEAST_T),
+) -> dict[Margin, list[Fraction]]:
+    """§4.3: margins straight from noisy coefficients plus a public shift, no program to solve.
+
+    Exact fractions, consistent, and ≥ 0 with probability at least 1 − e^−t. Cells are in mask
+    order (first variable fastest).
+    """
+    shifted = {kept: Fraction(value) for kept, value in coefficients.items()}
+    shifted[()] += simple_shift(len(coefficients), epsilon, t)
+    out = {}
+    for margin in workload:
+        cells = []
+        for address in range(1 << len(margin)):
+            bits = {axis for place, axis in enumerate(margin) if address >> place & 1}
+            total = sum((-1) ** len(bits & set(kept)) * shifted[kept] for kept in subsets(margin))
+            cells.append(total / 2 ** len(margin))
+        out[margin] = cells
+    return out
+
+
+def cells_of(addresses: Sequence[int], bits: int) -> Rows:
+    """Rows of bits of addresses, for tests and small programs."""
+    return rows_of(np.asarray(addresses, dtype=np.int64), bits)

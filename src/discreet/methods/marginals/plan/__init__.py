@@ -1,0 +1,1 @@
+"""What to measure, at which share of the budget, and what that promises; public facts only."""

@@ -1,0 +1,304 @@
+"""What a plan tells: guarantee, charge, expected error, alternatives, warnings; public facts only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....core.charge import Charge
+from ....core.description import Description
+from ....core.description import Neighbours as Alike
+from ....core.domain import margins as subsets_of
+from ....core.exact import plain
+from ....core.guarantee import Guarantee
+from ....core.product import size
+from ....errors import Bug
+from ...base import ExpectedError
+from ...shared.guarantee import dp_guarantee
+from ...shared.residuals import mean_variance, sum_variance
+from ...shared.workload import Wanted
+from ..derivation import measured_together
+from ..fit.classic import theorem_7, theorem_8
+from ..fit.dense import MOST_RANK
+from ..fit.spread import MOST_PLACES, MOST_ROWS
+from .allocation import Allocation
+
+if TYPE_CHECKING:
+    from ..design import Design
+
+WIDTH = {"laplace": 2.12, "gaussian": 1.96}
+"""95 % of a sum of draws lies within this many standard deviations, rounded outwards to integers; for
+Laplace noise one draw is the worst."""
+BOUND_DELTA = Fraction(1, 20)
+
+
+def guarantee(design: Design, description: Description, tables: int, *, exact: bool) -> Guarantee:
+    """The promise of a whole plan: ε or ρ; not `exact` where the measurements cost less than it."""
+    published = () if design.published is None else design.published.margins
+    refs = design.workload.refs
+    return dp_guarantee(
+        design.settings.loss,
+        description,
+        tables,
+        exact=exact,
+        invariants=[
+            "the margin " + " × ".join(refs[axis].level for axis in margin) for margin in published
+        ],
+        caveats=(
+            "Every table, margin and record made from the synthetic table is covered at no "
+            "further cost.",
+        ),
+    )
+
+
+def charge(design: Design, description: Description, digest: str) -> Charge:
+    """The whole plan as one charge."""
+    settings = design.settings
+    replaced = description.neighbours is Alike.REPLACE_ONE
+    touched = (
+        len(design.allocation.measured) * (2 if replaced else 1) * description.records_per_unit
+    )
+    return Charge(
+        "marginals",
+        {
+            ("epsilon" if settings.rho is None else "rho"): plain(settings.amount),
+            "mode": settings.mode,
+            "plan": design.allocation.name,
+            "tables measured": str(len(design.allocation.measured)),
+            "records_per_unit": str(description.records_per_unit),
+        },
+        cells=max(1, touched),
+        neighbours="replace-one" if replaced else "add-remove",
+        question=digest,
+        loss=settings.loss,
+    )
+
+
+def expected(design: Design) -> tuple[ExpectedError, ...]:
+    """What to expect of every wanted table, before anything is spent."""
+    return tuple(_expected(design, wanted) for wanted in design.workload.tables)
+
+
+def variances(design: Design, wanted: Wanted, *, totals: bool) -> Any:
+    """The variance of every published cell of the unbiased estimate, totals last on each axis."""
+    workload = design.workload
+    if design.source is not None and not measured_together(design, wanted):
+        return np.full([n + totals for n in wanted.shape], np.inf)
+    if design.coding is None:
+        sizes = wanted.group_sizes(totals)
+        found = sum_variance(workload.shape, design.allocation.known, wanted.margin, sizes)
+        keep = list(wanted.axes)
+        gone = tuple(i for i, axis in enumerate(wanted.margin) if axis not in keep)
+        found = found.sum(axis=gone)
+        left = [axis for axis in wanted.margin if axis in keep]
+        return found.transpose([left.index(axis) for axis in keep])
+    keep = list(wanted.axes)
+    shape = [workload.shape[axis] + totals for axis in keep]
+    found = np.zeros(shape)
+    for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:
+        margin = design.coding.margin(tuple(keep[p] for p in kept))
+        index = tuple(
+            slice(0, workload.shape[axis]) if p in kept else slice(workload.shape[axis], None)
+            for p, axis in enumerate(keep)
+        )
+        found[index] = mean_variance(design.shape, design.allocation.known, tuple(sorted(margin)))
+    return wanted.opened(found, totals)
+
+
+def _expected(design: Design, wanted: Wanted) -> ExpectedError:
+    spec, domain = wanted.spec, design.workload.domain
+    shape = wanted.shape
+    cells = math.prod(n + spec.totals for n in shape)
+    found = variances(design, wanted, totals=True)
+    inside = wanted.inside(found)
+    names = [ref.level for ref in spec.axes]
+    note = _note(design, wanted)
+    if not np.isfinite(inside).all() and design.source is not None:
+        return ExpectedError(spec, cells, math.inf, 0, note="Follows from the model only.")
+    if not np.isfinite(inside).all():
+        about = design.settings.records_about or design.total or 0
+        mean = about / max(1, size(domain.shape, wanted.margin))
+        return ExpectedError(
+            spec,
+            cells,
+            mean,
+            math.ceil(2 * mean),
+            note="Not measured: too thin for its noise. Filled as if its variables were "
+            "independent; the error said is the mean cell.",
+        )
+    totals: Mapping[str, float] = {}
+    if spec.totals:
+        totals = {
+            ",".join(names[p] for p in kept): math.sqrt(
+                float(
+                    found[
+                        tuple(
+                            slice(0, n) if p in kept else slice(n, None)
+                            for p, n in enumerate(shape)
+                        )
+                    ].mean()
+                )
+            )
+            for kept in subsets_of(len(shape))
+            if len(kept) < len(shape)
+        }
+    sd = math.sqrt(float(inside.mean()))
+    width = WIDTH[design.settings.noise]
+    return ExpectedError(spec, cells, sd, math.ceil(width * sd), totals, note=note)
+
+
+def _note(design: Design, wanted: Wanted) -> str:
+    if design.coding is None:
+        return "Before it is known that no count is negative; the fit is usually closer."
+    settings, margins = design.settings, design.margins
+    if settings.epsilon is None:
+        raise Bug("A question without ε was planned.")
+    order = len(design.space(wanted.margin))
+    if settings.fourier:
+        bound = theorem_7(order, len(design.allocation.measured), settings.epsilon, BOUND_DELTA)
+        which = "Theorem 7"
+    else:
+        total = sum(2 ** len(m) for m in margins)
+        bound = theorem_8(order, len(margins), total, settings.epsilon, BOUND_DELTA)
+        which = "Theorem 8"
+    return f"barak {which}: with probability 0.95 the errors of all cells add up to ≤ {bound:,.0f}."
+
+
+def alternatives(design: Design, others: Sequence[Allocation]) -> tuple[Mapping[str, Any], ...]:
+    """The plans compared: name, cost, predicted error; the same keys as the other DP methods."""
+    return tuple(
+        _told(design, budget, budget is design.allocation)
+        for budget in (design.allocation, *others)
+    )
+
+
+def _told(design: Design, budget: Allocation, chosen: bool) -> Mapping[str, Any]:
+    margins = {
+        " × ".join(design.workload.refs[axis].level for axis in margin) or "total": math.sqrt(value)
+        for margin in design.workload.margins
+        if math.isfinite(value := mean_variance(design.shape, budget.known, design.space(margin)))
+    }
+    total = mean_variance(design.shape, budget.known, ())
+    return {
+        "name": budget.name,
+        "d": len(budget.measured),
+        "margins": len(budget.measured),
+        "dropped": len(budget.dropped),
+        "cells": sum(math.prod(m.shape(design.shape)) for m in budget.measured),
+        "loss": str(design.settings.loss),
+        "sd": margins,
+        "totals_sd": {"total": math.sqrt(total)} if total < 1e12 else {},
+        "rms": budget.rms if math.isfinite(budget.rms) else None,
+        "recommended": chosen,
+        "chosen": chosen,
+    }
+
+
+def warnings(design: Design, description: Description) -> tuple[str, ...]:
+    """What a custodian or asker should know before spending."""
+    found = []
+    settings, workload = design.settings, design.workload
+    records = description.records or settings.records_about
+    if workload.mixed:
+        found.append(
+            f"{', '.join(workload.mixed)} is asked for at several levels and measured at the finest "
+            "of them."
+        )
+    if design.allocation.dropped:
+        names = [
+            " × ".join(workload.refs[axis].level for axis in margin)
+            for margin in design.allocation.dropped
+        ]
+        shown = "; ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        found.append(
+            f"{len(names)} of {len(workload.margins)} margins are too thin for their noise and are "
+            f"not measured but filled as if independent: {shown}."
+        )
+        if records:
+            found[-1] += _enough_for_thin(design, records, description.records_per_unit)
+    if records is not None:
+        found += _thin(design, records)
+    elif settings.mode == "modern":
+        found.append(
+            "Whether noise exceeds the counts cannot be told: no number of records is public. "
+            "Say roughly how many there are in records_about."
+        )
+    found.append(_measured_in_words(design))
+    took = seconds(design)
+    found.append(f"Fitting takes about {took:{'.0f' if took >= 10 else '.1g'}} s on one core.")
+    return tuple(found)
+
+
+def _measured_in_words(design: Design) -> str:
+    """Which tables will be measured, by name."""
+    if design.coding is not None:
+        return f"Measured: {len(design.allocation.measured):,} coefficients or margins of bits."
+    refs = design.workload.refs
+    names = [
+        " × ".join(refs[axis].level for axis in m.margin) or "total"
+        for m in design.allocation.measured
+    ]
+    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
+    return f"Measured: {'; '.join(names[:12])}{more}."
+
+
+def _enough_for_thin(design: Design, records: int, per_unit: int) -> str:
+    """What would do for the thinnest margin left out, if every margin were measured alike."""
+    shape, tables = design.workload.shape, len(design.workload.margins)
+    half = min(records / size(shape, margin) for margin in design.allocation.dropped) / 2
+    if design.settings.rho is None:
+        name, enough = "Epsilon", math.sqrt(2) * tables * per_unit / half
+    else:
+        name, enough = "Rho", tables * per_unit**2 / (2 * half**2)
+    return f" {name} {_two_digits(enough)} would bring the noise of all of them below half a mean cell."
+
+
+def _thin(design: Design, records: int) -> list[str]:
+    """Tables whose noise exceeds their counts, and the ε (ρ) that would do."""
+    settings = design.settings
+    name, power = ("Epsilon", 1) if settings.rho is None else ("Rho", 2)
+    said = []
+    for wanted in design.workload.tables:
+        mean = records / size(design.workload.shape, wanted.margin)
+        inside = wanted.inside(variances(design, wanted, totals=False))
+        if not np.isfinite(inside).all():
+            continue
+        sd = math.sqrt(float(inside.mean()))
+        if sd > mean:
+            words = " × ".join(str(ref) for ref in wanted.spec.axes) or "total"
+            enough = float(settings.amount) * (sd / (mean / 2)) ** power
+            said.append(
+                f"{words}: the noise (standard deviation {_figure(sd)}) exceeds the mean cell "
+                f"({_figure(mean)}). {name} {_two_digits(enough)} would bring it to half of that."
+            )
+    more = [f"{len(said) - 3} more margins have noise above their mean cell."] if said[3:] else []
+    return said[:3] + more
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _two_digits(value: float) -> str:
+    digits = 1 - math.floor(math.log10(value))
+    up = math.ceil(value * 10**digits) / 10**digits
+    return f"{up:.{max(digits, 0)}f}"
+
+
+def seconds(design: Design) -> float:
+    """Roughly how long the fit takes on one core."""
+    shape = design.shape
+    rank = sum(math.prod(shape[axis] - 1 for axis in kept) for kept in design.allocation.known)
+    if rank > MOST_RANK and size(shape, range(len(shape))) <= 1 << 22:
+        return 100 * 1.5e-7 * size(shape, range(len(shape))) * (4 + len(design.margins) / 5) + 5
+    support = min(rank, 2600)
+    cells = min(size(shape, range(len(shape))), 1 << 22)
+    exact = size(shape, range(len(shape))) <= 1 << 22
+    solve = support**3 / 3 / 5e9 * 6
+    price = cells * len(design.margins) * 2e-9 if exact else 0.15
+    spread = min(min(cells, MOST_ROWS) * len(design.margins), MOST_PLACES) * 1.2e-6
+    return max(0.01, (25 if exact else 40) * (solve + price) + spread)

@@ -1,0 +1,1 @@
+"""What leaves: protected tables with their law, synthetic records, measurements as a file."""

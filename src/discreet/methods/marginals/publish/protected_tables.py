@@ -1,0 +1,161 @@
+"""Protected tables read off the synthetic table: values, noise, statuses, unbiased estimates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ....core.cell_law import Source, axis_names
+from ....core.domain import margins as subsets_of
+from ....core.product import Reals, Whole
+from ....core.table import Noise, ProtectedTable, Provenance, Status
+from ....core.true_values import add_totals
+from ...base import Facts, Plan
+from ...shared.assembly import protected, zero_status
+from ...shared.residuals import Residuals, rebuild
+from ...shared.synthetic_table import SyntheticTable
+from ...shared.workload import Wanted
+from ..derivation import fitted_together
+from ..plan.facts import WIDTH, variances
+from .table_law import sources_of, table_law
+
+if TYPE_CHECKING:
+    from ..design import Design
+
+_MOST = 2.0**62
+
+
+def publish(
+    design: Design,
+    plan: Plan,
+    table: SyntheticTable,
+    residuals: Residuals,
+    provenance: Provenance,
+    facts: Facts,
+    said: tuple[str, ...] = (),
+) -> tuple[ProtectedTable, ...]:
+    """One protected table for each asked one, in order; `said` is noted on each."""
+    sources = sources_of(design)  # the same for all, and there may be a thousand of each
+    return tuple(
+        _table(design, plan, wanted, table, residuals, provenance, facts, said, sources)
+        for wanted in design.workload.tables
+    )
+
+
+def _table(
+    design: Design,
+    plan: Plan,
+    wanted: Wanted,
+    table: SyntheticTable,
+    residuals: Residuals,
+    provenance: Provenance,
+    facts: Facts,
+    said: tuple[str, ...],
+    sources: tuple[Source, ...],
+) -> ProtectedTable:
+    spec = wanted.spec
+    inside = wanted.read_off(table)
+    values = add_totals(inside) if spec.totals else inside
+    sd = np.sqrt(variances(design, wanted, totals=spec.totals))
+    known = bool(np.isfinite(sd).all())
+    status = zero_status(spec, facts.description)
+    if not known:  # numbers that follow from a model have no noise to be judged by
+        status[(sd != 0) & (status == Status.OK)] = Status.UNRELIABLE
+    notes = [
+        "All tables of this release are read off one synthetic table of whole counts, so they "
+        "agree wherever they overlap.",
+    ]
+    if design.source is not None:
+        notes.append(
+            f"Read off release {plan.question_hash[:12]} at no further cost; the guarantee is that "
+            "of the release."
+        )
+    extra = {}
+    noise = None
+    if known:
+        estimate = _unbiased(design, wanted, residuals)
+        near, sure = np.rint(estimate), sd == 0
+        estimate = np.where(sure, near, estimate)
+        extra["unbiased"] = _whole(np.where(status == Status.STRUCTURAL_ZERO, 0, near))
+        reach = WIDTH[design.settings.noise] * sd
+        if design.source is not None:
+            off = (np.abs(values - estimate) > reach) & (status == Status.OK)
+            status[off] = Status.UNRELIABLE
+            if not fitted_together(design, wanted):
+                notes.append(
+                    "Measured but not fitted: the release was not made for these variables "
+                    "together. Take the column unbiased and its interval; the counts follow from "
+                    "the model, and those outside the interval are marked unreliable."
+                )
+        noise = Noise(
+            sd=sd,
+            lower=_whole(np.maximum(np.floor(estimate - reach), 0)),
+            upper=_whole(np.maximum(np.ceil(estimate + reach), 0)),
+        )
+        notes.append(
+            "Noise intervals and the column unbiased come from the measurements before the fit: "
+            "unbiased, but they need not add up and may be negative."
+        )
+    elif design.source is not None:
+        notes.append(
+            "Not measured: this release did not measure these variables together. The numbers "
+            "follow from the model only, and no interval can be given."
+        )
+    else:
+        notes.append(
+            "This margin was too thin for its noise and was not measured; it is filled as if its "
+            "variables were independent."
+        )
+    return protected(
+        plan,
+        spec,
+        facts,
+        provenance,
+        values=values,
+        status=status,
+        noise=noise,
+        extra=extra,
+        law=table_law(
+            design,
+            wanted,
+            sources,
+            axis_names(facts.description.domain(spec.axes)),
+            measured=known,
+        ),
+        notes=(*notes, *said),
+    )
+
+
+def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
+    """The best linear unbiased estimate of the table's cells, with totals where asked."""
+    workload, totals = design.workload, wanted.spec.totals
+    if design.coding is None:
+        margin = rebuild(design.shape, residuals, wanted.margin)
+        cells = np.asarray(wanted.publish(margin), dtype=np.float64)
+        return _with_totals(cells) if totals else cells
+    keep = list(wanted.axes)
+    lengths = [workload.shape[axis] for axis in keep]
+    out = np.zeros([n + totals for n in lengths])
+    for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:
+        axes = sorted(keep[place] for place in kept)
+        bits = rebuild(design.shape, residuals, design.coding.margin(tuple(axes)))
+        part = design.coding.decode_margin(bits, tuple(axes))
+        part = part.transpose([axes.index(keep[place]) for place in kept])
+        where = tuple(
+            slice(0, n) if place in kept else slice(n, None) for place, n in enumerate(lengths)
+        )
+        out[where] = part.reshape([n if place in kept else 1 for place, n in enumerate(lengths)])
+    return wanted.opened(out, totals)
+
+
+def _with_totals(values: Reals) -> Reals:
+    out = values
+    for axis in range(values.ndim):
+        out = np.concatenate([out, out.sum(axis=axis, keepdims=True)], axis=axis)
+    return out
+
+
+def _whole(values: npt.NDArray[np.float64]) -> Whole:
+    return np.clip(values, -_MOST, _MOST).astype(np.int64)

@@ -1,0 +1,191 @@
+"""What a plan tells: guarantee, charge, expected error, alternatives and warnings; public facts only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from ...core.charge import Charge
+from ...core.description import Description, Neighbours
+from ...core.domain import margins as subsets_of
+from ...core.exact import plain, rounded_up
+from ...core.gaussian import DiscreteGaussian
+from ...core.guarantee import Guarantee
+from ...core.law import Law
+from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
+from ...core.margins import Margin, domain_of
+from ...core.pure_laplace import PureLaplace
+from ...core.question import TableSpec
+from ..base import ExpectedError
+from ..shared.guarantee import dp_guarantee
+from . import laws
+from .planner import KNOWN, Planner, Scheme
+
+_WORDS = {Neighbours.ADD_REMOVE: "add-remove", Neighbours.REPLACE_ONE: "replace-one"}
+
+
+def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarantee:
+    """The promise of a whole plan."""
+    return dp_guarantee(scheme.loss, description, tables, exact=scheme.exact)
+
+
+def charge(scheme: Scheme, description: Description, digest: str) -> Charge:
+    """The whole plan as one charge; one law for all cells is said in the ledger's own words."""
+    said: dict[str, Any] = {"neighbours": _WORDS[description.neighbours], "question": digest}
+    first, loss, cells = scheme.measured[0], scheme.loss, scheme.touched
+    if first.reach == 1 and all(part.law == first.law for part in scheme.measured):
+        law, each = first.law, first.one_sided
+        if isinstance(law, PureLaplace) and loss == PureLoss(each * cells):
+            return Charge.laplace(each, cells=cells, **said)
+        if isinstance(law, DiscreteGaussian) and loss == ZcdpLoss(cells / (2 * law.sigma2)):
+            return Charge.gaussian(law.sigma2, cells=cells, **said)
+        if isinstance(law, Law) and loss == ApproxLoss(each * cells, first.delta * cells):
+            about = {"law": law.name, "max_perturbation": str(law.max_perturbation)}
+            return Charge.law(each, first.delta, cells=cells, parameters=about, **said)
+    parameters = {"plan": scheme.name, "records_per_unit": str(description.records_per_unit)}
+    for part in scheme.measured:
+        shown = laws.asked(laws.describe(part.law))
+        words = ", ".join(f"{k} {v}" for k, v in shown.items())
+        parameters[part.name] = f"{part.margin}: {words}; unit moves a cell by up to {part.reach}"
+    return Charge("noise-plan", parameters, cells=max(cells, 1), loss=loss, **said)
+
+
+def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError:
+    """What to expect of one wanted table."""
+    whole = Margin(spec.axes, spec.where, spec.weighted)
+    target = scheme.targets[whole]
+    domain = domain_of(whole, planner.description)
+    totals = {}
+    if spec.totals:
+        for kept in subsets_of(len(whole.axes)):
+            if len(kept) < len(whole.axes):
+                margin = whole.keep(kept)
+                names = planner.description.domain(margin.axes).names
+                totals[",".join(names)] = scheme.targets[margin].variance ** 0.5
+    cells = domain.size
+    if spec.totals:
+        cells = 1
+        for length in domain.shape:
+            cells *= length + 1
+    direct = target.source != KNOWN and target.summed == 1 and not spec.weighted
+    return ExpectedError(
+        table=spec,
+        cells=cells,
+        noise_sd=target.variance**0.5,
+        half_width=planner.half_width(scheme, whole),
+        totals_sd=totals,
+        share_unchanged=float(scheme.measured[target.source].law.probability(0))
+        if direct
+        else None,
+        note=_agreement_note(scheme, planner),
+    )
+
+
+def _agreement_note(scheme: Scheme, planner: Planner) -> str:
+    if planner.consistency == "none" or len(scheme.measured) == 1:
+        return ""
+    return "Standard deviations are after least squares; ± is that of the best single margin."
+
+
+def told(
+    scheme: Scheme, chosen: Scheme, recommended: Scheme, planner: Planner
+) -> Mapping[str, Any]:
+    """An alternative for people: cost in cells, and the noise of each wanted table."""
+    sd, continuous = {}, {}
+    for number, spec in enumerate(planner.tables, 1):
+        margin = Margin(spec.axes, spec.where, spec.weighted)
+        label = spec.name or str(margin)
+        label = label if label not in sd else f"{label} ({number})"
+        sd[label] = scheme.targets[margin].variance ** 0.5
+        continuous[label] = scheme.targets[margin].continuous_variance ** 0.5
+    wanted = set(planner.wanted())
+    totals = {
+        str(margin): target.variance**0.5
+        for margin, target in scheme.targets.items()
+        if margin not in wanted
+    }
+    return {
+        "name": scheme.name,
+        "d": scheme.touched,
+        "margins": len(scheme.measured),
+        "cells": scheme.cells,
+        "loss": str(scheme.loss),
+        "shares": {str(part.margin): plain(part.share) for part in scheme.measured},
+        "sd": sd,
+        "sd_continuous": continuous,
+        "totals_sd": totals,
+        "recommended": scheme is recommended,
+        "chosen": scheme is chosen,
+    }
+
+
+def warnings(scheme: Scheme, recommended: Scheme, planner: Planner) -> tuple[str, ...]:
+    """What a custodian or asker should know before spending."""
+    description, found = planner.description, []
+    delta = scheme.loss.delta if isinstance(scheme.loss, ApproxLoss) else Fraction(0)
+    if description.records is not None and delta * description.records >= 1:
+        found.append(
+            f"delta is {rounded_up(delta, 3)}, not below 1 in {description.records:,} records: as "
+            "many as one of them may go unprotected. Choose a smaller delta, or law laplace "
+            "without max_perturbation (delta = 0)."
+        )
+    elif delta > Fraction(1, 10**6):
+        found.append(
+            f"delta is {rounded_up(delta, 3)}; 0.000001 or less is usual. Choose a smaller delta, "
+            "or law laplace without max_perturbation (delta = 0)."
+        )
+    if recommended is not scheme and recommended.score < scheme.score * 0.99:
+        gain = (scheme.score / recommended.score) ** 0.5
+        found.append(
+            f"Plan {recommended.name} would have {gain:.1f} times smaller noise than plan "
+            f"{scheme.name} at the same cost."
+        )
+    for spec in planner.tables:
+        if sparse := _sparse(spec, scheme, planner):
+            found.append(sparse)
+    return tuple(dict.fromkeys(found))
+
+
+def _sparse(spec: TableSpec, scheme: Scheme, planner: Planner) -> str:
+    """Advice to merge categories where noise is larger than the average count, if that is public."""
+    description = planner.description
+    whole = Margin(spec.axes, spec.where, spec.weighted)
+    if description.records is None or spec.where or spec.weighted or not spec.axes:
+        return ""
+    domain = domain_of(whole, description)
+    sd, average = scheme.targets[whole].variance ** 0.5, description.records / domain.size
+    if sd <= average:
+        return ""
+    text = (
+        f"{spec.name or whole}: {domain.size:,} cells for {description.records:,} records is "
+        f"{average:.2g} a cell on average, and the noise has a standard deviation of {sd:.2g}."
+    )
+    coarser = [
+        f"{level.name} ({len(level)} instead of {len(axis)})"
+        for axis in domain.axes
+        for level in axis.variable.levels
+        if len(level) < len(axis)
+    ]
+    if coarser:
+        return f"{text} Merge categories: {', '.join(coarser[:4])}."
+    widest = max(domain.axes, key=len)
+    return f"{text} Leave out a variable, {widest.name} ({len(widest)} categories) first."
+
+
+def tighter(scheme: Scheme, neighbours: Neighbours, records_per_unit: int) -> ApproxLoss | None:
+    """δ at the plan's own ε by exact composition, for information; the charge stays the sum.
+
+    Only for truncated laws, one record a unit and one law for all margins; None elsewhere.
+    """
+    from ...core.composition import delta_of_cells
+
+    law = scheme.measured[0].law
+    same = all(part.law == law for part in scheme.measured)
+    if not isinstance(law, Law) or not same or records_per_unit != 1:
+        return None
+    if not isinstance(scheme.loss, ApproxLoss) or scheme.measured[0].reach != 1:
+        return None
+    cells = scheme.touched // (2 if neighbours is Neighbours.REPLACE_ONE else 1)
+    found = delta_of_cells(law, scheme.loss.epsilon, cells, neighbours=str(neighbours))
+    return ApproxLoss(scheme.loss.epsilon, min(found.high, scheme.loss.delta))

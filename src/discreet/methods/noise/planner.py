@@ -1,0 +1,391 @@
+"""Which margins to measure, and with which share of the budget: rinott §7, before anything is spent.
+
+The alternatives are those of `wanted`. *best* is the one with the smallest mean variance over the
+interior cells of the wanted tables, every table counting alike, each cell measured in units of what
+one unit of protection can change. Totals that come with a table do not count; a margin that matters
+is asked for as a table of its own. The choice depends on public facts only.
+
+Costs are exact. ε of the question is the whole charge: a margin that gets the share s is drawn
+with s·ε divided by how far one unit can move it, by 2 where records are replaced, and scaled up
+where filters exclude each other (`Regions.cost`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ...core.domain import AxisRef
+from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...core.margins import Margin, Sources, domain_of, joint
+from ...core.noise_law import NoiseLaw
+from ...errors import Alternative, InputError, LawError, RecipeError, Refusal
+from ..shared.regions import Regions
+from ..shared.residuals import Cells, Components
+from . import laws
+from .candidates import MOST_MEASURED, Candidates
+from .shares import given_shares
+
+MOST_SOLVED = 2_000_000
+"""Cells of a joint table that a sparse least-squares fit may have."""
+KNOWN = -1
+"""The source of a total that is declared public."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One margin that is measured: how far a unit moves it, what that costs, the law it gets."""
+
+    name: str
+    margin: Margin
+    share: Fraction
+    reach: int
+    one_sided: Fraction
+    law: NoiseLaw
+    delta: Fraction
+    cells: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """A wanted margin: where it comes from and the variance to expect in whole published units."""
+
+    margin: Margin
+    source: int
+    summed: Fraction
+    """Cells of the source in one cell, on average."""
+    variance: float
+    continuous_variance: float
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One alternative, fully worked out."""
+
+    name: str
+    measured: tuple[Measured, ...]
+    targets: Mapping[Margin, Target] = field(repr=False)
+    loss: Loss
+    touched: int
+    """d: cells that one unit touches, records and neighbours counted."""
+    score: float
+    closed: Mapping[object, tuple[Components, list[AxisRef]] | None] = field(repr=False)
+    """For each group, the closed form of least squares and its axes, where it has one."""
+    exact: bool = True
+    """Whether some pair of neighbours attains the loss; else it is a bound."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells are measured."""
+        return sum(part.cells for part in self.measured)
+
+
+class Planner(Candidates):
+    """Works out the alternatives for a budget and chooses among them."""
+
+    def schemes(self, budget: Fraction) -> tuple[Scheme, ...]:
+        """The alternatives, each worked out for a budget; equal ones once, under the first name."""
+        if not any(not self.is_known(margin) for margin in self.wanted()):
+            raise RecipeError(
+                "This question asks only for the number of records, which is declared public "
+                f"({self.description.records:,}). Ask for at least one variable."
+            )
+        seen: set[frozenset[Margin]] = set()
+        out: list[Scheme] = []
+        failed: InputError | None = None
+        for name, margins in self.candidates():
+            key = frozenset(margins)
+            if key in seen:
+                continue
+            seen.add(key)
+            if sum(self.size(margin) for margin in margins) > MOST_MEASURED:
+                continue
+            try:
+                out.append(self.scheme(name, margins, budget))
+            except InputError as problem:  # no such law at this size: an alternative less
+                failed = failed or problem
+        if not out and failed is not None:
+            raise failed
+        if not out:
+            cells = sum(self.size(margin) for margin in self.wanted())
+            raise Refusal(
+                f"These tables have {cells:,} cells, one question may measure {MOST_MEASURED:,}.",
+                rule="table-size",
+                alternatives=("Use coarser levels or fewer variables.", "Ask in parts."),
+            )
+        return tuple(out)
+
+    def scheme(self, name: str, margins: Sequence[Margin], budget: Fraction) -> Scheme:
+        """One alternative for a budget: laws, exact cost, and the variance of every target.
+
+        Margins are put in one order, whatever the order of the tables: stored measurements are
+        known by their place in it, and one question has one answer.
+        """
+        margins = sorted(margins, key=Margin.order)
+        regions = Regions.of(margins, self.description, self.replace_one)
+        shares = self.shares(name, margins)
+        unit = regions.cost(shares)
+        if unit == 0:
+            raise RecipeError("This question asks only for figures that are declared public.")
+        settings = self.settings
+        measured = []
+        for i, (margin, share) in enumerate(zip(margins, shares, strict=True)):
+            one_sided, reach = budget * share / unit, self.reach(margin)
+            allowed = None if settings.delta is None else settings.delta * share / unit
+            law, delta = self._law(one_sided, reach, allowed)
+            cells = self.size(margin)
+            measured.append(
+                Measured(f"m{i:03}", margin, share, reach, one_sided, law, delta, cells)
+            )
+        return self._worked_out(name, measured, budget, regions)
+
+    def worked_out(self, name: str, measured: Sequence[Measured], budget: Fraction) -> Scheme:
+        """What measured margins cost, and the variance of every target they give."""
+        margins = [part.margin for part in measured]
+        regions = Regions.of(margins, self.description, self.replace_one)
+        return self._worked_out(name, measured, budget, regions)
+
+    def _worked_out(
+        self, name: str, measured: Sequence[Measured], budget: Fraction, regions: Regions
+    ) -> Scheme:
+        margins = [part.margin for part in measured]
+        delta = regions.cost([part.delta for part in measured])
+        loss = self._loss(budget, delta)
+        touched = regions.cost([Fraction(self.description.records_per_unit)] * len(margins))
+        closed = self.agreements(measured)
+        sources = Sources(margins, self.description)
+        targets = {
+            margin: self.target(margin, measured, sources.of(margin), closed)
+            for margin in self.all_targets()
+        }
+        score = 0.0
+        for table in self.tables:
+            margin = Margin(table.axes, table.where, table.weighted)
+            if not self.is_known(margin):
+                variance = targets[margin].variance
+                score += variance * (self.unit(margin) / self.reach(margin)) ** 2
+        return Scheme(
+            name, tuple(measured), targets, loss, int(touched), score, closed, regions.exact
+        )
+
+    def _law(
+        self, one_sided: Fraction, reach: int, allowed: Fraction | None
+    ) -> tuple[NoiseLaw, Fraction]:
+        settings = self.settings
+        if settings.law == "gaussian":
+            return laws.gaussian(one_sided, reach), Fraction(0)
+        if settings.pure:
+            return laws.pure(one_sided, reach), Fraction(0)
+        if settings.max_perturbation is not None:
+            law = laws.truncated(settings.law, one_sided, reach, settings.max_perturbation)
+        else:
+            assert allowed is not None
+            law = laws.shortest(settings.law, one_sided, reach, allowed)
+        return law, laws.end_mass(law, reach)
+
+    def _loss(self, budget: Fraction, delta: Fraction) -> Loss:
+        settings = self.settings
+        if settings.law == "gaussian":
+            if settings.delta is None:
+                return ZcdpLoss(budget)
+            assert settings.epsilon is not None
+            return ApproxLoss(settings.epsilon, settings.delta)
+        if settings.pure:
+            return PureLoss(budget)
+        if delta >= 1:
+            raise RecipeError(
+                f"With max_perturbation {settings.max_perturbation} this question has delta ≥ 1 "
+                "and no protection. Raise max_perturbation, or leave it out for delta = 0."
+            )
+        if settings.delta is not None and delta > settings.delta:
+            raise RecipeError(
+                f"With max_perturbation {settings.max_perturbation} this question has delta "
+                f"{float(delta):.3g}, more than the {float(settings.delta):.3g} allowed. "
+                "Raise max_perturbation, or leave it out to have it chosen."
+            )
+        return ApproxLoss(budget, delta)
+
+    def target(
+        self,
+        margin: Margin,
+        measured: Sequence[Measured],
+        sources: Sequence[int],
+        closed: Mapping[object, tuple[Components, list[AxisRef]] | None],
+    ) -> Target:
+        """Where a wanted margin comes from: the source that leaves it the least noise."""
+        if self.is_known(margin):
+            return Target(margin, KNOWN, Fraction(0), 0.0, 0.0)
+        found: Target | None = None
+        unit = self.unit(margin)
+        held = self.held(margin)
+        for i in sources:
+            part = measured[i]
+            summed = Fraction(self.held(part.margin), held)
+            variance = float(summed) * float(part.law.variance) / unit**2
+            if found is None or variance < found.variance * (1 - 1e-12):
+                continuous = float(summed) * part.law.continuous_variance / unit**2
+                found = Target(margin, i, summed, variance, continuous)
+        if found is None:
+            raise RecipeError(f"No measured table gives {margin}. Choose plan: best.")
+        agreement = closed.get(margin.group)
+        if agreement is not None:
+            components, axes = agreement
+            positions = tuple(sorted(axes.index(ref) for ref in margin.axes))
+            better = components.variance(positions) / unit**2
+            found = Target(margin, found.source, found.summed, better, better)
+        return found
+
+    def agreements(
+        self, measured: Sequence[Measured]
+    ) -> dict[object, tuple[Components, list[AxisRef]] | None]:
+        """For each group whether least squares has its closed form; empty if not asked for."""
+        if self.consistency == "none":
+            return {}
+        groups = dict.fromkeys(part.margin.group for part in measured)
+        return {group: self._components(group, measured) for group in groups}
+
+    def _components(
+        self, group: object, measured: Sequence[Measured]
+    ) -> tuple[Components, list[AxisRef]] | None:
+        parts = [part for part in measured if part.margin.group == group]
+        axes = list(dict.fromkeys(ref for part in parts for ref in part.margin.axes))
+        if len({ref.variable for ref in axes}) != len(axes):
+            return None
+        wanted = [margin for margin in self.all_targets() if margin.group == group]
+        if any(ref not in axes for margin in wanted for ref in margin.axes):
+            return None
+        if any(self.description.zero_mask(part.margin.count) is not None for part in parts):
+            return None
+        whole = Margin(tuple(axes), parts[0].margin.where, parts[0].margin.weighted)
+        readings = tuple(
+            Cells(
+                tuple(sorted(axes.index(ref) for ref in part.margin.axes)), float(part.law.variance)
+            )
+            for part in parts
+        )
+        known = self.is_known(Margin((), whole.where, whole.weighted))
+        return Components(domain_of(whole, self.description).shape, readings, known), axes
+
+    def joint_of(self, scheme: Scheme, group: object) -> Margin:
+        """The table that all measured and wanted margins of a group are sums of."""
+        parts = [part.margin for part in scheme.measured if part.margin.group == group]
+        parts += [margin for margin in scheme.targets if margin.group == group]
+        return joint(parts, self.description)
+
+    def check_agreement(self, scheme: Scheme) -> None:
+        """Refuse, before anything is spent, an agreement that could not be worked out."""
+        if self.consistency == "none":
+            return
+        for group in {part.margin.group for part in scheme.measured}:
+            cells = self.size(self.joint_of(scheme, group))
+            if scheme.closed[group] is None and cells > MOST_SOLVED:
+                raise RecipeError(
+                    f"Least squares over {cells:,} cells with mixed levels or structural zeros is "
+                    f"too much, most is {MOST_SOLVED:,}. Set consistency: none, or ask for fewer "
+                    "variables at once."
+                )
+
+    # -- the choice -------------------------------------------------------------------------
+
+    def choose(self, schemes: Sequence[Scheme], budget: Fraction) -> tuple[Scheme, Scheme]:
+        """The scheme asked for and the one recommended."""
+        asked = self.settings.plan
+        recommended = min(schemes, key=lambda scheme: scheme.score * (1 + 1e-12))
+        by_name = {scheme.name: scheme for scheme in schemes}
+        if given_shares(self.tables) is not None:
+            if asked not in ("best", "wanted"):
+                raise RecipeError(
+                    f"Shares are for plan wanted, got plan {asked}. Leave out the shares or the plan."
+                )
+            asked = "wanted"
+        if asked == "best":
+            return recommended, recommended
+        if asked in by_name:
+            return by_name[asked], recommended
+        names = dict(self.candidates())
+        if asked not in names:
+            raise Refusal(
+                f"Plan {asked} would measure more than {MOST_MEASURED:,} cells.",
+                rule="table-size",
+                alternatives=(
+                    Alternative(f"Use plan {recommended.name}.", {"plan": recommended.name}),
+                ),
+            )
+        same = frozenset(names[asked])
+        for scheme in schemes:
+            if frozenset(part.margin for part in scheme.measured) == same:
+                return scheme, recommended
+        return self.scheme(asked, names[asked], budget), recommended  # says why it cannot be had
+
+    def budget(self) -> Fraction:
+        """ε (or ρ) to spend: as asked, or the least in thousandths that gives the accuracy asked.
+
+        For law gaussian with ε and δ it is the largest ρ, in millionths, that keeps them.
+        """
+        settings = self.settings
+        if settings.within is not None:
+            return self._least_budget(settings.within, settings.of)
+        if settings.law != "gaussian":
+            assert settings.epsilon is not None
+            return settings.epsilon
+        if settings.rho is not None:
+            return settings.rho
+        assert settings.epsilon is not None
+        assert settings.delta is not None
+        return _largest_rho(settings.epsilon, settings.delta)
+
+    def _least_budget(self, within: int, level: Fraction) -> Fraction:
+        name = self.choose(self.schemes(Fraction(1)), Fraction(1))[0].name
+        margins = dict(self.candidates())[name]
+        low, high = 0, 100_000 if self.settings.law != "gaussian" else 1_000_000
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._is_within(name, margins, Fraction(middle, 1000), within, level):
+                high = middle
+            else:
+                low = middle
+        if not self._is_within(name, margins, Fraction(high, 1000), within, level):
+            raise RecipeError(
+                f"No epsilon up to {high // 1000} brings {float(level):.0%} of cells within "
+                f"± {within}. Ask for a coarser table or allow more."
+            )
+        return Fraction(high, 1000)
+
+    def _is_within(
+        self, name: str, margins: Sequence[Margin], budget: Fraction, within: int, level: Fraction
+    ) -> bool:
+        try:
+            scheme = self.scheme(name, margins, budget)
+        except LawError:  # beyond what a law can do: too much noise for a small budget, or none
+            return budget >= 1
+        return all(self.half_width(scheme, margin, level) <= within for margin in self.wanted())
+
+    def half_width(self, scheme: Scheme, margin: Margin, level: Fraction = laws.COVERAGE) -> int:
+        """± how much holds the truth for `level` of a margin's cells, in published units."""
+        target = scheme.targets[margin]
+        if target.source == KNOWN:
+            return 0
+        law = scheme.measured[target.source].law
+        return math.ceil(
+            Fraction(law.half_width(level, math.ceil(target.summed)), self.unit(margin))
+        )
+
+
+def _largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    unit = 10**6
+    low, high = 0, math.ceil(epsilon * unit)
+
+    def keeps(units: int) -> bool:
+        return ZcdpLoss(Fraction(units, unit)).to_approximate(delta).epsilon <= epsilon
+
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    if low == 0:
+        raise RecipeError(
+            f"No rho of at least 0.000001 keeps epsilon {float(epsilon):.4g} with delta "
+            f"{float(delta):.4g}. Raise either."
+        )
+    return Fraction(low, unit)

@@ -1,0 +1,370 @@
+"""From measured margins to tables: sums, agreement, whole numbers, and the noise of every cell.
+
+Sees measured values and public facts, never a true count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.cell_law import CellLaw
+from ...core.domain import margins as subsets_of
+from ...core.margins import Margin, Projection, domain_of, projection
+from ...core.noise_law import NoiseLaw
+from ...core.question import TableSpec
+from ...core.table import Noise, Status
+from ...core.true_values import add_totals
+from ..shared.least_squares import sparse_estimate
+from ..shared.rounding import whole_numbers
+from . import laws
+from .planner import KNOWN, Planner, Scheme
+from .settings import Treatment
+from .table_law import table_law
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+LEAST_SQUARES_WIDTH = 2.12
+"""95 % of a Laplace draw is within 2.118 standard deviations, of a normal one within 1.96."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One table as it will be published."""
+
+    values: Integers
+    status: npt.NDArray[np.uint8]
+    noise: Noise
+    law: CellLaw
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One margin in measured units: values, variance, half-width, and how many cells were summed."""
+
+    values: Integers | Floats
+    variance: float | Floats
+    half_width: int | Integers
+    summed: int | Integers
+
+
+class Fitting:
+    """Fits the tables of one plan; what tables share is worked out once."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        scheme: Scheme,
+        values: Sequence[Integers],
+        treatment: Treatment,
+    ) -> None:
+        self.planner, self.scheme, self.values = planner, scheme, values
+        self.treatment, self.description = treatment, planner.description
+        self._agreed: dict[object, dict[Margin, Floats]] = {}
+        self._readings = Counter(part.margin.group for part in scheme.measured)
+        self._zeros = [self.description.zero_mask(p.margin.count) for p in scheme.measured]
+
+    def table(self, spec: TableSpec) -> Fitted:
+        """One wanted table with its totals, statuses and noise."""
+        whole = Margin(spec.axes, spec.where, spec.weighted)
+        shape = domain_of(whole, self.description).shape
+        parts: dict[tuple[int, ...], _Part] = {}
+        for kept in subsets_of(len(shape), least=0 if spec.totals else len(shape)):
+            parts[kept] = self._part(whole, kept, parts)
+        size = tuple(n + spec.totals for n in shape)
+        agreed = self._is_agreed(whole)
+        raw: Any = _assembled(
+            {kept: part.values for kept, part in parts.items()},
+            shape,
+            size,
+            np.float64 if agreed else np.int64,
+        )
+        variance = _assembled({k: p.variance for k, p in parts.items()}, shape, size, np.float64)
+        width = _assembled({k: p.half_width for k, p in parts.items()}, shape, size, np.int64)
+        unit = self.planner.unit(whole)
+        sd = np.sqrt(variance)
+        if unit != 1:
+            sd /= unit
+        if agreed:
+            lower = np.floor((raw - width) / unit).astype(np.int64)
+            upper = np.ceil((raw + width) / unit).astype(np.int64)
+        else:
+            lower, upper = raw - width, raw + width
+            if unit != 1:
+                lower, upper = lower // unit, -(-upper // unit)
+        values = self._published(raw, whole, agreed, shape, spec.totals)
+        if self.treatment.negatives != "keep":
+            floor = self.treatment.threshold
+            cut = values < floor
+            values = np.where(cut, 0, values)
+            # an interval around a number that is not displayed would display it after all
+            widest = np.maximum(floor + -(-width // unit), 0)
+            lower = np.where(cut, 0, np.maximum(lower, 0))
+            upper = np.where(cut, widest, np.maximum(upper, 0))
+        status = np.zeros(values.shape, dtype=np.uint8)
+        impossible = {k: _is_zero(p.summed) for k, p in parts.items()}
+        if any(np.any(mask) for mask in impossible.values()):
+            zero = _assembled(impossible, shape, size, np.bool_)
+            for array in (values, lower, upper):
+                array[zero] = 0
+            sd[zero] = 0.0
+            status[zero] = Status.STRUCTURAL_ZERO
+        return Fitted(
+            values,
+            status,
+            Noise(sd, lower, upper, laws.COVERAGE),
+            table_law(
+                whole,
+                {kept: part.summed for kept, part in parts.items()},
+                self.planner,
+                self.scheme,
+                self.treatment,
+                agreed=agreed,
+            ),
+            self._notes(spec),
+        )
+
+    # -- one margin -------------------------------------------------------------------------
+
+    def _part(
+        self, whole: Margin, kept: tuple[int, ...], larger: Mapping[tuple[int, ...], _Part]
+    ) -> _Part:
+        margin = whole.keep(kept)
+        target = self.scheme.targets[margin]
+        if target.source == KNOWN:
+            return _Part(np.array(self.description.records), 0.0, 0, 1)
+        law = self.scheme.measured[target.source].law
+        summed = self._summed(margin, target.source)
+        if self._is_agreed(margin):
+            values: Integers | Floats = self._agree(margin.group)[margin]
+            alone = float(law.variance) * summed
+            closed = self.scheme.closed[margin.group]
+            unit = self.planner.unit(margin)
+            spread: float | Floats = (
+                np.asarray(alone, dtype=np.float64) if closed is None else target.variance * unit**2
+            )
+            width = np.ceil(LEAST_SQUARES_WIDTH * np.sqrt(spread)).astype(np.int64)
+            return _Part(values, spread, width, summed)
+        values = self._sums(whole, kept, larger)
+        variance = float(law.variance) * np.asarray(summed, dtype=np.float64)
+        return _Part(values, variance, _half_widths(law, summed), summed)
+
+    def _sums(
+        self, whole: Margin, kept: tuple[int, ...], larger: Mapping[tuple[int, ...], _Part]
+    ) -> Integers:
+        """A margin from its source; along one axis only where a larger one has the same source."""
+        margin = whole.keep(kept)
+        number = self.scheme.targets[margin].source
+        for axis in range(len(whole.axes)):
+            above = tuple(sorted({*kept, axis}))
+            if axis in kept or above not in larger:
+                continue
+            if self.scheme.targets[whole.keep(above)].source == number:
+                total = larger[above].values.sum(axis=above.index(axis))
+                return np.asarray(total, dtype=np.int64)
+        found = self._projection(self.scheme.measured[number].margin, margin)
+        return np.asarray(found.sums(self.values[number]), dtype=np.int64)
+
+    def _summed(self, margin: Margin, source: int) -> int | Integers:
+        """How many noised cells each cell is a sum of; a plain number where all are alike."""
+        part, zeros = self.scheme.measured[source], self._zeros[source]
+        found = self._projection(part.margin, margin)
+        if zeros is None and found.plain:
+            return part.cells // found.part.size
+        drawn = np.ones(found.whole.shape, bool) if zeros is None else ~zeros
+        return np.asarray(found.sums(drawn.astype(np.int64)), dtype=np.int64)
+
+    def _projection(self, whole: Margin, part: Margin) -> Projection:
+        found = projection(whole, part, self.description)
+        assert found is not None
+        return found
+
+    # -- agreement --------------------------------------------------------------------------
+
+    def _is_agreed(self, margin: Margin) -> bool:
+        """Whether a margin is a least-squares estimate: several readings of one group."""
+        if self.treatment.consistency == "none":
+            return False
+        return self._readings[margin.group] + self._total_known(margin) > 1
+
+    def _total_known(self, margin: Margin) -> bool:
+        return self.planner.is_known(Margin((), margin.where, margin.weighted))
+
+    def _agree(self, group: Any) -> dict[Margin, Floats]:
+        if group not in self._agreed:
+            targets = [
+                margin
+                for margin, target in self.scheme.targets.items()
+                if margin.group == group and target.source != KNOWN
+            ]
+            closed = self.scheme.closed[group]
+            self._agreed[group] = (
+                self._closed(targets, *closed) if closed else self._solved(group, targets)
+            )
+        return self._agreed[group]
+
+    def _closed(
+        self, targets: Sequence[Margin], components: Any, axes: list[Any]
+    ) -> dict[Margin, Floats]:
+        group = targets[0].group
+        values = []
+        for part, value in zip(self.scheme.measured, self.values, strict=True):
+            if part.margin.group == group:
+                order = np.argsort([axes.index(ref) for ref in part.margin.axes])
+                values.append(np.transpose(value, order))
+        places = {m: tuple(axes.index(ref) for ref in m.axes) for m in targets}
+        wanted = list(dict.fromkeys(tuple(sorted(place)) for place in places.values()))
+        found = components.estimate(values, wanted, self.description.records)
+        return {
+            m: np.transpose(found[tuple(sorted(place))], np.argsort(np.argsort(place)))
+            for m, place in places.items()
+        }
+
+    def _solved(self, group: Any, targets: Sequence[Margin]) -> dict[Margin, Floats]:
+        parts = [
+            (part, value)
+            for part, value in zip(self.scheme.measured, self.values, strict=True)
+            if part.margin.group == group
+        ]
+        whole = self.planner.joint_of(self.scheme, group)
+        domain = domain_of(whole, self.description)
+        readings = [
+            (self._addresses(part.margin, whole), value, float(part.law.variance))
+            for part, value in parts
+        ]
+        if self._total_known(whole):
+            exact = min(variance for *_, variance in readings) * 1e-8
+            nowhere = np.zeros(domain.size, dtype=np.int64)
+            readings.append((nowhere, np.array([self.description.records]), exact))
+        wanted = {
+            i: (self._addresses(m, whole), domain_of(m, self.description).size)
+            for i, m in enumerate(targets)
+        }
+        zeros = self.description.zero_mask(whole.count)
+        found = sparse_estimate(domain.size, readings, zeros, wanted)
+        return {
+            m: found[i].reshape(domain_of(m, self.description).shape) for i, m in enumerate(targets)
+        }
+
+    def _addresses(self, margin: Margin, whole: Margin) -> Integers:
+        """For each cell of the joint table, the address of its cell in a margin."""
+        found = self._projection(whole, margin)
+        return found.addresses(np.arange(found.whole.size))
+
+    # -- whole numbers ----------------------------------------------------------------------
+
+    def _published(
+        self, raw: Any, whole: Margin, agreed: bool, shape: tuple[int, ...], totals: bool
+    ) -> Integers:
+        unit = self.planner.unit(whole)
+        if self.treatment.consistency == "integers" and (agreed or unit != 1):
+            interior = raw[tuple(slice(0, n) for n in shape)] / unit
+            total = self.description.records if self._total_known(whole) else None
+            rounded = whole_numbers(np.ascontiguousarray(interior, dtype=np.float64), total)
+            return add_totals(rounded) if totals else rounded
+        if agreed:
+            return np.asarray(np.rint(raw / unit), dtype=np.int64)
+        if unit != 1:
+            return np.asarray((2 * raw + unit) // (2 * unit), dtype=np.int64)
+        return np.asarray(raw, dtype=np.int64)
+
+    # -- words ------------------------------------------------------------------------------
+
+    def _sources(self, spec: TableSpec) -> set[int]:
+        """The measured margins a table and its totals come from, before any agreement."""
+        whole = Margin(spec.axes, spec.where, spec.weighted)
+        return {
+            self.scheme.targets[whole.keep(kept)].source
+            for kept in subsets_of(len(spec.axes), least=0 if spec.totals else len(spec.axes))
+        }
+
+    def _notes(self, spec: TableSpec) -> tuple[str, ...]:
+        whole = Margin(spec.axes, spec.where, spec.weighted)
+        notes = []
+        sources = self._sources(spec)
+        if self._is_agreed(whole):
+            notes.append(
+                "Values are least-squares estimates from all measured tables; their noise "
+                "intervals are approximate (2.12 standard deviations)."
+            )
+            if self.treatment.consistency == "least squares":
+                notes.append("Each value is rounded by itself: sums may differ by rounding.")
+        elif spec.totals and sources - {KNOWN} and len(sources - {KNOWN}) > 1:
+            notes.append("Totals have noise of their own and need not be sums of the cells shown.")
+        elif spec.totals and spec.axes and self.treatment.negatives == "keep":
+            notes.append("Totals are sums of noised cells; their noise is larger than a cell's.")
+        if KNOWN in sources:
+            notes.append(
+                "The grand total is the number of records declared public, without noise."
+                + (
+                    ""
+                    if self.treatment.consistency == "integers"
+                    else " The cells need not add up to it."
+                )
+            )
+        if spec.weighted and self.treatment.consistency != "integers":
+            notes.append("Weighted values are rounded one by one to whole numbers.")
+        notes += self._negatives_note(whole)
+        return tuple(notes)
+
+    def _negatives_note(self, whole: Margin) -> list[str]:
+        name = self.treatment.negatives
+        if name == "keep":
+            return ["Values may be negative: that keeps them right on average."]
+        target = self.scheme.targets[whole]
+        if target.source == KNOWN:
+            return []
+        unit = self.planner.unit(whole)
+        law = self.scheme.measured[target.source].law
+        floor = self.treatment.threshold
+        what = (
+            "Negative values are shown as 0"
+            if name == "clip"
+            else f"Values below {floor} are shown as 0"
+        )
+        totals = "totals are cut by themselves, so cells need not add up to them"
+        if target.summed != 1 or self._is_agreed(whole):
+            return [f"{what}, which makes small true counts too large on average; {totals}."]
+        bias = laws.bias_at(law, floor * unit, 0) / unit
+        text = f"{what}: a true 0 comes out {bias:.3g} too large on average"
+        if name == "threshold":
+            low = laws.bias_at(law, floor * unit, floor * unit) / unit
+            size = f"{abs(low):.3g} too {'small' if low < 0 else 'large'}"
+            text += f", a true {floor} {size}"
+            totals += ", and count what is not shown: a rule of display"
+        return [f"{text}; {totals}."]
+
+
+def _assembled(
+    parts: Mapping[tuple[int, ...], Any],
+    shape: tuple[int, ...],
+    size: tuple[int, ...],
+    dtype: Any,
+) -> Any:
+    """One array of all margins: each at the last position along the axes it does not keep."""
+    whole = tuple(range(len(shape)))
+    if len(parts) == 1 and np.shape(parts[whole]) == size:
+        return np.array(parts[whole], dtype=dtype)
+    out = np.empty(size, dtype=dtype)
+    for kept, values in parts.items():
+        place = tuple(slice(0, n) if i in kept else n for i, n in enumerate(shape))
+        out[place] = values
+    return out
+
+
+def _is_zero(summed: int | Integers) -> Any:
+    return summed == 0
+
+
+def _half_widths(law: NoiseLaw, summed: int | Integers) -> int | Integers:
+    if isinstance(summed, int):
+        return law.half_width(laws.COVERAGE, summed)
+    sizes, where = np.unique(summed, return_inverse=True)
+    widths = np.array([law.half_width(laws.COVERAGE, int(n)) for n in sizes], dtype=np.int64)
+    return widths[where].reshape(summed.shape)
