@@ -33,7 +33,7 @@ check: $(STAMP)  ## under two minutes: format, lint, types, import rules, fast t
 	$(BIN)/ruff check src tests bench tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -n 2 -m 'not proof and not slow' --doctest-modules src tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not proof and not slow' --doctest-modules src tests
 
 hooks: $(STAMP)  ## before each commit, run the quick part of `make check` on what changed
 	git config core.hooksPath tools/hooks

@@ -46,6 +46,7 @@ def test_help_loads_nothing_heavy():
     assert set(done.stderr.split()) & set(heavy.split()) == set()
 
 
+@pytest.mark.slow
 def test_every_command_teaches():
     """Every command has help with an example."""
     for words in (["table"], ["release"], ["init"], ["law", "laplace"], ["ptable", "convert"]):
@@ -192,6 +193,7 @@ def test_law_says_what_was_promised():
     )
 
 
+@pytest.mark.slow
 def test_law_of_a_count_shows_its_own_range():
     """Hellinger's law of a true 3 reaches from −3 to what may be published."""
     words = ("law", "hellinger", "--epsilon", "1", "--count", "3", "--max-value", "50")
@@ -201,12 +203,14 @@ def test_law_of_a_count_shows_its_own_range():
     assert next(iter(said["pmf"])) == "-3"
 
 
+@pytest.mark.slow
 def test_law_of_the_least_epsilon_is_shown_as_far_as_it_can_be():
     """ε = 0.000001 reaches over millions: its middle is listed, the rest told as a share."""
     said = run("law", "laplace", "--epsilon", "0.000001").stdout
     assert "98.1 %  further out" in said
 
 
+@pytest.mark.slow
 def test_law_says_when_key_bits_are_too_few():
     """The ε asked for does not hold up to the ends alone: said in words, and in --json."""
     words = ("law", "laplace", "--epsilon", "0.5", "-m", "7")
@@ -216,6 +220,7 @@ def test_law_says_when_key_bits_are_too_few():
     assert "beyond" not in spoken(*words)
 
 
+@pytest.mark.slow
 def test_a_p_table_is_audited_as_it_was_written(tmp_path):
     """Cut to 256 keys it is another table: its own figures are told, and what the cut lost."""
     words = ["ptable", "design", "-m", "10", "--variance", "5", "--blocked-below", "2"]
@@ -235,6 +240,7 @@ def test_a_p_table_is_audited_as_it_was_written(tmp_path):
     assert cut["notes"] == []
 
 
+@pytest.mark.slow
 def test_ptables_convert_there_and_back(tmp_path):
     """A p-table through all three dialects and back is the same file."""
     first = tmp_path / "a.csv"

@@ -17,12 +17,11 @@ ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src"
 
 LONG_MODULES = {
+    "api": "the whole Python face, so that it can be read in one go",
+    "cli/laws": "one command with six laws, whose options are parameters",
     "client/remote": "one class for each thing a server serves, as api.py has on disk",
-    "methods/controlled": "one algorithm and its proof, best read in one piece",
     "methods/marginals/method": "waits for the floor plan of the room",
     "release": "waits for answers from earlier releases to have a module of their own",
-    "rules": "nine rules that share their sentences",
-    "server/pxweb": "one protocol of another house, in one place",
 }
 LONG_FUNCTIONS = {
     "cli/laws.choose": "the options of a command are its parameters",
@@ -31,6 +30,11 @@ LONG_FUNCTIONS = {
     "demo/deaths.draft": "a description written out",
     "methods/marginals/joint._solved": "one loop of a solver, whose state has nine parts",
     "methods/marginals/publishing._table": "waits for the floor plan of the room",
+}
+CYCLES: dict[frozenset[str], str] = {
+    frozenset({"methods/marginals/method", "methods/marginals/records"}): (
+        "waits for the floor plan of the room"
+    ),
 }
 QUICK_WAITS = {
     "test_client.test_nothing_there_is_said_after_some_attempts": "nothing listens: refused at once",
@@ -134,7 +138,7 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
     graph = {name: imports(name, path, known) for name, path in known.items()}
     assert len(graph) > 200
     assert sum(map(len, graph.values())) > 1000  # imports are seen
-    assert cycles(graph) == set()
+    assert cycles(graph) == set(CYCLES)
 
 
 def test_the_search_for_circles_finds_one() -> None:

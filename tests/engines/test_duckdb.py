@@ -266,6 +266,7 @@ def test_errors_say_nothing_of_sql_or_data(
     assert "canary" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_running_count_is_interrupted(tmp_path: Path) -> None:
     """A stop asked for while DuckDB works ends the count long before it is done."""
     with duckdb.connect() as connection:

@@ -512,6 +512,7 @@ def big_file(folder: Path, records: int = 2_000_000) -> Source:
     return Source.guess(folder / "big.parquet")
 
 
+@pytest.mark.slow
 def test_progress_moves_forward_and_names_the_records(tmp_path: Path) -> None:
     steps: list[tuple[float, str]] = []
     control = Control(lambda share, doing: steps.append((share, doing)))
@@ -571,6 +572,7 @@ LOADER = """
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_a_stop(tmp_path: Path) -> None:
     done = in_another_process(LOADER, str(big_file(tmp_path).path), str(tmp_path / "v"), "ctrl-c")
     assert done.stdout.splitlines()[0].startswith("Cancelled Stopped while ")
@@ -578,6 +580,7 @@ def test_ctrl_c_is_a_stop(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     """A file that may not grow stands for a disk without room."""
     done = in_another_process(LOADER, str(big_file(tmp_path).path), str(tmp_path / "v"), "full")
@@ -585,6 +588,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1] == "[]"
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_for_real(tmp_path: Path, mount: Callable[[str], Path]) -> None:
     target = mount("size=2m") / "v"
     done = in_another_process(LOADER, str(big_file(tmp_path).path), str(target), "id")
@@ -592,6 +596,7 @@ def test_a_disk_that_is_full_for_real(tmp_path: Path, mount: Callable[[str], Pat
     assert done.stdout.splitlines()[1] == "[]"
 
 
+@pytest.mark.slow
 def test_a_load_ends_quietly(tmp_path: Path) -> None:
     """Drawing keys leaves no complaint of the database's binding on the way out."""
     done = in_another_process(
@@ -657,6 +662,7 @@ def test_a_file_is_known_by_its_first_bytes(tmp_path: Path) -> None:
         assert Source.guess(blank).kind == source.kind
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.sampled_from(" \t\n\r\x0b\x0c\xa0+-.0123aé\u2003"), max_size=8) | TEXT)
 def test_canonical_text_is_one_rule(text: str) -> None:

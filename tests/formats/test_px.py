@@ -68,6 +68,7 @@ def read_by_pyaxis(table: ProtectedTable, path: Path, **named: Any) -> dict[str,
     return read
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @example(table=deaths())
 @example(table=GRAND_TOTAL)
@@ -94,6 +95,7 @@ def test_a_px_file_is_well_formed_and_holds_every_cell(table: ProtectedTable) ->
         assert len(line) <= 256 or len(max(re.findall(r'"[^"]*"', line), key=len)) > LINE // 2
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @example(table=deaths())
 @example(table=GRAND_TOTAL)

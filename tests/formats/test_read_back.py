@@ -127,6 +127,7 @@ def from_json_stat(table: ProtectedTable, naming: str) -> tuple[list[tuple[str, 
     return [tuple(key) for key in keys], values
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -30,6 +30,7 @@ def rows_of(table: ProtectedTable) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @example(table=deaths())
 @example(table=GRAND_TOTAL)

@@ -50,6 +50,7 @@ def test_a_table_looks_like_this() -> None:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(table=tables())
 def test_every_line_fits_and_no_label_steers_the_terminal(table: ProtectedTable) -> None:

@@ -239,6 +239,7 @@ def test_a_thousand_kills_lose_nothing(copied: tuple[Path, dict[str, str]], reco
         record_property(name, value)
 
 
+@pytest.mark.slow
 def test_commands_for_accounts(tmp_path: Path):
     """`discreet user add|list|revoke`: a token shown once, accounts listed, the last custodian kept."""
     import subprocess

@@ -97,11 +97,12 @@ def questions(seed: int, count: int) -> list[tuple[str, dict[str, object]]]:
     return made
 
 
-def test_verdicts_and_refusals_are_the_same_bytes(neighbours: tuple[str, str]):
-    """200 random questions: verdicts, refusals and errors are byte-identical on two data sets that
-    differ in one record."""
+@pytest.mark.parametrize("count", [50, pytest.param(200, marks=pytest.mark.slow)])
+def test_verdicts_and_refusals_are_the_same_bytes(neighbours: tuple[str, str], count: int):
+    """50 or 200 random questions: verdicts, refusals and errors are byte-identical on two data sets
+    that differ in one record."""
     seen = set()
-    for name, recipe in questions(1, 200):
+    for name, recipe in questions(1, count):
         answers = [
             WIRE.post(f"{url}/datasets/{name}/tables:check", json=recipe) for url in neighbours
         ]
@@ -222,6 +223,7 @@ def offered_alternatives_work(
     return len(problem["alternatives"])
 
 
+@pytest.mark.slow
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

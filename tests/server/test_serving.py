@@ -10,12 +10,14 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 from discreet import workspace
 
 from ..workspace.people import make_people
 
 
+@pytest.mark.slow
 def test_any_free_port_is_named(tmp_path: Path):
     """With --port 0 the address printed is one that answers."""
     workspace.load(make_people(tmp_path / "work" / "people"))

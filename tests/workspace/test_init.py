@@ -69,6 +69,7 @@ def adult_like(path: Path) -> Path:
     return put(path, [names, *rows])
 
 
+@pytest.mark.slow
 def test_an_integer_coded_file_is_usable_as_it_is(tmp_path: Path) -> None:
     started = init(adult_like(tmp_path / "adult.csv"), tmp_path / "adult")
     with started.dataset() as opened:
@@ -130,6 +131,7 @@ def test_ids_weights_levels_labels_and_missing_codes_are_guessed(
     assert "nearly an identifier" in said.read_text() or "identifier" in said.read_text()
 
 
+@pytest.mark.slow
 def test_a_table_of_a_database_and_a_parquet_file(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -207,7 +207,7 @@ class CellLaw:
                 for position, name in enumerate(part.axes):
                     if name in kept:
                         numbers = numbers.take(list(kept[name]), axis=position)
-                part = replace(part, summed=alike(numbers))  # noqa: PLW2901
+                part = replace(part, summed=alike(numbers))  # noqa: PLW2901 - the same one, changed
             cells.append(part)
         residuals = self.residual_variance
         return replace(

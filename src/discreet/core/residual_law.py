@@ -77,7 +77,7 @@ class Residuals:
                 now = {old: new for new, old in enumerate(kept[axis.name])}
                 before = range(axis.length) if axis.groups is None else axis.groups
                 groups = tuple(now.get(place, -1) for place in before)
-                axis = replace(axis, groups=groups)  # noqa: PLW2901
+                axis = replace(axis, groups=groups)  # noqa: PLW2901 - the same one, changed
             axes.append(axis)
         return Residuals(tuple(axes), self.variances)
 

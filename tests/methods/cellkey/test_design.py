@@ -146,6 +146,7 @@ def refusal(*arguments, **more):
     return None
 
 
+@pytest.mark.slow
 def test_the_advice_of_a_refusal_holds_for_the_whole_table():
     """Whatever was refused, the variance it names can be had, for every row, at the first try."""
     rng = random.Random(9)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ def test_one_way_margins_of_their_own_only_where_tables_are_filled_from_them() -
     assert sum(len(m.margin) == 1 for m in thin.measured) == len(wide)
 
 
+@pytest.mark.slow
 def test_what_a_wide_table_says_beyond_the_margins_asked_for_helps() -> None:
     """The same noise, fitted whole and in the margins asked for only: whole is nearer to the truth,
     20 draws of thin data, by a twentieth at least (a tenth was seen)."""
@@ -124,6 +126,7 @@ def test_without_noise_the_truth_comes_out() -> None:
         assert error(design, rows, seed, fitted_margins(design)) == 0
 
 
+@pytest.mark.slow
 def test_rare_categories_are_held() -> None:
     """Non-negativity pushes sums of small cells up. One-way margins weigh more in the fit for that: on
     the same noise, 20 draws, a category with 5 people is inflated by three quarters of it at most."""
@@ -158,6 +161,7 @@ def test_wide_tables_are_fitted_while_that_is_quick() -> None:
     assert len(fitted_margins(design_for((3, 4, 5, 6), "1"))) > 6
 
 
+@pytest.mark.slow
 def test_a_table_beyond_its_bound_weighs_more_until_it_is_within() -> None:
     """A fit that pays no heed to one table is far from it; weighing it more brings it back, and the
     others stay near. (The linear program made the error of all half as large again.)"""

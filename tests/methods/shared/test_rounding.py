@@ -112,6 +112,7 @@ def test_controlled_rounding_always_exists_many(
     assert certain(every_sum(rounded - table, rows, columns), rows, columns) < 1 - 1e-9
 
 
+@pytest.mark.slow
 def test_groups_in_groups_are_kept_in_nearly_every_small_table() -> None:
     """200 random tables with groups on both sides: all sums within 1 in at least 195 of them."""
     rng, kept = np.random.default_rng(8), 0
