@@ -17,12 +17,11 @@ from .core.question import Treatment
 from .errors import InputError, Refusal
 from .methods import registry
 from .methods.base import Measurements, Plan, Synthesises, SyntheticTable, as_measured
+from .methods.shared.microdata import MOST_RECORDS
 from .workspace.synthetic import make_synthetic
 
 METHOD = "marginals"
 """What to release by where synthetic records are wanted."""
-MOST_RECORDS = 200_000_000
-"""The largest data set that is made of synthetic records."""
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,6 @@ class Residuals:
     axes: tuple[ResidualAxis, ...]
     variances: tuple[tuple[tuple[int, ...], float], ...]
 
-    @property
-    def complete(self) -> bool:
-        """Whether every set was measured."""
-        return len(self.variances) == 1 << len(self.axes)
-
     def covariance(
         self, cell: Mapping[str, int | None], other: Mapping[str, int | None] | None = None
     ) -> float:

@@ -23,8 +23,6 @@ from .noise_law import Floats, NoiseLaw
 _MOST_POINTS = 1 << 17
 _SLACK = 1e-9
 """Added to a float tail before it is compared, far above its rounding error."""
-_LEAST = 1e-18
-"""Probabilities below it are left out of float sums."""
 
 
 def level_of(level: Exact) -> Fraction:
