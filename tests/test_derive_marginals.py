@@ -15,6 +15,7 @@ from discreet import release as flow
 from discreet.core.control import Control
 from discreet.core.table import ProtectedTable, Status
 from discreet.errors import Refusal
+from discreet.fit import fitted
 from discreet.methods import registry
 from discreet.methods.base import Measurements
 from discreet.methods.marginals.design import design_of
@@ -296,7 +297,7 @@ def test_a_fit_is_kept_for_the_next_process(people: Path):
         stored = data.ledger().find(before.detail.plan.question_hash)
         assert stored is not None
         measured = Measurements.from_bytes(stored.measurements)
-        again = flow.fitted(data, before.detail.plan, measured, Control())
+        again = fitted(data, before.detail.plan, measured, Control())
         assert set(again.arrays) > set(measured.arrays)
     with dc.open(people) as data:
         after = data.recipe(PAIRS).release()

@@ -20,22 +20,15 @@ LONG_MODULES = {
     "api": "the whole Python face, so that it can be read in one go",
     "cli/laws": "one command with six laws, whose options are parameters",
     "client/remote": "one class for each thing a server serves, as api.py has on disk",
-    "methods/marginals/method": "waits for the floor plan of the room",
-    "release": "waits for answers from earlier releases to have a module of their own",
 }
 LONG_FUNCTIONS = {
     "cli/laws.choose": "the options of a command are its parameters",
     "cli/tables.release": "the options of a command are its parameters",
     "cli/tables.table": "the options of a command are its parameters",
     "demo/deaths.draft": "a description written out",
-    "methods/marginals/joint._solved": "one loop of a solver, whose state has nine parts",
-    "methods/marginals/publishing._table": "waits for the floor plan of the room",
+    "methods/marginals/invariants/joint_table._solved": "one loop of a solver, whose state has nine parts",
 }
-CYCLES: dict[frozenset[str], str] = {
-    frozenset({"methods/marginals/method", "methods/marginals/records"}): (
-        "waits for the floor plan of the room"
-    ),
-}
+CYCLES: dict[frozenset[str], str] = {}
 QUICK_WAITS = {
     "test_client.test_nothing_there_is_said_after_some_attempts": "nothing listens: refused at once",
 }
@@ -83,6 +76,8 @@ def test_no_check_is_switched_off_without_a_reason() -> None:
     bare = []
     for folder in ("src", "tests", "bench", "tools"):
         for path in (ROOT / folder).rglob("*.py"):
+            if ".envs" in path.parts:  # peers' own, installed to be measured against
+                continue
             for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
                 said = re.search(r"#\s*noqa\b(.*)", line)
                 if said and not re.match(r": [A-Z]+\d+(, ?[A-Z]+\d+)* - \w", said[1]):

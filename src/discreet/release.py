@@ -11,8 +11,6 @@ costs is decided in one place, once. What follows from earlier releases is in `e
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -29,8 +27,9 @@ from .core.loss import in_words
 from .core.question import Recipe
 from .core.table import ProtectedTable
 from .errors import Alternative, Bug, HistoryMoved, Refusal, StoreError
+from .fit import fit
 from .methods import registry
-from .methods.base import Facts, KeepsFit, Measurements, Method, Plan, Remembers, as_measured
+from .methods.base import Facts, Measurements, Method, Plan, Remembers, as_measured
 from .methods.declaration import Declaration, Spends
 
 if TYPE_CHECKING:
@@ -371,32 +370,6 @@ class Asked:
         if not self.data.notes:
             return shown
         return tuple(replace(table, notes=(*table.notes, *self.data.notes)) for table in shown)
-
-
-def fit(
-    data: DataSet, plan: Plan, measurements: Measurements, control: Control
-) -> tuple[ProtectedTable, ...]:
-    """The protected tables of a plan: from measurements and public facts alone."""
-    control.step(0.9, "fitting")
-    measurements = fitted(data, plan, measurements, control)
-    tables = registry.get(plan.method).fit(plan, measurements, data.facts, control)
-    control.step(1.0, "done")
-    return tables
-
-
-def fitted(data: DataSet, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
-    """The measurements with a method's long work done on them, kept for the next time."""
-    method = registry.get(plan.method)
-    if not isinstance(method, KeepsFit):
-        return measurements
-    treatment = json.dumps(dict(plan.treatment), sort_keys=True).encode()
-    key = f"fit {hashlib.sha256(treatment + measurements.to_bytes()).hexdigest()}"
-    stored = data.results().get(key)
-    if stored is not None:
-        return Measurements.from_bytes(stored)
-    done = method.fitted(plan, measurements, control)
-    data.results().put(key, done.to_bytes())
-    return done
 
 
 def _declaration(data: DataSet, name: str) -> Declaration:

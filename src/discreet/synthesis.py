@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import earlier, workspace
-from . import release as flow
 from .core.control import Control
 from .core.domain import Domain
 from .core.question import Treatment
 from .errors import InputError, Refusal
+from .fit import fitted
 from .methods import registry
 from .methods.base import Measurements, Plan, Synthesises, SyntheticTable, as_measured
 from .methods.shared.microdata import MOST_RECORDS
@@ -128,7 +128,7 @@ def _made(
             f"Method {plan.method} makes no synthetic records; {METHOD} does.",
             rule="no-synthetic-records",
         )
-    measurements = flow.fitted(data, plan, measurements, control)
+    measurements = fitted(data, plan, measurements, control)
     table = method.synthesise(plan, measurements, control)
     return Synthesis(method, plan, measurements, table, method.synthetic_domain(plan))
 

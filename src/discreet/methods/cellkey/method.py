@@ -24,7 +24,7 @@ from ...core.description import Description
 from ...core.domain import Count, margins
 from ...core.guarantee import Guarantee
 from ...core.question import Question, TableSpec, Treatment
-from ...core.table import Noise, ProtectedTable, Status, TrueTable
+from ...core.table import Noise, ProtectedTable, Provenance, Status, TrueTable
 from ...errors import Bug, RecipeError
 from ..base import (
     ExpectedError,
@@ -312,7 +312,7 @@ def _protected(
         plan,
         spec,
         facts,
-        provenance(plan, facts),
+        _provenance(plan, facts),
         values=shown,
         status=status,
         noise=noise,
@@ -320,6 +320,15 @@ def _protected(
         law=for_table(ready.law, spec, description, zeros, treated),
         notes=(*notes, *plan.warnings),
     )
+
+
+def _provenance(plan: Plan, facts: Facts) -> Provenance:
+    """Where the table comes from; of a law the policy keeps private not even its digest."""
+    where = provenance(plan, facts)
+    if _detail(plan).ready.settings.law_is_public:
+        return where
+    question = {**where.question, "settings": {**where.question["settings"], "law": "private"}}
+    return replace(where, question=question)
 
 
 def _noise(spec: TableSpec, values: Ints, ready: Ready, description: Description) -> Noise | None:

@@ -63,15 +63,6 @@ def _table(
     status = zero_status(spec, facts.description)
     if not known:  # numbers that follow from a model have no noise to be judged by
         status[(sd != 0) & (status == Status.OK)] = Status.UNRELIABLE
-    notes = [
-        "All tables of this release are read off one synthetic table of whole counts, so they "
-        "agree wherever they overlap.",
-    ]
-    if design.source is not None:
-        notes.append(
-            f"Read off release {plan.question_hash[:12]} at no further cost; the guarantee is that "
-            "of the release."
-        )
     extra = {}
     noise = None
     if known:
@@ -83,30 +74,10 @@ def _table(
         if design.source is not None:
             off = (np.abs(values - estimate) > reach) & (status == Status.OK)
             status[off] = Status.UNRELIABLE
-            if not fitted_together(design, wanted):
-                notes.append(
-                    "Measured but not fitted: the release was not made for these variables "
-                    "together. Take the column unbiased and its interval; the counts follow from "
-                    "the model, and those outside the interval are marked unreliable."
-                )
         noise = Noise(
             sd=sd,
             lower=_whole(np.maximum(np.floor(estimate - reach), 0)),
             upper=_whole(np.maximum(np.ceil(estimate + reach), 0)),
-        )
-        notes.append(
-            "Noise intervals and the column unbiased come from the measurements before the fit: "
-            "unbiased, but they need not add up and may be negative."
-        )
-    elif design.source is not None:
-        notes.append(
-            "Not measured: this release did not measure these variables together. The numbers "
-            "follow from the model only, and no interval can be given."
-        )
-    else:
-        notes.append(
-            "This margin was too thin for its noise and was not measured; it is filled as if its "
-            "variables were independent."
         )
     return protected(
         plan,
@@ -124,8 +95,43 @@ def _table(
             axis_names(facts.description.domain(spec.axes)),
             measured=known,
         ),
-        notes=(*notes, *said),
+        notes=(*_notes(design, plan, wanted, known), *said),
     )
+
+
+def _notes(design: Design, plan: Plan, wanted: Wanted, known: bool) -> list[str]:
+    """What a reader should know of a table's numbers: where they come from, how far they reach."""
+    notes = [
+        "All tables of this release are read off one synthetic table of whole counts, so they "
+        "agree wherever they overlap.",
+    ]
+    if design.source is not None:
+        notes.append(
+            f"Read off release {plan.question_hash[:12]} at no further cost; the guarantee is that "
+            "of the release."
+        )
+    if known and design.source is not None and not fitted_together(design, wanted):
+        notes.append(
+            "Measured but not fitted: the release was not made for these variables together. Take "
+            "the column unbiased and its interval; the counts follow from the model, and those "
+            "outside the interval are marked unreliable."
+        )
+    if known:
+        last = (
+            "Noise intervals and the column unbiased come from the measurements before the fit: "
+            "unbiased, but they need not add up and may be negative."
+        )
+    elif design.source is not None:
+        last = (
+            "Not measured: this release did not measure these variables together. The numbers "
+            "follow from the model only, and no interval can be given."
+        )
+    else:
+        last = (
+            "This margin was too thin for its noise and was not measured; it is filled as if its "
+            "variables were independent."
+        )
+    return [*notes, last]
 
 
 def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
