@@ -146,7 +146,7 @@ def test_the_files_of_a_release_tell_the_same(world: Path):
         assert stored is not None
         numbers = Measurements.from_bytes(stored.measurements).arrays
     with dc.open(world / "people") as source:
-        measured = design_of(source.recipe(PAIRS).preview().plan).budget.measured
+        measured = design_of(source.recipe(PAIRS).preview().plan).allocation.measured
     rows = pq.read_table(out / "measurements.parquet").to_pylist()
     assert sorted(int(row["measured"]) for row in rows) == sorted(
         int(number) for array in numbers.values() for number in array.ravel()

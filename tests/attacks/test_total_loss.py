@@ -22,12 +22,14 @@ from discreet.core.control import Control
 from discreet.core.description import Description, StructuralZero, Weight
 from discreet.core.domain import Condition, Text, variable
 from discreet.core.gaussian import DiscreteGaussian
+from discreet.core.law import Law
 from discreet.core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.true_values import reveal
 from discreet.errors import InputError, Refusal
 from discreet.methods.base import Facts
-from discreet.methods.noise.method import NoiseMethod, laws
+from discreet.methods.noise import laws
+from discreet.methods.noise.method import NoiseMethod
 
 from ..engines.numpy_engine import NumpyEngine
 from ..facts import policy
@@ -61,12 +63,13 @@ def measured(plan, description, cell, weight) -> Seen:
     assert all(reveal(table).counts.sum() <= 1 for table in tables)
     drawn: list[object] = []
 
-    def silent(law, count, source):
+    def silent(law, count, source=None):
         drawn.append(law)
         return np.zeros(count, dtype=np.int64)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(laws, "sample", silent)
+        for kind in (Law, PureLaplace, DiscreteGaussian):
+            patch.setattr(kind, "draw", silent)
         found = NoiseMethod().measure(plan, tables, None, Control())
     return Seen([found.arrays[name].ravel() for name in sorted(found.arrays)], drawn)
 

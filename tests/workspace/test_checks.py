@@ -159,8 +159,8 @@ def test_a_change_of_facts_that_makes_old_questions_new_is_told(tmp_path: Path) 
         assert data.table(rows="sex", columns="area", epsilon="1").standing == "answered"
         sex = data.categories("sex")
         area = data.categories("area")
-    zero = f"- {{sex: [{min(sex)}], area: [{min(area)}]}}"
-    file.write_text(file.read_text() + f"structural_zeros:\n  {zero}\n")
+    zero = f"- where: {{sex: [{min(sex)}], area: [{min(area)}]}}"
+    file.write_text(file.read_text() + f"structural_zeros:\n  {zero}\n    reason: cannot be\n")
     assert "1 questions about them were answered" in said(folder, "warning")
     with dc.open(folder) as data:
         assert data.table(rows="sex", columns="area", epsilon="1").standing == "affordable"

@@ -187,7 +187,7 @@ def _manifest(made: Release, checksums: dict[str, str]) -> dict[str, Any]:
 def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFacts:
     description, policy, plan = data.description, data.policy, made.plan
     planned = []
-    for error, table in zip(plan.errors, made.tables, strict=True):
+    for error, table in zip(plan.errors, made.tables, strict=bool(plan.errors)):
         if math.isinf(error.noise_sd):
             continue  # follows from a model: nothing was announced
         name = " × ".join(ref.level for ref in error.table.axes) or "total"
