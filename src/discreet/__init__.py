@@ -12,6 +12,7 @@ protected and how far off its numbers may be.
     ptable(…)                       a maximum-entropy p-table
     init, load, declare, check      a custodian's verbs
     synthetic(path, into)           a data set anybody may tabulate, made from a release
+    upgrade(path)                   a workspace of version 0.1, carried over
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _HOMES = {
     "declare": "workspace",
     "check": "workspace",
     "synthetic": "synthesis",
+    "upgrade": "workspace.upgrade",
     "DiscreetError": "errors",
     "InputError": "errors",
     "Refusal": "errors",
@@ -73,6 +75,7 @@ __all__ = [
     "open",
     "ptable",
     "synthetic",
+    "upgrade",
 ]
 
 if TYPE_CHECKING:
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
     from .methods.cellkey.design import design as ptable
     from .synthesis import synthetic
     from .workspace import check, declare, init, load
+    from .workspace.upgrade import upgrade
 
 
 def __getattr__(name: str) -> Any:

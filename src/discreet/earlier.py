@@ -55,16 +55,11 @@ def released(
     data: DataSet, ledger: LedgerStore, newest: int | None = None
 ) -> Iterator[tuple[Question, StoredAnswer]]:
     """What was released on this data version and still stands, the newest first."""
-    hashes = [
-        entry.body["question"]
-        for entry in ledger.entries()
-        if entry.kind == "charge" and entry.body["data_version"] == data.data_version
-    ]
-    for digest in hashes[::-1][:newest]:
-        stored = ledger.find(digest)
+    for name in ledger.questions(data.data_version)[::-1][:newest]:
+        stored = ledger.find(name)
         if stored is None:
             continue
-        question = Measurements.from_bytes(stored.measurements).question
+        question = Measurements.from_bytes(stored.measurements, stored.form).question
         if question is None or question.method not in registry.names():
             continue  # of a method that this version does not have
         if question_hash(question, data.facts) == stored.question:
@@ -76,7 +71,7 @@ def history(data: DataSet) -> History:
     found = data.ledger().history(data_version=data.data_version)
     answers = []
     for answer in found.answers:
-        measurements = Measurements.from_bytes(answer.measurements)
+        measurements = Measurements.from_bytes(answer.measurements, answer.form)
         if measurements.question is not None:
             answers.append(Answered(measurements.question, answer.question, measurements))
     return History(found.head, tuple(answers))
@@ -133,17 +128,15 @@ def sources(data: DataSet, recipe: Recipe, newest: int | None) -> Iterator[Sourc
 
 def on_other_data(data: DataSet, plan: Plan) -> tuple[str, ...]:
     """A word to who asks again what was answered on other data."""
-    known: dict[str, str] = {}
-    for entry in data.ledger().entries():
-        if entry.kind != "charge" or entry.body["data_version"] == data.data_version:
-            continue
-        version = entry.body["data_version"]
-        if version not in known:
-            known[version] = question_hash(plan.question, replace(data.facts, data_version=version))
-        if known[version] == entry.body["question"]:
+    ledger = data.ledger()
+    charged = (entry.body for entry in ledger.entries() if entry.kind == "charge")
+    for version in dict.fromkeys(body["data_version"] for body in charged):
+        facts = replace(data.facts, data_version=version)
+        stored = ledger.find(question_hash(plan.question, facts))
+        if version != data.data_version and stored is not None:
             return (
-                f"The same question was answered on {entry.at[:10]} with other data; asked now it is "
-                "a new one: it gets new noise and is charged again.",
+                f"The same question was answered on {stored.at[:10]} with other data; asked now it "
+                "is a new one: it gets new noise and is charged again.",
             )
     return ()
 

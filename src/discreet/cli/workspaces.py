@@ -1,4 +1,4 @@
-"""`discreet demo`, `init`, `load`, `declare` and `check`: a custodian's first half hour."""
+"""`discreet demo`, `init`, `load`, `declare`, `check`: a first half hour; and `upgrade`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .tables import DataSetPath, Json
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this room."""
-    for command in (demo, init, load, declare, check):
+    for command in (demo, init, load, declare, check, upgrade):
         app.command(command.__name__)(command)
 
 
@@ -192,6 +192,35 @@ def check(path: DataSetPath, json: Json = False) -> None:
             out.print("Sound; nothing to mend.")
     if any(finding.severity == "error" for finding in findings):
         raise typer.Exit(5)
+
+
+def upgrade(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A workspace, or one data set.")],
+    json: Json = False,
+) -> None:
+    """Carry a workspace of discreet 0.1 over: budgets stay spent, old answers are found.
+
+    Stop its server first. A copy is kept beside it; to run this again is harmless.
+
+    [bold]discreet upgrade demo[/bold]
+    """
+    from ..workspace.upgrade import upgrade as carry_over
+
+    done = carry_over(folder)
+    if json:
+        show.as_json(done.to_json())
+        return
+    out = show.console()
+    if done.copy is None:
+        out.print(f"{folder} is of today's form. Nothing was done.")
+        return
+    rows = [("copy", str(done.copy))]
+    for ledger in done.ledgers:
+        rows.append((ledger.dataset, ledger.in_words()))
+        rows += [("", sentence) for sentence in ledger.left]
+    rows.append(("server", f"{done.saved:,} saved tables and {done.jobs:,} jobs carried over"))
+    out.print(show.pairs(rows))
+    out.print("The copy holds the same people and the same secrets. Delete it when all is well.")
 
 
 def _tell_variables(

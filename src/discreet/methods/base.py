@@ -125,8 +125,9 @@ class Measurements:
     @property
     def question(self) -> Question | None:
         """The question they answer, where the flow noted it with them."""
-        form = self.facts.get("question")
-        return Question.from_canonical(form) if form else None
+        form = self.facts.get("question", {})
+        # version 0.1 noted the words of a question: what they are today its upgrade says
+        return Question.from_canonical(form) if "settings" in form else None
 
     def to_bytes(self) -> bytes:
         """A canonical byte form: a JSON head with shapes, then 64-bit little-endian integers."""
@@ -145,8 +146,8 @@ class Measurements:
         return out.getvalue()
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Measurements:
-        """Read back what `to_bytes` wrote."""
+    def from_bytes(cls, data: bytes, question: Mapping[str, Any] | None = None) -> Measurements:
+        """Read back what `to_bytes` wrote; `question` is its form where that was given later."""
         size = int.from_bytes(data[:8], "little")
         head = json.loads(data[8 : 8 + size])
         arrays, at = {}, 8 + size
@@ -155,7 +156,9 @@ class Measurements:
             array = np.frombuffer(data[at : at + length], dtype="<i8").astype(np.int64)
             arrays[name] = array.reshape(shape)
             at += length
-        return cls(arrays, head["facts"])
+        return cls(
+            arrays, {**head["facts"], **({} if question is None else {"question": question})}
+        )
 
 
 class Secrets(Protocol):

@@ -201,8 +201,8 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
     when = ""
     if plan.charge is not None:
         book = data.ledger()
-        register, spent = book.export_register(), book.spent()
-        when = _charged_on(register, plan.question_hash)
+        spent, stored = book.spent(), book.find(plan.question_hash)
+        when = "" if stored is None else stored.at[:10]  # asked again, a release keeps its date
         ledger = LedgerSummary(
             budget="none" if spent is None else str(book.cap()),
             spent="no loss, only records" if spent is None else in_words(spent),
@@ -242,12 +242,6 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
         checksums=checksums,
         chosen_by_looking=data.described.declared.chosen_by_looking,
     )
-
-
-def _charged_on(register: dict[str, Any], question: str) -> str:
-    """The day a question was charged; asked again, a release keeps its date."""
-    days = [str(c.get("at", ""))[:10] for c in register["charges"] if c.get("question") == question]
-    return days[0] if days else ""
 
 
 def _charges(ledger: LedgerStore) -> tuple[tuple[str, str, str], ...]:

@@ -29,6 +29,8 @@ class StoredAnswer:
     """`entry` and `hash` of the ledger row: what a reader keeps to check the ledger later."""
     fresh: bool
     """This very call charged it; False when the answer was there already."""
+    form: Mapping[str, Any] | None = None
+    """The question in today's canonical form, where an upgrade gave the answer its present name."""
 
 
 @dataclass(frozen=True)

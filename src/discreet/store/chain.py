@@ -63,6 +63,7 @@ class Account:
     spent: dict[str, Loss] = field(default_factory=dict)
     answers: dict[str, tuple[int, str, int]] = field(default_factory=dict)
     requests: dict[tuple[str, str], str] = field(default_factory=dict)
+    carried: dict[str, tuple[str, str]] = field(default_factory=dict)
     _charged: list[tuple[tuple[Charge, ...], list[str]]] = field(default_factory=list)
 
     def add(self, seq: int, body: Mapping[str, Any]) -> None:
@@ -82,6 +83,9 @@ class Account:
                     self.spent[scope] = plus(self.spent[scope], cost)
             self.answers[body["question"]] = (seq, body["measurements"], body["size"])
             self.requests[body["user"], body["key"]] = body["request"]
+        elif kind == "upgrade":
+            for one in body["carried"]:
+                self.carried[one["answer"]] = (one["question"], canonical(one["form"]))
         else:
             raise InputError(f"entries of kind {kind!r} are of a newer version of discreet")
 

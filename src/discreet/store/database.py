@@ -17,10 +17,21 @@ from ..core.loss import fits, loss_from_json, loss_to_json, plus
 from ..errors import LedgerDamaged, StoreError
 from .chain import canonical
 
-FORM = 1
+FORM = 2
+OLD_FORM = 1
+"""Version 0.1: what `ledger_upgrade` reads."""
 BUSY_SECONDS = 10.0
 
-_TABLES = (
+
+def _only_added_to(table: str) -> tuple[str, ...]:
+    return tuple(
+        f"""CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table}
+BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"""
+        for verb in ("UPDATE", "DELETE")
+    )
+
+
+_FORM_1 = (
     """CREATE TABLE log (
     seq INTEGER PRIMARY KEY CHECK (seq > 0),
     body TEXT NOT NULL,
@@ -52,16 +63,24 @@ _TABLES = (
     charges TEXT NOT NULL,
     expires REAL NOT NULL
 ) STRICT""",
-    *(
-        f"""CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table}
-BEGIN SELECT RAISE(ABORT, 'a ledger is only added to'); END"""
-        for table in ("log", "answers", "requests")
-        for verb in ("UPDATE", "DELETE")
-    ),
+    *_only_added_to("log"),
+    *_only_added_to("answers"),
+    *_only_added_to("requests"),
     """CREATE TRIGGER log_in_order BEFORE INSERT ON log
 WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM log)
 BEGIN SELECT RAISE(ABORT, 'a ledger is only added to at its end'); END""",
 )
+CARRIED = (
+    """CREATE TABLE carried (
+    answer TEXT PRIMARY KEY,
+    question TEXT NOT NULL,
+    form TEXT NOT NULL
+) STRICT""",
+    "CREATE INDEX carried_question ON carried (question)",
+    *_only_added_to("carried"),
+)
+"""Answers charged under another name: the name they are asked by now, and the question's form."""
+_TABLES = {OLD_FORM: _FORM_1, FORM: (*_FORM_1, *CARRIED)}
 
 
 def connect(path: Path, *, create: bool = False, synchronous: str = "FULL") -> sqlite3.Connection:
@@ -103,21 +122,32 @@ def add_column(connection: sqlite3.Connection, statement: str) -> None:
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables, inside the caller's transaction."""
-    for statement in _TABLES:
+    for statement in _TABLES[FORM]:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {FORM}")
 
 
-def check_tables(connection: sqlite3.Connection) -> None:
+def form_of(connection: sqlite3.Connection) -> int:
+    """The form a ledger is stored in; 0 for an empty file."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def check_tables(connection: sqlite3.Connection, expected: int = FORM) -> None:
     """Tables and triggers must be those of this form: a dropped trigger is damage."""
-    form = connection.execute("PRAGMA user_version").fetchone()[0]
-    if form != FORM:
+    form = form_of(connection)
+    if form == OLD_FORM < expected:
+        where = Path(connection.execute("PRAGMA database_list").fetchone()[2]).parent
+        raise StoreError(
+            f"The ledger of {where.name} is of an older version of discreet. Run "
+            f"`discreet upgrade {where.parent}`, which keeps a copy."
+        )
+    if form != expected:
         raise LedgerDamaged(
             f"The ledger is stored in form {form}, this version reads form {FORM}. "
             "Use the version of discreet that wrote it, or a newer one."
         )
     rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    if {row[0] for row in rows} != set(_TABLES):
+    if {row[0] for row in rows} != set(_TABLES[form]):
         raise LedgerDamaged(
             "The ledger is damaged: its tables or the triggers that keep it append-only were "
             "changed. Nothing is answered; restore it from a copy that verifies."

@@ -223,6 +223,17 @@ class LedgerStore(ABC):
                 losses[version] = plus(before, sum_of(cap.kind, entry.charges))
         return losses
 
+    def questions(self, data_version: str) -> list[str]:
+        """The questions answered on a data version by the names they have now, oldest first."""
+        asked: list[str] = []
+        names: dict[str, str] = {}
+        for entry in self.entries():
+            if entry.kind == "charge" and entry.body["data_version"] == data_version:
+                asked.append(entry.body["question"])
+            elif entry.kind == "upgrade":
+                names |= {one["answer"]: one["question"] for one in entry.body["carried"]}
+        return list(dict.fromkeys(names.get(question, question) for question in asked))
+
     def export_register(self) -> dict[str, Any]:
         """The public loss register: every charge, the cap and the sum; no users, no projects.
 

@@ -48,9 +48,14 @@ _HOLDS = {
 
 
 _ANSWERS = (
-    "SELECT a.question, a.digest, a.measurements, l.seq, l.body, l.hash "
-    "FROM answers a JOIN log l ON l.seq = a.seq "
+    "SELECT coalesce(c.question, a.question), a.digest, a.measurements, l.seq, l.body, l.hash, c.form "
+    "FROM answers a JOIN log l ON l.seq = a.seq LEFT JOIN carried c ON c.answer = a.question "
 )
+_NAMED = (
+    "WHERE a.question = coalesce((SELECT n.answer FROM carried n JOIN answers b "
+    "ON b.question = n.answer WHERE n.question = ?1 ORDER BY b.seq LIMIT 1), ?1)"
+)
+"""An answer by the name it was charged under; of those that an upgrade gave one name the first."""
 
 
 class LedgerTransaction:
@@ -323,7 +328,7 @@ class LedgerTransaction:
         """Every answer, or those of one data version, oldest first."""
         rows = connection.execute(_ANSWERS + "ORDER BY a.seq").fetchall()
         answers = (
-            self._stored(row)
+            self.stored(row)
             for row in rows
             if data_version in (None, json.loads(row[4])["data_version"])
         )
@@ -346,11 +351,12 @@ class LedgerTransaction:
 
     def answer(self, connection: sqlite3.Connection, question: str) -> StoredAnswer | None:
         """The stored answer to a question, checked against its digest."""
-        row = connection.execute(_ANSWERS + "WHERE a.question = ?", (question,)).fetchone()
-        return None if row is None else self._stored(row)
+        row = connection.execute(_ANSWERS + _NAMED, (question,)).fetchone()
+        return None if row is None else self.stored(row)
 
-    def _stored(self, row: tuple[Any, ...]) -> StoredAnswer:
-        question, name, content, seq, text, stored = row
+    def stored(self, row: tuple[Any, ...]) -> StoredAnswer:
+        """An answer from its row, its measurements checked against their digest."""
+        question, name, content, seq, text, stored, form = row
         body = json.loads(text)
         if content is None:
             content = self.files.read(name)
@@ -368,11 +374,14 @@ class LedgerTransaction:
             body["at"],
             {"entry": seq, "hash": stored},
             fresh=False,
+            form=None if form is None else json.loads(form),
         )
 
 
 def _answered(connection: sqlite3.Connection, question: str) -> bool:
-    known = "SELECT 1 FROM answers WHERE question = ?"
+    known = (
+        "SELECT 1 FROM answers WHERE question = ?1 UNION SELECT 1 FROM carried WHERE question = ?1"
+    )
     return connection.execute(known, (question,)).fetchone() is not None
 
 

@@ -12,7 +12,7 @@ from ..errors import LedgerDamaged, StoreError
 from ..file_names import ANCHOR, STORE
 from .base import DATASET, Verified
 from .chain import START, Account, Anchor, canonical, digest, follow, link
-from .database import check_tables, connect, create_tables, in_words
+from .database import FORM, check_tables, connect, create_tables, form_of, in_words
 from .ledger_transaction import loss_text
 from .measurement_files import MeasurementFiles
 
@@ -110,11 +110,12 @@ def checked(
     noted: Anchor | None,
     dataset: str | None,
     files: MeasurementFiles,
+    form: int = FORM,
 ) -> tuple[tuple[int, str], Account]:
     """Chain, sums, anchor, and that every answer is where the log says."""
     connection.execute("BEGIN")
     try:
-        check_tables(connection)
+        check_tables(connection, form)
         account = Account()
         rows = connection.execute("SELECT seq, body, hash FROM log ORDER BY seq").fetchall()
         seq, head = follow(rows, 0, START, account)
@@ -161,10 +162,15 @@ def _compare(connection: sqlite3.Connection, account: Account, files: Measuremen
         (row[0], row[1]): row[2]
         for row in connection.execute("SELECT user, key, request FROM requests")
     }
+    carried = {}
+    if form_of(connection) == FORM:
+        rows = connection.execute("SELECT answer, question, form FROM carried")
+        carried = {answer: (question, form) for answer, question, form in rows}
     for what, stored, logged in (
         ("sums", scopes, added),
         ("answers", answers, account.answers),
         ("requests", requests, account.requests),
+        ("answers carried over", carried, account.carried),
     ):
         if stored != logged:
             raise LedgerDamaged(

@@ -18,9 +18,11 @@ from typing import Any
 
 from ..errors import StoreError
 from ..file_names import ACCOUNTS, ACCOUNTS_KEY
-from .database import add_column, connect, in_words
+from .database import connect, in_words
 
 NAME = "The list of accounts"
+FORM = 2
+"""Marked in the file; version 0.1 marked nothing."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS users (name TEXT PRIMARY KEY, role TEXT NOT NULL, password TEXT,
@@ -58,10 +60,24 @@ class WorkspaceDatabase:
             if not path.exists():
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
             self._writing = connect(path, create=True)
-            self._writing.executescript(_TABLES)
-            add_column(self._writing, "ALTER TABLE tokens ADD COLUMN made_with TEXT")
+            try:
+                self._make_tables()
+            except BaseException:
+                self._writing.close()
+                raise
             self._reading = connect(path)
             self._key = _key(self.folder / ACCOUNTS_KEY)
+
+    def _make_tables(self) -> None:
+        with self.writing() as connection:
+            if is_old(connection):
+                raise StoreError(
+                    "The accounts of this workspace are of an older version of discreet. Stop its "
+                    f"server and run `discreet upgrade {self.folder}`, which keeps a copy."
+                )
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {FORM}")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -94,6 +110,13 @@ class WorkspaceDatabase:
             data = part.encode() if isinstance(part, str) else part
             digest.update(len(data).to_bytes(8, "little") + data)
         return digest.digest()
+
+
+def is_old(connection: sqlite3.Connection) -> bool:
+    """Whether the file was written by version 0.1, which left no mark."""
+    form = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return bool(form == 0 and tables > 0)
 
 
 def _key(path: Path) -> bytes:

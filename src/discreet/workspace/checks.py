@@ -177,7 +177,7 @@ def _answered_anew(ledger: LedgerStore, described: DescribedData, data_version: 
     facts = Facts(described.description, policy, data_version, policy.version)
     found = 0
     for answer in ledger.history(data_version=data_version).answers:
-        question = Measurements.from_bytes(answer.measurements).question
+        question = Measurements.from_bytes(answer.measurements, answer.form).question
         found += question is not None and question_hash(question, facts) != answer.question
     return found
 

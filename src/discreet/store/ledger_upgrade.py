@@ -1,0 +1,126 @@
+"""A ledger of version 0.1, brought to today's form in one transaction.
+
+Version 0.1 knew an answer by the words of its question. An upgrade gives answers the names they are
+asked by now; where two meet in one name, the earlier one answers and both stay charged. The log is not
+rewritten: an entry of kind `upgrade` says which answer has which name, and the table `carried` follows
+from it as sums and answers follow from charges. Killed at any moment, the ledger is of the old form or
+of the new one. Version 0.1 refuses the new form with a sentence.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..file_names import ANCHOR, LEDGER_LOCK, STORE
+from ..version import __version__
+from .base import StoredAnswer
+from .chain import Account, Anchor, canonical
+from .database import CARRIED, FORM, OLD_FORM, connect, form_of, in_words
+from .ledger_transaction import LedgerTransaction
+from .lock import FairLock
+from .measurement_files import MeasurementFiles
+from .verification import checked
+
+_CHARGED = (
+    "SELECT a.question, a.digest, a.measurements, l.seq, l.body, l.hash, NULL "
+    "FROM answers a JOIN log l ON l.seq = a.seq WHERE a.question = ?"
+)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The name an answer has now, and its question in canonical form, before and now."""
+
+    answer: str
+    question: str
+    form: Mapping[str, Any]
+    old_form: Mapping[str, Any]
+
+
+class OldLedger:
+    """A ledger that may be of version 0.1, while nobody else writes to it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        connection: sqlite3.Connection,
+        account: Account,
+        clock: Callable[[], float],
+    ) -> None:
+        self.old = form_of(connection) == OLD_FORM
+        self._folder, self._connection, self._account = folder, connection, account
+        self._work = LedgerTransaction(account.dataset, MeasurementFiles(folder), clock)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of answers that answer by them: of two that meet the earlier one."""
+        first: dict[str, str] = {}
+        for answer in self._account.answers:
+            if answer in self._account.carried:
+                first.setdefault(self._account.carried[answer][0], answer)
+        return {answer: question for question, answer in first.items()}
+
+    def answers(self) -> Iterator[StoredAnswer]:
+        """The answers that have no name of today yet, oldest first."""
+        for question in [*self._account.answers]:
+            if question not in self._account.carried:
+                row = self._connection.execute(_CHARGED, (question,)).fetchone()
+                yield self._work.stored(row)
+
+    def carry(self, carried: Sequence[Carried]) -> None:
+        """Give answers their names; durable when this returns."""
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if self.old:
+                for statement in CARRIED:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {FORM}")
+            body = {
+                "kind": "upgrade",
+                "at": self._work.now(),
+                "software": f"discreet {__version__}",
+                "carried": [asdict(one) for one in carried],
+            }
+            seq, head = self._work.append(connection, body)
+            connection.executemany(
+                "INSERT INTO carried VALUES (?, ?, ?)",
+                [(one.answer, one.question, canonical(one.form)) for one in carried],
+            )
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        self._account.add(seq, body)
+        Anchor(self._account.dataset, self._account.ledger, seq, head).write(self._folder / ANCHOR)
+
+
+@contextmanager
+def old_ledger(
+    folder: Path, *, clock: Callable[[], float] = time.time
+) -> Iterator[OldLedger | None]:
+    """The ledger in `folder`, verified and locked; None where there is none."""
+    if not (folder / STORE).exists() and not (folder / ANCHOR).exists():
+        yield None
+        return
+    with in_words(f"The ledger of {folder.name}"):
+        lock = FairLock(folder / LEDGER_LOCK)
+        try:
+            with lock:
+                connection = connect(folder / STORE)
+                try:
+                    noted, files = Anchor.read(folder / ANCHOR), MeasurementFiles(folder)
+                    form = OLD_FORM if form_of(connection) == OLD_FORM else FORM
+                    _, account = checked(connection, noted, None, files, form)
+                    yield OldLedger(folder, connection, account, clock)
+                finally:
+                    connection.close()
+        finally:
+            lock.close()
