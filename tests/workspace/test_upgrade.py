@@ -192,7 +192,7 @@ def test_the_server_goes_on(old: Path):
 
         def get(who: str, path: str) -> httpx.Response:
             headers = {"Authorization": f"Bearer {told['tokens'][who]}"}
-            return httpx.get(f"{url}/api/v1{path}", headers=headers, timeout=60)
+            return httpx.get(f"{url}/api/v1{path}", headers=headers, timeout=300)
 
         saved = get("ana", f"/saved/{told['saved']['id']}").json()
         assert saved["title"] == told["saved"]["title"]
