@@ -71,6 +71,11 @@ MATRIX: dict[str, tuple[dict[str, int], object, str]] = {
     ),
     "GET /releases/{release}": (to(ASKING, 404), None, "/releases/none"),
     "GET /releases/{release}/tables": (to(ASKING, 404), None, "/releases/none/tables"),
+    "GET /releases/{release}/documents/{name}": (
+        to(ASKING, 404),
+        None,
+        "/releases/none/documents/manifest.json",
+    ),
     "POST /releases/{release}/withdraw": (
         to(CUSTODY, 404),
         {"reason": "wrong"},

@@ -594,3 +594,45 @@ def test_a_change_cut_short_is_made_by_the_next_process(served: Served, demo, tm
                 assert ledger["cap"] == "epsilon = 12"
                 assert [e["who"] for e in ledger["entries"]].count("cas and dora") == 1
                 assert odo.get(f"/proposals/{made.id}").json()["state"] == "accepted"
+
+
+def test_a_treatment_over_http_is_free_and_a_weaker_one_is_refused(served: Served):
+    """Asked again with another treatment a question is not charged, and says so beforehand."""
+    with served.client("ana") as ana:
+        asked = {"rows": ["region"], "columns": ["marital"], "epsilon": "0.05"}
+        first = ana.post("/datasets/deaths-dp/tables", json=asked)
+        assert first.headers["discreet-charged"] == "yes"
+        for said in ({"negatives": "clip"}, {"consistency": "least squares"}, {"percent": "rows"}):
+            check = ana.post("/datasets/deaths-dp/tables:check", json={**asked, **said}).json()
+            assert check["standing"] == "answered"
+            again = ana.post("/datasets/deaths-dp/tables", json={**asked, **said})
+            assert again.status_code == 200
+            assert again.headers["discreet-charged"] == "no"
+            assert again.headers["discreet-question"] == first.headers["discreet-question"]
+            if "negatives" in said:
+                assert min(value for value in again.json()["value"] if value is not None) >= 0
+        wrong = ana.post("/datasets/deaths/tables", json={"rows": ["sex"], "negatives": "clip"})
+        assert wrong.status_code == 400
+        assert "negatives" in wrong.json()["detail"]
+
+
+def test_a_release_over_http_has_manifest_report_and_register(served: Served):
+    """The same publication as on the command line; the internal report is never sent."""
+    recipe = {"rows": ["region"], "columns": ["sex"], "epsilon": "0.05"}
+    body = {"dataset": "deaths-dp", "recipe": recipe, "title": "Deaths by region"}
+    with served.client("cas") as cas:
+        made = cas.post("/releases", json=body).json()
+        assert made["documents"] == ["report.html", "manifest.json", "register.json"]
+        place = f"/releases/{made['id']}"
+        manifest = cas.get(f"{place}/documents/manifest.json").json()
+        assert manifest["question_hash"] == made["question"]
+        assert "tables.csv" in manifest["sha256"]
+        import hashlib
+
+        table = cas.get(f"{place}/tables", params={"format": "csv"}).content
+        assert hashlib.sha256(table).hexdigest() == manifest["sha256"]["tables.csv"]
+        assert "Deaths by region" in cas.get(f"{place}/documents/report.html").text
+        assert cas.get(f"{place}/documents/register.json").status_code == 200
+        assert cas.get(f"{place}/documents/report-internal.html").status_code in (400, 404, 422)
+        cas.post(f"{place}/withdraw", json={"reason": "a test"})
+        assert cas.get(f"{place}/documents/manifest.json").status_code == 410
