@@ -49,26 +49,11 @@ AGES = (
     ("85+", "85 years and over"),
 )
 SEXES = (("F", "Female"), ("M", "Male"))
-MONTHS = tuple(
-    (str(number), name)
-    for number, name in enumerate(
-        [
-            "January",
-            "February",
-            "March",
-            "April",
-            "May",
-            "June",
-            "July",
-            "August",
-            "September",
-            "October",
-            "November",
-            "December",
-        ],
-        1,
-    )
+_MONTH_NAMES = (
+    "January, February, March, April, May, June, "
+    "July, August, September, October, November, December"
 )
+MONTHS = tuple((str(number), name) for number, name in enumerate(_MONTH_NAMES.split(", "), 1))
 MARITAL = (
     ("single", "Never married"),
     ("married", "Married"),
@@ -134,8 +119,6 @@ _MARITAL_MEN = (
     (70, 600, 2, 80, 238, 10),
     (50, 475, 1, 40, 427, 7),
 )
-
-COLUMNS = ("id", "ccg", "region", "country", "cause", "age", "sex", "month", "marital")
 
 
 @lru_cache(maxsize=1)

@@ -48,99 +48,37 @@ COUNTRIES = (
 
 _CODES = {"E": "E38{:06d}", "W": "W11{:06d}", "S": "S08{:06d}", "N": "ZC0{:d}0"}
 
-_FIRST = [
-    "Alder",
-    "Ash",
-    "Bram",
-    "Black",
-    "Bracken",
-    "Briar",
-    "Carl",
-    "Clay",
-    "Copper",
-    "Cran",
-    "Dun",
-    "Elder",
-    "Fair",
-    "Fallow",
-    "Fern",
-    "Gold",
-    "Gran",
-    "Hazel",
-    "Heather",
-    "High",
-    "Kings",
-    "Lang",
-    "Lark",
-    "Long",
-    "Maple",
-    "Marl",
-    "Mill",
-    "North",
-    "Oak",
-    "Otter",
-    "Raven",
-    "Red",
-    "Rose",
-    "Rowan",
-    "Silver",
-    "South",
-    "Stan",
-    "Stone",
-    "Thorn",
-    "Wester",
-    "Whit",
-    "Wil",
-    "Wind",
-    "Winter",
-    "Wolf",
-    "Wood",
-    "Yarrow",
-]
-_LAST = [
-    "beck",
-    "borough",
-    "bridge",
-    "by",
-    "combe",
-    "dale",
-    "den",
-    "field",
-    "ford",
-    "gate",
-    "ham",
-    "hurst",
-    "ley",
-    "mere",
-    "mouth",
-    "shaw",
-]
-_WELSH = [
-    "Aberllyn",
-    "Brynmorlais",
-    "Cwmderwen",
-    "Dyffryn Celyn",
-    "Glanrhyd Fawr",
-    "Llanfedwen",
-    "Penarwel Isaf",
-]
-_SCOTTISH = [
-    "Achnabreck",
-    "Balvannoch",
-    "Carrickmoss",
-    "Drumlassie",
-    "Eilean Dorcha",
-    "Fearnaig",
-    "Glen Tarsan",
-    "Inverlair",
-    "Kilmorach",
-    "Lochandorb",
-    "Muirfoot",
-    "Orkadale",
-    "Strathcarrow",
-    "Tarskavaig",
-]
-_IRISH = ["Ballymagarry", "Carrowdale", "Drumcask", "Glenmoyle", "Lisnaree"]
+
+def _listed(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",")]
+
+
+_FIRST = _listed(
+    """
+    Alder, Ash, Bram, Black, Bracken, Briar, Carl, Clay, Copper, Cran, Dun, Elder, Fair, Fallow,
+    Fern, Gold, Gran, Hazel, Heather, High, Kings, Lang, Lark, Long, Maple, Marl, Mill, North,
+    Oak, Otter, Raven, Red, Rose, Rowan, Silver, South, Stan, Stone, Thorn, Wester, Whit, Wil,
+    Wind, Winter, Wolf, Wood, Yarrow
+    """
+)
+_LAST = _listed(
+    """
+    beck, borough, bridge, by, combe, dale, den, field, ford, gate, ham, hurst, ley, mere,
+    mouth, shaw
+    """
+)
+_WELSH = _listed(
+    """
+    Aberllyn, Brynmorlais, Cwmderwen, Dyffryn Celyn, Glanrhyd Fawr, Llanfedwen, Penarwel Isaf
+    """
+)
+_SCOTTISH = _listed(
+    """
+    Achnabreck, Balvannoch, Carrickmoss, Drumlassie, Eilean Dorcha, Fearnaig, Glen Tarsan,
+    Inverlair, Kilmorach, Lochandorb, Muirfoot, Orkadale, Strathcarrow, Tarskavaig
+    """
+)
+_IRISH = _listed("Ballymagarry, Carrowdale, Drumcask, Glenmoyle, Lisnaree")
 
 
 @dataclass(frozen=True)
