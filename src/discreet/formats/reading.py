@@ -47,16 +47,6 @@ def _ours() -> Iterator[None]:
         ) from None
 
 
-def guarantee(facts: Mapping[str, Any]) -> Guarantee:
-    """A guarantee from its plain values.
-
-    >>> facts = {"kind": "dp", "unit": "person", "neighbours": "add or remove one", "epsilon": "0.5"}
-    >>> guarantee(facts).sentence()
-    'Differentially private with ε = 0.5 (neighbours: add or remove one person), for this table.'
-    """
-    return Guarantee.from_json(facts)
-
-
 def _table(document: Mapping[str, Any]) -> ProtectedTable:
     facts = document["extension"]
     alone = document.get("role", {}).get("metric") == document["id"]
@@ -98,7 +88,7 @@ def _table(document: Mapping[str, Any]) -> ProtectedTable:
         totals=tuple(totals),
         values=column(document["value"]),
         status=status.reshape(shape),
-        guarantee=guarantee(facts["guarantee"]),
+        guarantee=Guarantee.from_json(facts["guarantee"]),
         provenance=_provenance(document, facts),
         noise=noise,
         extra={name: column(values) for name, values in facts.get("extra", {}).items()},
