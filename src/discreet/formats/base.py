@@ -108,15 +108,6 @@ _ALIASES = {
 _ENDINGS = {".pq": "parquet", ".jsonstat": "json-stat"}
 
 
-def names() -> tuple[str, ...]:
-    """The formats by name.
-
-    >>> names()
-    ('csv', 'parquet', 'json-stat', 'xlsx', 'px', 'sdmx-csv')
-    """
-    return tuple(FORMATS)
-
-
 def by_name(name: str) -> Format:
     """The format of that name, or InputError with the nearest ones."""
     key = name.strip().casefold()

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 Whole = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 Blocks = npt.NDArray[np.uint32]
 

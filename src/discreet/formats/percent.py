@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .numerals import Mask, Real, Whole
 
 PLACES = 4
 """Decimals of a percentage in files; ends of an interval are rounded outwards."""
@@ -24,10 +25,6 @@ PLACES = 4
 _HUNDRED = 100 * 10**PLACES
 _SAFE = 4 * 10**12
 """Up to here twice a number times a hundred per cent fits 64 bits."""
-
-Whole = npt.NDArray[np.int64]
-Real = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

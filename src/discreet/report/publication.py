@@ -91,7 +91,7 @@ def publish(
     """
     kinds = [formats.by_name(name.strip()) for name in wanted if name.strip()]
     if not kinds:
-        raise InputError(f"Name a format for the tables: {', '.join(formats.names())}.")
+        raise InputError(f"Name a format for the tables: {', '.join(formats.FORMATS)}.")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a release needs a folder.")
     beside = microdata_kinds(microdata)
