@@ -26,6 +26,12 @@ User = Annotated[
     typer.Option(help="Who asks, for ledger and sub-budgets. Default: who is logged in."),
 ]
 Project = Annotated[str, typer.Option(help="For which project.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
+]
+Free = Annotated[
+    bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -63,12 +69,8 @@ def table(
     language: Annotated[str, typer.Option(help="Language of labels, such as en.")] = "",
     user: User = None,
     project: Project = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
-    ] = False,
-    free: Annotated[
-        bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
-    ] = False,
+    dry_run: DryRun = False,
+    free: Free = False,
     json: Json = False,
     settings: dict[str, str] | None = None,
 ) -> None:
@@ -123,12 +125,8 @@ def release(
     ] = "parquet",
     user: User = None,
     project: Project = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
-    ] = False,
-    free: Annotated[
-        bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
-    ] = False,
+    dry_run: DryRun = False,
+    free: Free = False,
     json: Json = False,
 ) -> None:
     """Make many tables at once: one guarantee, one charge, one report.
