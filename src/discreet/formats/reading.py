@@ -59,7 +59,7 @@ def _table(document: Mapping[str, Any]) -> ProtectedTable:
     }
     axes, totals = [], []
     for name in names:
-        codes = _codes(document, name)
+        codes = codes_of(document, name)
         total = bool(codes) and codes[-1] == TOTAL
         totals.append(total)
         axes.append(_axis(document, name, codes[:-1] if total else codes, kinds.get(name)))
@@ -127,7 +127,8 @@ def _provenance(document: Mapping[str, Any], facts: Mapping[str, Any]) -> Proven
     )
 
 
-def _codes(document: Mapping[str, Any], name: str) -> list[str]:
+def codes_of(document: Mapping[str, Any], name: str) -> list[str]:
+    """The codes of a dimension in order; JSON-stat writes them as a list, or each with its place."""
     index = document["dimension"][name]["category"]["index"]
     return list(index) if isinstance(index, list) else sorted(index, key=index.__getitem__)
 

@@ -83,7 +83,7 @@ def identify(
     if found is None:
         return PUBLIC
     if method in UNSAFE:
-        _same_site(headers, settings)
+        same_site(headers, settings)
         sent_token = headers.get("x-csrf-token", "")
         if not form and not equal(sent_token, accounts.csrf(secret)):
             raise Problem(
@@ -95,7 +95,8 @@ def identify(
     return Asker(found.name, found.role, found.scopes, found.via, secret)
 
 
-def _same_site(headers: Mapping[str, str], settings: Settings) -> None:
+def same_site(headers: Mapping[str, str], settings: Settings) -> None:
+    """Refuse a change that a browser makes for another site's page."""
     origin = headers.get("origin")
     if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         origin = origin or "unsaid"  # a browser that says itself it comes from elsewhere
@@ -104,11 +105,6 @@ def _same_site(headers: Mapping[str, str], settings: Settings) -> None:
     scheme = "https" if settings.secure else "http"
     if origin not in (f"{scheme}://{headers.get('host', '')}", *settings.origins):
         raise Problem(403, "csrf", "This change comes from another site and was not made.")
-
-
-def same_site_login(request: Request, settings: Settings) -> None:
-    """A login from another site's page would put a visitor into somebody else's account."""
-    _same_site(request.headers, settings)
 
 
 def _cookie(text: str, name: str) -> str:

@@ -8,7 +8,6 @@ where it costs nothing (asked before, or following from an earlier release).
 from __future__ import annotations
 
 import shlex
-from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -16,7 +15,6 @@ from urllib.parse import parse_qsl
 from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from .. import formats, rules
 from ..earlier import NEWEST
@@ -43,18 +41,6 @@ Word = Annotated[str, Query(max_length=200)]
 _HEADINGS = {401: "Log in to see this", 403: "Not allowed", 404: "Nothing here", 429: "Too often"}
 
 
-@cache
-def _template(name: str) -> Template:
-    environment = Environment(
-        loader=PackageLoader("discreet.server", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(name)
-
-
 def _page(
     request: Request, template: str, facts: dict[str, Any], status: int = 200
 ) -> HTMLResponse:
@@ -62,7 +48,8 @@ def _page(
     csrf = request.app.state.service.accounts.csrf(asker.session) if asker.session else ""
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     who = {"name": asker.name, "csrf": csrf, "here": _local(here)}
-    return HTMLResponse(_template(template).render(facts, who=who), status)
+    page = html.template("discreet.server", template)
+    return HTMLResponse(page.render(facts, who=who), status)
 
 
 def is_page(path: str) -> bool:
@@ -81,13 +68,13 @@ def asks_for_page(path: str, accept: str) -> bool:
     return not path.startswith(("/api/", "/pxweb/")) and accepts(accept, "text/html")
 
 
-def problem(request: Request, found: Problem) -> HTMLResponse:
+def problem(request: Request, problem: Problem) -> HTMLResponse:
     """An error as a page: what is wrong, and the way on."""
-    heading = _HEADINGS.get(found.status, found.body()["title"])
-    facts = {"status": found.status, "title": heading, "detail": found.detail}
-    page = _page(request, "problem.html", facts, found.status)
+    heading = _HEADINGS.get(problem.status, problem.body()["title"])
+    facts = {"status": problem.status, "title": heading, "detail": problem.detail}
+    page = _page(request, "problem.html", facts, problem.status)
     page.headers["Cache-Control"] = "no-store"
-    page.headers.update(found.headers)
+    page.headers.update(problem.headers)
     return page
 
 

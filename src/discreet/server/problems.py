@@ -145,16 +145,15 @@ def bug(error: BaseException) -> Problem:
     return Problem(500, "bug", said.message)
 
 
-def found(error: Exception) -> Problem:
-    """The problem behind whatever a route raised."""
+def behind(error: Exception) -> Problem:
+    """The problem behind whatever a route or a job raised."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, DiscreetError):
         return of(error)
     if isinstance(error, RequestValidationError):
         return _invalid(error)
-    assert isinstance(error, HTTPException)
-    return _http(error)
+    return _http(error) if isinstance(error, HTTPException) else bug(error)
 
 
 def _http(error: HTTPException) -> Problem:

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..core.domain import TOTAL
 from ..errors import InputError, did_you_mean
+from ..formats.reading import codes_of
 
 _EXPRESSION = re.compile(r"(top|bottom|from|to|range)\((.*)\)", re.IGNORECASE)
 _PARTS = re.compile(r"\[[^\]]*\]|\w+\([^()]*\)|[^,]+")
@@ -117,7 +118,7 @@ def cut(dataset: Mapping[str, Any], selection: Mapping[str, Sequence[str]]) -> d
     kept: list[list[int]] = []
     gone: list[str] = []
     for name in names:
-        codes = _codes(dataset, name)
+        codes = codes_of(dataset, name)
         if name in selection:
             kept.append(select(selection[name], codes, name))
         elif codes[-1] == TOTAL:
@@ -145,7 +146,7 @@ def _part(
     made["dimension"] = {}
     for name in left:
         dimension = dict(dataset["dimension"][name])
-        codes = _codes(dataset, name)
+        codes = codes_of(dataset, name)
         labels = dimension["category"]["label"]
         some = [codes[i] for i in kept[name]]
         dimension["category"] = {
@@ -183,8 +184,3 @@ def _columns(extension: Mapping[str, Any], chosen: list[int]) -> dict[str, Any]:
                 for name, column in made[group].items()
             }
     return made
-
-
-def _codes(dataset: Mapping[str, Any], name: str) -> list[str]:
-    index = dataset["dimension"][name]["category"]["index"]
-    return list(index) if isinstance(index, list) else sorted(index, key=index.__getitem__)

@@ -18,7 +18,7 @@ from ..auth import (
     CurrentAsker,
     cookie_name,
     guarded,
-    same_site_login,
+    same_site,
     unknown,
 )
 from ..problems import Problem, documented, not_found
@@ -45,9 +45,9 @@ def log_in(
 ) -> dict[str, Any]:
     """Log in with name and password; sets a cookie that scripts cannot read."""
     secret = logged_in(request, service, body.name, body.password, response)
-    found = service.accounts.by_session(secret)
-    assert found is not None
-    return _facts(service, Asker(found.name, found.role, found.scopes, "session", secret))
+    session = service.accounts.by_session(secret)
+    assert session is not None
+    return _facts(service, Asker(session.name, session.role, session.scopes, "session", secret))
 
 
 def logged_in(
@@ -55,7 +55,8 @@ def logged_in(
 ) -> str:
     """Open a session and put its cookie into the response; the same for the API and the page."""
     settings = service.settings
-    same_site_login(request, settings)
+    # a login from another site's page would put a visitor into somebody else's account
+    same_site(request.headers, settings)
     address = request.client.host if request.client else ""
     for key in (f"ip {address}", f"name {name}"):
         allowance = service.logins.take(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Query, Response
@@ -68,15 +69,7 @@ def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
             declared.name: [setting.to_json() for setting in declared.asked()]
             for declared in registry.METHODS.values()
         },
-        "formats": [
-            {
-                "name": made.name,
-                "title": made.title,
-                "media_type": made.media_type,
-                "many": made.many,
-            }
-            for made in formats.FORMATS.values()
-        ],
+        "formats": [asdict(form) for form in formats.FORMATS.values()],
         "policies": policies,
     }
 

@@ -8,11 +8,10 @@ release: whoever may ask the data set itself can ask the same question.
 from __future__ import annotations
 
 import contextlib
-import json
 import pathlib
 import secrets
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -80,22 +79,20 @@ def publish(
         question = understood(data, {**body.recipe.mapping(), "title": body.title})
         wish = Wish(language=data.description.language_named(body.recipe.language or ""))
         asking = Asking(service, asker, data, question, wish, request)
-        made = _made(asking)
+        release = _released(asking)
         published = Published(
             identity,
             body.dataset,
             body.title,
             to_mapping(question),
-            made.plan.question_hash,
-            made.plan.guarantee.sentence(),
-            _publish(asking, made, service.folder / PUBLISHED / identity),
+            release.plan.question_hash,
+            release.plan.guarantee.sentence(),
+            _publish(asking, release, service.folder / PUBLISHED / identity),
             asker.user,
             time.time(),
             at,
             body.supersedes,
-            None,
-            None,
-            None,
+            *(None, None, None),  # nobody has withdrawn it
         )
         service.catalogue.publish(published)
     response.headers["Location"] = f"/api/v1/releases/{identity}"
@@ -192,7 +189,7 @@ def withdraw(
     return _facts(service, service.catalogue.published(found.id)[0])
 
 
-def _made(asking: Asking) -> Release:
+def _released(asking: Asking) -> Release:
     most = asking.service.settings.long_cells
     if asking.cells > most:
         raise InputError(
@@ -203,17 +200,14 @@ def _made(asking: Asking) -> Release:
         return asking.release()
 
 
-def _publish(asking: Asking, made: Release, folder: pathlib.Path) -> dict[str, str]:
+def _publish(asking: Asking, release: Release, folder: pathlib.Path) -> dict[str, str]:
     """Tables, manifest, report and register, written; by format, the file of all tables."""
     make_folder(folder, mode=0o700)
     replace_bytes(folder / LANGUAGE, asking.language.encode(), mode=0o600)
-    tables = tuple(table.in_language(asking.wish.language) for table in made.tables)
+    tables = tuple(table.in_language(asking.wish.language) for table in release.tables)
+    translated = replace(release, tables=tables)
     written = publication.publish(
-        asking.data,
-        replace(made, tables=tables),
-        folder,
-        tuple(formats.FORMATS),
-        together=True,
+        asking.data, translated, folder, tuple(formats.FORMATS), together=True
     )
     return dict(written.together)
 
@@ -238,12 +232,10 @@ def _open(one: Published, asker: Asker) -> bool:
 
 
 def _find(service: Service, asker: Asker, identity: str) -> Published:
-    found = service.catalogue.published(identity)
-    if not found or not _open(found[0], asker):
-        raise not_found("release")
-    if found[0].dataset not in service.visible(asker):
-        raise not_found("release")
-    return found[0]
+    for release in service.catalogue.published(identity):
+        if _open(release, asker) and release.dataset in service.visible(asker):
+            return release
+    raise not_found("release")
 
 
 def _not_withdrawn(found: Published) -> None:
@@ -255,24 +247,12 @@ def _facts(service: Service, one: Published) -> dict[str, Any]:
     withdrawn = None
     if one.withdrawn_at is not None:
         withdrawn = {"at": one.withdrawn_at, "by": one.withdrawn_by, "reason": one.withdrawn_reason}
-    return {
-        "id": one.id,
-        "dataset": one.dataset,
-        "title": one.title,
-        "recipe": json.loads(json.dumps(one.recipe)),
-        "question": one.question,
-        "guarantee": one.guarantee,
+    folder = service.folder / PUBLISHED / one.id
+    return asdict(one) | {
         "formats": list(one.files),
-        "documents": [
-            name
-            for name in publication.DOCUMENTS
-            if (service.folder / PUBLISHED / one.id / name).is_file()
-        ],
-        "by": one.by,
-        "created": one.created,
+        "documents": [name for name in publication.DOCUMENTS if (folder / name).is_file()],
         "publish_at": datetime.fromtimestamp(one.publish_at, UTC).isoformat(timespec="seconds"),
         "public": one.publish_at <= time.time(),
-        "supersedes": one.supersedes,
         "superseded_by": service.catalogue.successor(one.id),
         "withdrawn": withdrawn,
     }

@@ -87,12 +87,10 @@ def table(
 
 def find(service: Service, asker: Asker, identity: str) -> Saved:
     """A saved table this asker may read; another's is as if it were not there."""
-    found = service.catalogue.saved(identity)
-    if not found or not _may_read(found[0], asker):
-        raise not_found("saved table")
-    if found[0].dataset not in service.visible(asker):
-        raise not_found("saved table")
-    return found[0]
+    for saved in service.catalogue.saved(identity):
+        if _may_read(saved, asker) and saved.dataset in service.visible(asker):
+            return saved
+    raise not_found("saved table")
 
 
 def _may_read(one: Saved, asker: Asker) -> bool:
