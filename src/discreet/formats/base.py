@@ -23,77 +23,46 @@ from ..errors import InputError, StoreError, did_you_mean
 from .flat import require_protected
 
 Save: TypeAlias = Callable[[Sequence[ProtectedTable], BinaryIO], None]
-Beside: TypeAlias = Callable[[ProtectedTable, str], bytes]
-"""The companion of a file: table and the file's name."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """One way to write tables; its module is imported when it is first used."""
+    """One way to write tables; its module, of the same name, is imported when it is first used."""
 
     name: str
     title: str
     extension: str
     media_type: str
-    many: bool
-    module: str
+    many: bool = False
+    """Whether one file holds several tables."""
     beside: str = ""
     """What is appended to the file's name for the companion file; empty: there is none."""
 
     @property
     def save(self) -> Save:
         """The function that writes."""
-        save: Save = importlib.import_module(f"discreet.formats.{self.module}").save
+        module = self.name.replace("-", "")
+        save: Save = importlib.import_module(f"discreet.formats.{module}").save
         return save
-
-    @property
-    def companion(self) -> Beside:
-        """The function that makes the companion file."""
-        from .csvw import companion
-
-        return companion
 
 
 FORMATS: dict[str, Format] = {
     made.name: made
     for made in (
         Format(
-            "csv",
-            "CSV with CSVW metadata beside it",
-            ".csv",
-            "text/csv",
-            False,
-            "csv",
-            "-metadata.json",
+            "csv", "CSV with CSVW metadata beside it", ".csv", "text/csv", beside="-metadata.json"
         ),
-        Format(
-            "parquet", "Parquet", ".parquet", "application/vnd.apache.parquet", False, "parquet"
-        ),
-        Format(
-            "json-stat",
-            "JSON-stat 2.0",
-            ".json",
-            "application/json",
-            True,
-            "jsonstat",
-        ),
+        Format("parquet", "Parquet", ".parquet", "application/vnd.apache.parquet"),
+        Format("json-stat", "JSON-stat 2.0", ".json", "application/json", many=True),
         Format(
             "xlsx",
             "Excel workbook",
             ".xlsx",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-            True,
-            "xlsx",
+            many=True,
         ),
-        Format("px", "PX (PC-Axis)", ".px", "text/x-px", False, "px"),
-        Format(
-            "sdmx-csv",
-            "SDMX-CSV 2.0",
-            ".sdmx.csv",
-            "application/vnd.sdmx.data+csv",
-            False,
-            "sdmxcsv",
-        ),
+        Format("px", "PX (PC-Axis)", ".px", "text/x-px"),
+        Format("sdmx-csv", "SDMX-CSV 2.0", ".sdmx.csv", "application/vnd.sdmx.data+csv"),
     )
 }
 
@@ -220,9 +189,11 @@ def _to_path(made: Format, tables: Sequence[ProtectedTable], path: Path) -> list
         with replacing(path.resolve(), mode=0o666) as stream:
             made.save(tables, stream)
             if made.beside:
+                from .csvw import companion
+
                 beside = path.with_name(path.name + made.beside)
                 with replacing(beside.resolve(), mode=0o666) as second:
-                    second.write(made.companion(tables[0], path.name))
+                    second.write(companion(tables[0], path.name))
                 written.append(beside)
     return written
 

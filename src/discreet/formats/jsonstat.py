@@ -133,7 +133,7 @@ def _extension(table: ProtectedTable, flat: Flat, facts: dict[str, Any]) -> dict
     extension["layout"] = _layout(table, flat)
     extension["status"] = {"label": facts["status"]}
     if table.noise is not None and flat.numbers:
-        noise = {"coverage": plain(table.noise.coverage)}
+        noise: dict[str, Any] = {"coverage": plain(table.noise.coverage)}
         for name, title in (("noise_sd", "sd"), ("lower", "lower"), ("upper", "upper")):
             noise[title] = _column(flat.numbers[name], flat.hidden)
         extension["noise"] = _Open(noise)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..core.table import Noise, ProtectedTable, Provenance, Status
 from ..errors import InputError
 
 _STATUS = {status.letter: status for status in Status}
+_PROVENANCE = [field.name for field in fields(Provenance)]
 _KINDS = {"geo": "geography", "time": "time"}
 
 
@@ -89,7 +91,7 @@ def _table(document: Mapping[str, Any]) -> ProtectedTable:
         values=column(document["value"]),
         status=status.reshape(shape),
         guarantee=Guarantee.from_json(facts["guarantee"]),
-        provenance=_provenance(document, facts),
+        provenance=Provenance(**{name: facts[name] for name in _PROVENANCE if name in facts}),
         noise=noise,
         extra={name: column(values) for name, values in facts.get("extra", {}).items()},
         law=CellLaw.from_json(facts.get("law", {})),
@@ -107,23 +109,6 @@ def _layout(facts: Mapping[str, Any]) -> Layout:
         tuple(said["layers"]),
         said.get("language", ""),
         facts.get("percent", {}).get("of", ""),
-    )
-
-
-def _provenance(document: Mapping[str, Any], facts: Mapping[str, Any]) -> Provenance:
-    optional = ("release", "source", "licence", "contact", "population", "period")
-    return Provenance(
-        dataset=facts["dataset"],
-        dataset_title=facts["dataset_title"],
-        question=facts["question"],
-        question_hash=facts["question_hash"],
-        data_version=facts["data_version"],
-        policy_version=facts["policy_version"],
-        method=facts["method"],
-        software=facts["software"],
-        synthetic=bool(facts["synthetic"]),
-        unit=facts["unit"],
-        **{name: facts[name] for name in optional if name in facts},
     )
 
 

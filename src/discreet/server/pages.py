@@ -134,23 +134,11 @@ async def _form_fields(request: Request) -> dict[str, str]:
 @router.get("/", include_in_schema=False)
 def home(request: Request, service: Serving, asker: CurrentAsker) -> HTMLResponse:
     """The data sets this reader may see."""
-    shown = []
+    datasets = []
     for name in service.visible(asker):
         with service.dataset(asker, name) as data:
-            description = data.description
-            shown.append(
-                {
-                    "name": name,
-                    "title": str(description.title),
-                    "family": str(data.policy.family),
-                    "population": description.population,
-                    "period": description.period,
-                    "synthetic": description.synthetic,
-                    "variables": [str(variable.label) for variable in description.variables],
-                    "served": data.policy.method in registry.names(),
-                }
-            )
-    return _page(request, "home.html", {"datasets": shown})
+            datasets.append((name, data.description, data.policy))
+    return _page(request, "home.html", {"datasets": datasets, "methods": registry.names()})
 
 
 @router.get("/style.css", include_in_schema=False)
@@ -200,41 +188,12 @@ def build(
         return _page(request, "build.html", facts, status)
 
 
-_PERCENTS = (
-    ("rows", "of rows"),
-    ("columns", "of columns"),
-    ("layers", "of blocks"),
-    ("all", "of all"),
-)
-
-
 def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
-    choices = [
-        (
-            str(variable.label),
-            [(level.name, str(level.label), len(level)) for level in variable.levels],
-        )
-        for variable in data.description.variables
-    ]
-    categories = [
-        (
-            str(level.label),
-            [(f"{variable.name}:{level.name}:{c.code}", str(c.label)) for c in level.categories],
-        )
-        for variable in data.description.variables
-        for level in variable.levels
-        if len(level) <= 60
-    ]
     return {
         "name": data.folder.name,
-        "title": str(data.description.title),
-        "synthetic": data.description.synthetic,
+        "about": data.description,
         "rules": rules.in_words(data.policy),
-        "family": str(data.policy.family),
         "budgeted": spends(data),
-        "choices": choices,
-        "categories": categories,
-        "percents": _PERCENTS,
         "asked": asked,
         "refused": None,
         "table": None,
@@ -298,7 +257,6 @@ def _verdict(asking: Asking) -> dict[str, Any]:
             "odds": plan.guarantee.odds,
             "cost": None if plan.charge is None else str(plan.charge),
             "answered": asked.answered,
-            "follows": asked.follows_from,
             "left": asked.left,
             "affordable": asked.affordable,
         },

@@ -13,8 +13,8 @@ from .problems import Alternative
 
 
 def _listing(name: str, words: str, **items: Any) -> type[BaseModel]:
-    """An object that holds one list."""
-    fields: dict[str, Any] = {key: (list[item], ...) for key, item in items.items()}
+    """An object that holds a list."""
+    fields: dict[str, Any] = {key: (kind, ...) for key, kind in items.items()}
     return create_model(name, __doc__=words, **fields)
 
 
@@ -113,10 +113,10 @@ class DataSetDetail(DataSetShape):
     variable_names: list[str]
 
 
-DataSets = _listing("DataSets", "The catalogue.", datasets=DataSetShape)
+DataSets = _listing("DataSets", "The catalogue.", datasets=list[DataSetShape])
 
 
-Variables = _listing("Variables", "Variables of a data set.", variables=VariableShape)
+Variables = _listing("Variables", "Variables of a data set.", variables=list[VariableShape])
 
 
 class CategoryShape(BaseModel):
@@ -199,7 +199,7 @@ class JobShape(BaseModel):
     result: str | None
 
 
-JobsShape = _listing("JobsShape", "One's own jobs.", jobs=JobShape)
+JobsShape = _listing("JobsShape", "One's own jobs.", jobs=list[JobShape])
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class SavedTable(Saved):
     table: str
 
 
-SavedList = _listing("SavedList", "Saved tables one may read.", saved=SavedTable)
+SavedList = _listing("SavedList", "Saved tables one may read.", saved=list[SavedTable])
 
 
 class ReleaseShape(BaseModel):
@@ -232,10 +232,10 @@ class ReleaseShape(BaseModel):
     withdrawn: dict[str, Any] | None
 
 
-ReleaseList = _listing("ReleaseList", "Releases one may see.", releases=ReleaseShape)
+ReleaseList = _listing("ReleaseList", "Releases one may see.", releases=list[ReleaseShape])
 
 
-UserList = _listing("UserList", "All accounts.", users=User)
+UserList = _listing("UserList", "All accounts.", users=list[User])
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ class NewToken(Token):
     token: str
 
 
-TokenList = _listing("TokenList", "One's own tokens.", tokens=Token)
+TokenList = _listing("TokenList", "One's own tokens.", tokens=list[Token])
 
 
 class SessionShape(BaseModel):
@@ -257,7 +257,7 @@ class SessionShape(BaseModel):
     csrf: str | None
 
 
-ProposalList = _listing("ProposalList", "All proposals.", proposals=Proposal)
+ProposalList = _listing("ProposalList", "All proposals.", proposals=list[Proposal])
 
 
 class StandingShape(BaseModel):
@@ -272,5 +272,5 @@ class StandingShape(BaseModel):
 Standings = _listing(
     "Standings",
     "The data set's budget, then one's own share where there is one.",
-    standings=StandingShape,
+    standings=list[StandingShape],
 )
