@@ -116,7 +116,8 @@ def percentages(
     low = _share(np.maximum(lower, 0), most, good & (most > 0), -1)
     high = _share(np.maximum(upper, 0), least, good & (least > 0), 1)
     high[least <= 0] = 100
-    itself = _is_total(values.shape, axes)
+    itself = np.zeros(values.shape, dtype=np.bool_)  # the very total it would be divided by
+    itself[_at_total(values.ndim, axes)] = True
     return Percent(
         of,
         value.reshape(-1),
@@ -130,13 +131,6 @@ def percentages(
 def _whole(array: npt.NDArray[Any], axes: tuple[int, ...]) -> npt.NDArray[Any]:
     """For every cell the entry at the total of these axes."""
     return np.broadcast_to(array[_at_total(array.ndim, axes)], array.shape)
-
-
-def _is_total(shape: tuple[int, ...], axes: tuple[int, ...]) -> Mask:
-    """Where a cell is the very total it would be divided by."""
-    found = np.zeros(shape, dtype=np.bool_)
-    found[_at_total(len(shape), axes)] = True
-    return found
 
 
 def _at_total(many: int, axes: tuple[int, ...]) -> tuple[slice, ...]:

@@ -205,14 +205,14 @@ class Grid:
         return max(numbers, max(map(above, lines), default=0) + self.mark)
 
 
+@dataclass(frozen=True)
 class _Panel:
     """Some columns of one layer beside all the row labels."""
 
-    def __init__(self, grid: Grid, layer: int, columns: list[int], widths: list[int]) -> None:
-        self.grid = grid
-        self.layer = layer
-        self.columns = columns
-        self.widths = widths
+    grid: Grid
+    layer: int
+    columns: list[int]
+    widths: list[int]
 
     def lines(self) -> Iterator[Line]:
         grid = self.grid

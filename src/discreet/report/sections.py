@@ -73,9 +73,11 @@ class Section:
 
 def sections(facts: ReleaseFacts, edition: Edition) -> tuple[Section, ...]:
     """All thirteen, in order. `facts` are those of the edition."""
+    keys = list(DECLARATIONS)
+    context = keys[keys.index("purpose") : keys.index("safe_outputs") + 1]
     made = (
         _front(facts),
-        _declared(2, "Context", facts, *_names("purpose", "safe_outputs")),
+        _declared(2, "Context", facts, *context),
         _data(facts),
         _declared(4, "Threats", facts, "intruders", "prior_knowledge", "harms", "other_releases"),
         _method(facts),
@@ -117,11 +119,6 @@ def verdict(facts: ReleaseFacts) -> str:
     if any(table.provenance.synthetic for table in facts.tables):
         text += f" {SYNTHETIC}"
     return text
-
-
-def _names(first: str, last: str) -> list[str]:
-    keys = list(DECLARATIONS)
-    return keys[keys.index(first) : keys.index(last) + 1]
 
 
 def _said(about: str, *says: str) -> Line:

@@ -131,12 +131,12 @@ async def asker(request: Request) -> Asker:
     return found
 
 
+@dataclass(frozen=True)
 class Guard:
     """Lets some roles through, with a scope."""
 
-    def __init__(self, roles: tuple[Role, ...], scope: str) -> None:
-        self.roles = roles
-        self.scope = scope
+    roles: tuple[Role, ...]
+    scope: str
 
     def admit(self, request: Request) -> None:
         """Let a request through, or raise 401 or 403."""

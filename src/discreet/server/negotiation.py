@@ -12,6 +12,8 @@ from ..errors import InputError, RecipeError
 from ..formats import Format
 from .problems import Problem
 
+VARY = "Accept, Accept-Language, Authorization, Cookie"
+
 
 def chosen_format(asked: str | None, accept: str | None) -> Format:
     """The format a client wants; JSON-stat where it does not say.
@@ -105,6 +107,11 @@ def _used(description: Description, language: str, texts: Iterable[Text]) -> set
         shown = language if language in codes else codes[0] if codes else ""
         used.add(shown or description.language)
     return used
+
+
+def spoken_in(languages: str) -> dict[str, str]:
+    """What an answer's texts are in, and that another client may get them in another language."""
+    return {"Vary": VARY} | ({"Content-Language": languages} if languages else {})
 
 
 def joined(languages: Iterable[str], first: str = "") -> str:

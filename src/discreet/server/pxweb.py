@@ -170,10 +170,11 @@ def tables(
 ) -> dict[str, Any]:
     """The tables that can be read here, newest first."""
     words = query.casefold().split()
-    since = None if pastDays is None else time.time() - pastDays * _DAY
+    since = 0.0 if pastDays is None else time.time() - pastDays * _DAY
     found = []
-    for saved in _listed(service, asker):
-        if since is not None and saved.created < since:
+    seen = set(service.visible(asker))
+    for saved in service.catalogue.saved():
+        if not saved.shared or saved.dataset not in seen or saved.created < since:
             continue
         with _open(service, asker, saved) as ready:
             if ready is None:
@@ -276,12 +277,6 @@ def _named(key: str) -> str | None:
     if folded.startswith("codelist["):
         raise InputError("There are no codelists here: each level is a table of its own.")
     return None
-
-
-def _listed(service: Service, asker: Asker) -> Iterator[Saved]:
-    """Shared saved tables of data sets this asker may see."""
-    seen = set(service.visible(asker))
-    yield from (s for s in service.catalogue.saved() if s.shared and s.dataset in seen)
 
 
 @contextmanager

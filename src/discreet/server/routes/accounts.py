@@ -9,18 +9,8 @@ from fastapi import Path, Request, Response
 
 from ...errors import InputError
 from ...store.accounts import User
-from .. import responses
-from ..auth import (
-    ACCOUNTS,
-    CUSTODIANS,
-    EVERYONE,
-    Asker,
-    CurrentAsker,
-    cookie_name,
-    guarded,
-    same_site,
-    unknown,
-)
+from .. import auth, responses
+from ..auth import ACCOUNTS, CUSTODIANS, EVERYONE, Asker, CurrentAsker, guarded
 from ..problems import Problem, documented, not_found
 from ..requests import LoginForm, TokenForm, UserForm
 from ..service import Service, Serving
@@ -56,7 +46,7 @@ def logged_in(
     """Open a session and put its cookie into the response; the same for the API and the page."""
     settings = service.settings
     # a login from another site's page would put a visitor into somebody else's account
-    same_site(request.headers, settings)
+    auth.same_site(request.headers, settings)
     address = request.client.host if request.client else ""
     for key in (f"ip {address}", f"name {name}"):
         allowance = service.logins.take(key)
@@ -69,12 +59,12 @@ def logged_in(
             )
     user = service.accounts.check_password(name, password)
     if user is None:
-        raise unknown("Name and password do not belong together.")
+        raise auth.unknown("Name and password do not belong together.")
     if request.state.asker.session:
         service.accounts.close_session(request.state.asker.session)
     secret = service.accounts.open_session(user.name, hours=_HOURS)
     response.set_cookie(
-        cookie_name(settings),
+        auth.cookie_name(settings),
         secret,
         max_age=_HOURS * 3600,
         path="/",
@@ -97,7 +87,7 @@ def logged_out(service: Service, asker: Asker, response: Response) -> Response:
     if asker.session:
         service.accounts.close_session(asker.session)
     response.delete_cookie(
-        cookie_name(service.settings), path="/", secure=service.settings.secure, httponly=True
+        auth.cookie_name(service.settings), path="/", secure=service.settings.secure, httponly=True
     )
     return response
 

@@ -15,10 +15,9 @@ from ...methods import registry
 from ...workspace import DataSet
 from .. import responses
 from ..auth import EVERYONE, CurrentAsker, guarded
-from ..negotiation import chosen_language, joined, spoken
+from ..negotiation import chosen_language, joined, spoken, spoken_in
 from ..problems import not_found
 from ..service import Service, Serving
-from ..table_answers import VARY
 
 router = guarded(EVERYONE, "read", "catalogue")
 ROUTERS = [router]
@@ -110,7 +109,7 @@ def datasets(
         raise RecipeError(
             f"No data set has labels in the language {language!r}; there are {', '.join(languages)}."
         )
-    _say(response, joined(said, language))
+    response.headers.update(spoken_in(joined(said, language)))
     return {"datasets": found}
 
 
@@ -127,7 +126,7 @@ def dataset(
     with service.dataset(asker, dataset) as data:
         description = data.description
         language = chosen_language(language, wishes, description)
-        _say(response, spoken(description, language, [description.title]))
+        response.headers.update(spoken_in(spoken(description, language, [description.title])))
         return {
             **_summary(service, dataset, data, language),
             "source": description.source,
@@ -154,7 +153,7 @@ def variables(
     """The variables; with `query`, those that hold its words in themselves or in a category."""
     with service.dataset(asker, dataset) as data:
         language = chosen_language(language, wishes, data.description)
-        _say(response, spoken(data.description, language))
+        response.headers.update(spoken_in(spoken(data.description, language)))
         found = []
         for variable in data.description.variables:
             own = " ".join(_words_of(variable))
@@ -179,7 +178,7 @@ def variable(
         language = chosen_language(language, wishes, data.description)
         found = data.description.variable(_axis(data.description, variable).variable)
         texts = [found.label, *(level.label for level in found.levels)]
-        _say(response, spoken(data.description, language, texts))
+        response.headers.update(spoken_in(spoken(data.description, language, texts)))
         return _variable(found, language, [])
 
 
@@ -201,7 +200,7 @@ def codelist(
         found = variable.level(ref.level)
         parents = _parents(variable, found)
         texts = [found.label, *(category.label for category in found.categories)]
-        _say(response, spoken(data.description, language, texts))
+        response.headers.update(spoken_in(spoken(data.description, language, texts)))
         return {
             "variable": variable.name,
             "level": found.name,
@@ -217,13 +216,6 @@ def codelist(
                 for i, category in enumerate(found.categories)
             ],
         }
-
-
-def _say(response: Response, language: str) -> None:
-    """What an answer's texts are in, and that another client may get them in another language."""
-    response.headers["Vary"] = VARY
-    if language:
-        response.headers["Content-Language"] = language
 
 
 def _axis(description: Description, text: str) -> Any:

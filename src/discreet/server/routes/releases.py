@@ -28,12 +28,11 @@ from ...store.catalogue import Published
 from .. import responses
 from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, CUSTODIANS, Asker, CurrentAsker, guarded
-from ..negotiation import chosen_format
+from ..negotiation import VARY, chosen_format, spoken_in
 from ..problems import Problem, documented, not_found
 from ..refusals import with_alternatives
 from ..requests import ReleaseForm, WithdrawForm
 from ..service import Service, Serving
-from ..table_answers import VARY
 from .tables import TABLE, FormatName
 
 reading = guarded(ASKERS, "read", "releases")
@@ -130,8 +129,7 @@ def tables(
         "Discreet-Question": found.question,
     }
     with contextlib.suppress(FileNotFoundError):
-        if language := (service.folder / PUBLISHED / found.id / LANGUAGE).read_text("ascii"):
-            headers["Content-Language"] = language
+        headers |= spoken_in((service.folder / PUBLISHED / found.id / LANGUAGE).read_text("ascii"))
     later = service.catalogue.successor(found.id)
     if later is not None:
         headers["Link"] = f'</api/v1/releases/{later}>; rel="successor-version"'

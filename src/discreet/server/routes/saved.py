@@ -10,7 +10,7 @@ from fastapi import Path, Request, Response
 from ...recipe import to_mapping
 from ...store.catalogue import Saved
 from .. import responses
-from ..asking import Asking, Wish, understood
+from ..asking import Asking, understood
 from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..problems import documented, not_found
 from ..requests import SaveForm
@@ -79,10 +79,11 @@ def table(
     """The table itself, on today's data; charged like any other question, once."""
     found = find(service, asker, saved)
     with service.dataset(asker, found.dataset) as data:
-        asked = understood(data, found.recipe)
-        spoken = language or asked.layouts[0].language
-        wish = Wish.of(request, data, format=format, language=spoken, project=project)
-        return answer(Asking(service, asker, data, asked, wish, request))
+        recipe = understood(data, found.recipe)
+        language = language or recipe.layouts[0].language
+        return answer(
+            Asking.of(request, data, recipe, format=format, language=language, project=project)
+        )
 
 
 def find(service: Service, asker: Asker, identity: str) -> Saved:
