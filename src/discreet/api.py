@@ -187,11 +187,11 @@ def _scope(body: Mapping[str, Any]) -> str:
 def shares(ledger: LedgerStore) -> list[Standing]:
     """Where every user and project with a share of the budget stands, by name."""
     known = {entry.body["scope"] for entry in ledger.entries() if entry.kind == "cap"}
-    found = []
+    standings = []
     for scope in sorted(known - {"dataset"}):
         kind, _, name = scope.partition(":")
-        found += [held for held in ledger.standing(**{kind: name}) if held.scope == scope]
-    return found
+        standings += [held for held in ledger.standing(**{kind: name}) if held.scope == scope]
+    return standings
 
 
 class Draft:
@@ -318,12 +318,12 @@ def verify_ledger(path: str | Path) -> dict[str, Any]:
         policy = description_file.read(folder).policy
         if registry.declaration(policy.method).spends is Spends.NOTHING:
             raise InputError(dataset.unbudgeted(folder.name, policy))
-    found = store.verify(folder)
+    verified = store.verify(folder)
     return {
-        "dataset": found.dataset,
-        "entries": found.entries,
-        "answers": found.answers,
-        "spent": str(found.spent or "nothing"),
-        "head": found.head,
-        "anchored": found.anchored,
+        "dataset": verified.dataset,
+        "entries": verified.entries,
+        "answers": verified.answers,
+        "spent": str(verified.spent or "nothing"),
+        "head": verified.head,
+        "anchored": verified.anchored,
     }

@@ -52,8 +52,8 @@ class Server:
     @property
     def datasets(self) -> dict[str, str]:
         """Names and titles of the data sets one may ask."""
-        found = self._connection.json("GET", "/datasets")["datasets"]
-        return {one["id"]: one["title"] for one in found}
+        listed = self._connection.json("GET", "/datasets")["datasets"]
+        return {one["id"]: one["title"] for one in listed}
 
     @property
     def config(self) -> dict[str, Any]:
@@ -103,14 +103,14 @@ class RemoteDataSet(Asks["RemoteDraft"]):
     @property
     def variables(self) -> dict[str, list[str]]:
         """Names of variables and, finest first, of their levels."""
-        found = self._connection.json("GET", f"{self._path}/variables")["variables"]
-        return {one["name"]: [level["name"] for level in one["levels"]] for one in found}
+        listed = self._connection.json("GET", f"{self._path}/variables")["variables"]
+        return {one["name"]: [level["name"] for level in one["levels"]] for one in listed}
 
     def categories(self, name: str) -> dict[str, str]:
         """Codes and labels of a variable, or of one of its levels."""
         path = f"{self._path}/codelists/{quote(name, safe=':')}"
-        found = self._connection.json("GET", path)["categories"]
-        return {one["code"]: one["label"] for one in found}
+        listed = self._connection.json("GET", path)["categories"]
+        return {one["code"]: one["label"] for one in listed}
 
     def _draft(self, recipe: Mapping[str, Any], user: str, project: str) -> RemoteDraft:
         if user:

@@ -98,16 +98,16 @@ def areas() -> tuple[Area, ...]:
     >>> len(areas()), len({area.name for area in areas()})
     (251, 251)
     """
-    made: list[Area] = []
+    placed: list[Area] = []
     english = 0
     for position, region in enumerate(REGIONS):
         for number in range(region.areas):
             # a size between 500 and 3,700, spread without pattern by a fixed multiplier
-            spread = (len(made) * 7919 + 104_729) % 3_203
+            spread = (len(placed) * 7919 + 104_729) % 3_203
             weight = 500 + spread
-            profile = (len(made) * 31 + position * 7) % 5
+            profile = (len(placed) * 31 + position * 7) % 5
             if region.code == UNKNOWN:
-                made.append(Area(UNKNOWN, "Unknown", position, 1, 2))
+                placed.append(Area(UNKNOWN, "Unknown", position, 1, 2))
                 continue
             letter = region.code[0]
             if letter == "E":
@@ -116,8 +116,8 @@ def areas() -> tuple[Area, ...]:
             else:
                 names = {"W": _WELSH, "S": _SCOTTISH, "N": _IRISH}[letter]
                 code, name = _CODES[letter].format(number + 1), names[number]
-            made.append(Area(code, name, position, weight, profile))
-    return tuple(made)
+            placed.append(Area(code, name, position, weight, profile))
+    return tuple(placed)
 
 
 def _english(number: int) -> str:

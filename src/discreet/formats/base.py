@@ -47,8 +47,8 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    made.name: made
-    for made in (
+    form.name: form
+    for form in (
         Format(
             "csv", "CSV with CSVW metadata beside it", ".csv", "text/csv", beside="-metadata.json"
         ),
@@ -95,16 +95,13 @@ def by_extension(path: str | os.PathLike[str]) -> str:
     >>> by_extension("deaths.parquet")
     'parquet'
     """
-    ending = Path(path).suffix.casefold()
-    name = Path(path).name.casefold()
-    for made in sorted(FORMATS.values(), key=lambda each: -len(each.extension)):
-        if name.endswith(made.extension):
-            return made.name
-    if ending in _ENDINGS:
-        return _ENDINGS[ending]
-    endings = ", ".join(made.extension for made in FORMATS.values())
+    endings = {form.extension: form.name for form in FORMATS.values()} | _ENDINGS
+    for ending in sorted(endings, key=len, reverse=True):
+        if Path(path).name.casefold().endswith(ending):
+            return endings[ending]
+    known = ", ".join(form.extension for form in FORMATS.values())
     raise InputError(
-        f"The file name {Path(path).name!r} does not say its format; endings known are {endings}. "
+        f"The file name {Path(path).name!r} does not say its format; endings known are {known}. "
         "Name the format (--format csv) or change the ending."
     )
 
@@ -146,19 +143,19 @@ def write(
     path = Path(os.fspath(target)) if isinstance(target, str | os.PathLike) else None
     if not format and path is None:
         raise InputError(f"A stream has no ending: name the format, one of {', '.join(FORMATS)}.")
-    made = by_name(format or by_extension(path or ""))
+    form = by_name(format or by_extension(path or ""))
     if not listed:
         raise InputError("There is no table to write: give one or more protected tables.")
-    if len(listed) > 1 and not made.many:
+    if len(listed) > 1 and not form.many:
         several = " or ".join(each.name for each in FORMATS.values() if each.many)
         raise InputError(
-            f"A {made.name} file holds one table, got {len(listed)}. "
+            f"A {form.name} file holds one table, got {len(listed)}. "
             f"Write each to a file of its own, or use {several}."
         )
     if path is None:
-        _to_stream(made, listed, target)  # type: ignore[arg-type]
+        _to_stream(form, listed, target)  # type: ignore[arg-type]
         return []
-    return _to_path(made, listed, path)
+    return _to_path(form, listed, path)
 
 
 def to_bytes(tables: ProtectedTable | Sequence[ProtectedTable], format: str) -> bytes:
@@ -168,30 +165,30 @@ def to_bytes(tables: ProtectedTable | Sequence[ProtectedTable], format: str) -> 
     return stream.getvalue()
 
 
-def _to_stream(made: Format, tables: Sequence[ProtectedTable], stream: IO[bytes] | IO[str]) -> None:
+def _to_stream(form: Format, tables: Sequence[ProtectedTable], stream: IO[bytes] | IO[str]) -> None:
     if not isinstance(stream, io.TextIOBase):
-        made.save(tables, stream)  # type: ignore[arg-type]
+        form.save(tables, stream)  # type: ignore[arg-type]
         return
-    if not made.media_type.startswith(("text/", "application/json", "application/vnd.sdmx")):
-        raise InputError(f"A {made.name} file is not text: open the stream in binary mode.")
+    if not form.media_type.startswith(("text/", "application/json", "application/vnd.sdmx")):
+        raise InputError(f"A {form.name} file is not text: open the stream in binary mode.")
     binary = io.BytesIO()
-    made.save(tables, binary)
+    form.save(tables, binary)
     stream.write(binary.getvalue().decode())
 
 
-def _to_path(made: Format, tables: Sequence[ProtectedTable], path: Path) -> list[Path]:
+def _to_path(form: Format, tables: Sequence[ProtectedTable], path: Path) -> list[Path]:
     with _plain_errors(path):
         if path.exists() and stat.S_ISCHR(path.stat().st_mode):
             with path.open("wb") as device:
-                made.save(tables, device)
+                form.save(tables, device)
             return [path]
         written = [path]
         with replacing(path.resolve(), mode=0o666) as stream:
-            made.save(tables, stream)
-            if made.beside:
+            form.save(tables, stream)
+            if form.beside:
                 from .csvw import companion
 
-                beside = path.with_name(path.name + made.beside)
+                beside = path.with_name(path.name + form.beside)
                 with replacing(beside.resolve(), mode=0o666) as second:
                     second.write(companion(tables[0], path.name))
                 written.append(beside)
@@ -203,18 +200,14 @@ def _plain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(
-            f"Cannot write {path}: the folder {path.parent} does not exist. Make it first."
-        ) from None
+        why = f"the folder {path.parent} does not exist. Make it first."
+        raise InputError(f"Cannot write {path}: {why}") from None
     except IsADirectoryError:
-        raise InputError(
-            f"Cannot write {path}: it is a folder. Give the name of a file in it."
-        ) from None
+        why = "it is a folder. Give the name of a file in it."
+        raise InputError(f"Cannot write {path}: {why}") from None
     except (PermissionError, NotADirectoryError) as error:
-        raise InputError(
-            f"Cannot write {path}: {(error.strerror or 'not allowed').lower()}. "
-            "Choose a folder you may write in."
-        ) from None
+        why = f"{(error.strerror or 'not allowed').lower()}. Choose a folder you may write in."
+        raise InputError(f"Cannot write {path}: {why}") from None
     except OSError as error:
         raise StoreError(
             f"Cannot write {path}: {(error.strerror or str(error)).lower()}. "

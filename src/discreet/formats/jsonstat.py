@@ -90,8 +90,8 @@ def dataset(table: ProtectedTable) -> dict[str, Any]:
 def _dataset(table: ProtectedTable) -> dict[str, Any]:
     flat = flatten(table)
     facts = about(table, flat)
-    made: dict[str, Any] = _Open()
-    made |= {
+    document: dict[str, Any] = _Open()
+    document |= {
         "version": "2.0",
         "class": "dataset",
         "label": table.title,
@@ -114,16 +114,16 @@ def _dataset(table: ProtectedTable) -> dict[str, Any]:
         "extension": _extension(table, flat, facts),
     }
     if not flat.axes:
-        made["id"], made["size"] = ["measure"], [1]
+        document["id"], document["size"] = ["measure"], [1]
         category = {"index": [flat.measure], "label": {flat.measure: flat.measure}}
-        made["dimension"] = {"measure": {"label": "Measure", "category": category}}
-        made["role"] = {"metric": ["measure"]}
+        document["dimension"] = {"measure": {"label": "Measure", "category": category}}
+        document["role"] = {"metric": ["measure"]}
     marked = np.flatnonzero(flat.status)
     if marked.size:
-        made["status"] = _statuses(marked, flat)
-    if not made["role"]:
-        del made["role"]
-    return made
+        document["status"] = _statuses(marked, flat)
+    if not document["role"]:
+        del document["role"]
+    return document
 
 
 def _extension(table: ProtectedTable, flat: Flat, facts: dict[str, Any]) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def _at_total(many: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
 
 def _share(part: Whole, whole: Whole, good: Mask, direction: int) -> Real:
     """Part ÷ whole in per cent to four places, by whole numbers: to the nearest, down or up."""
-    made = np.zeros(part.shape, dtype=np.float64)
+    shares = np.zeros(part.shape, dtype=np.float64)
     a, b = part[good], whole[good]
     if a.size and (np.abs(a).max() > _SAFE or b.max() > _SAFE):
         a, b = a.astype(object), b.astype(object)
@@ -147,5 +147,5 @@ def _share(part: Whole, whole: Whole, good: Mask, direction: int) -> Real:
     if not direction:
         a, b = 2 * a + b, 2 * b
     quotient = -(-a // b) if direction > 0 else a // b
-    made[good] = quotient.astype(np.float64) / 10**PLACES
-    return made
+    shares[good] = quotient.astype(np.float64) / 10**PLACES
+    return shares

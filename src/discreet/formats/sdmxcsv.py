@@ -99,10 +99,10 @@ def identifier(name: str, taken: set[str]) -> str:
     >>> identifier("age band", set()), identifier("status", {"STATUS"}), identifier("9", set())
     ('AGE_BAND', 'STATUS_2', 'D_9')
     """
-    made = re.sub(r"[^A-Z0-9_]", "_", name.upper()) or "_"
-    if not made[0].isalpha():
-        made = f"D_{made}"
-    return _free(made, taken)
+    text = re.sub(r"[^A-Z0-9_]", "_", name.upper()) or "_"
+    if not text[0].isalpha():
+        text = f"D_{text}"
+    return _free(text, taken)
 
 
 def code_identifier(code: str, taken: set[str]) -> str:
@@ -111,10 +111,10 @@ def code_identifier(code: str, taken: set[str]) -> str:
     >>> code_identifier("E12000001", set()), code_identifier("65+", set()), code_identifier("@x", set())
     ('E12000001', '65_', '_x')
     """
-    made = re.sub(r"[^A-Za-z0-9_@$-]", "_", code) or "_"
-    if made[0] == "@" or (made[0] == "-" and not made[1:].isdigit()):
-        made = "_" + made[1:]
-    return _free(made, taken)
+    text = re.sub(r"[^A-Za-z0-9_@$-]", "_", code) or "_"
+    if text[0] == "@" or (text[0] == "-" and not text[1:].isdigit()):
+        text = "_" + text[1:]
+    return _free(text, taken)
 
 
 def _free(wanted: str, taken: set[str]) -> str:

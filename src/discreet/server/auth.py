@@ -72,15 +72,15 @@ def identify(
     sent = headers.get("authorization")
     if sent is not None:
         kind, _, text = sent.partition(" ")
-        found = accounts.by_token(text.strip()) if kind.lower() == "bearer" else None
-        if found is None:
+        account = accounts.by_token(text.strip()) if kind.lower() == "bearer" else None
+        if account is None:
             raise unknown("This token is unknown, expired or revoked. Ask for a new one.")
-        return Asker(found.name, found.role, found.scopes, found.via)
+        return Asker(account.name, account.role, account.scopes, account.via)
     secret = _cookie(headers.get("cookie", ""), cookie_name(settings))
     if not secret:
         return PUBLIC
-    found = accounts.by_session(secret)
-    if found is None:
+    account = accounts.by_session(secret)
+    if account is None:
         return PUBLIC
     if method in UNSAFE:
         same_site(headers, settings)
@@ -92,7 +92,7 @@ def identify(
                 "A change made with a session needs the header X-CSRF-Token, as GET /api/v1/session "
                 "gives it.",
             )
-    return Asker(found.name, found.role, found.scopes, found.via, secret)
+    return Asker(account.name, account.role, account.scopes, account.via, secret)
 
 
 def same_site(headers: Mapping[str, str], settings: Settings) -> None:
@@ -127,8 +127,8 @@ def unknown(detail: str) -> Problem:
 
 async def asker(request: Request) -> Asker:
     """Who the gate found."""
-    found: Asker = request.state.asker
-    return found
+    current: Asker = request.state.asker
+    return current
 
 
 @dataclass(frozen=True)
@@ -140,17 +140,17 @@ class Guard:
 
     def admit(self, request: Request) -> None:
         """Let a request through, or raise 401 or 403."""
-        found: Asker = request.state.asker
-        if found.role not in self.roles:
-            if found.role == "public":
+        current: Asker = request.state.asker
+        if current.role not in self.roles:
+            if current.role == "public":
                 raise unknown("This needs an account. Log in or send a token.")
             raise Problem(
                 403,
                 "role",
-                f"The role {found.role} may not do this; "
+                f"The role {current.role} may not do this; "
                 f"{' or '.join(r for r in self.roles if r != 'public')} may.",
             )
-        if self.scope not in found.scopes:
+        if self.scope not in current.scopes:
             raise Problem(403, "scope", f"This token lacks the scope {self.scope}.")
         request.state.guarded = True
 

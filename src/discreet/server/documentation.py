@@ -15,24 +15,24 @@ _KINDS = {"docs.js": "text/javascript", "docs.css": "text/css"}
 
 def router(prefix: str) -> APIRouter:
     """The page with its script and style, and a sign of life; open to everybody."""
-    made = APIRouter()
+    pages = APIRouter()
 
-    @made.get(f"{prefix}/docs")
+    @pages.get(f"{prefix}/docs")
     async def docs(request: Request) -> HTMLResponse:
         return HTMLResponse(page(request.app.openapi(), prefix))
 
-    @made.get(f"{prefix}/docs/{{name}}")
+    @pages.get(f"{prefix}/docs/{{name}}")
     async def part(name: str) -> Response:
         if name not in _KINDS:
             return Response(status_code=404)
         text = files("discreet.server").joinpath("static", name).read_bytes()
         return Response(text, media_type=_KINDS[name])
 
-    @made.get("/health")
+    @pages.get("/health")
     async def health() -> JSONResponse:
         return JSONResponse({"status": "serving"})
 
-    return made
+    return pages
 
 
 def page(schema: dict[str, Any], prefix: str) -> str:

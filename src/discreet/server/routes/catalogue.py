@@ -86,8 +86,8 @@ def datasets(
 
     Each title is in the wished language where it is there, else in its data set's own.
     """
-    found = []
-    said: set[str] = set()
+    summaries = []
+    spoken_languages: set[str] = set()
     languages: dict[str, None] = {}
     missing = bool(language)
     for name, data in service.readable(asker):
@@ -103,14 +103,14 @@ def datasets(
         for variable in description.variables:
             texts += [variable.name, *(words for _, words in variable.label.by_language)]
         if _holds(" ".join(texts), query):
-            found.append(_summary(service, name, data, shown))
-            said.add(spoken(description, shown, [description.title]))
+            summaries.append(_summary(service, name, data, shown))
+            spoken_languages.add(spoken(description, shown, [description.title]))
     if missing and languages:
         raise RecipeError(
             f"No data set has labels in the language {language!r}; there are {', '.join(languages)}."
         )
-    response.headers.update(spoken_in(joined(said, language)))
-    return {"datasets": found}
+    response.headers.update(spoken_in(joined(spoken_languages, language)))
+    return {"datasets": summaries}
 
 
 @router.get("/datasets/{dataset}", response_model=responses.DataSetDetail)
@@ -154,13 +154,13 @@ def variables(
     with service.dataset(asker, dataset) as data:
         language = chosen_language(language, wishes, data.description)
         response.headers.update(spoken_in(spoken(data.description, language)))
-        found = []
+        listed = []
         for variable in data.description.variables:
             own = " ".join(_words_of(variable))
             matches = _matching(variable, query, language) if query.strip() else []
             if matches or _holds(own, query):
-                found.append(_variable(variable, language, matches))
-        return {"variables": found}
+                listed.append(_variable(variable, language, matches))
+        return {"variables": listed}
 
 
 @router.get("/datasets/{dataset}/variables/{variable}", response_model=responses.VariableShape)
@@ -176,10 +176,10 @@ def variable(
     """One variable, by name, label or prefix."""
     with service.dataset(asker, dataset) as data:
         language = chosen_language(language, wishes, data.description)
-        found = data.description.variable(_axis(data.description, variable).variable)
-        texts = [found.label, *(level.label for level in found.levels)]
+        chosen = data.description.variable(_axis(data.description, variable).variable)
+        texts = [chosen.label, *(level.label for level in chosen.levels)]
         response.headers.update(spoken_in(spoken(data.description, language, texts)))
-        return _variable(found, language, [])
+        return _variable(chosen, language, [])
 
 
 @router.get("/datasets/{dataset}/codelists/{level}", response_model=responses.CodeList)
@@ -197,15 +197,15 @@ def codelist(
         language = chosen_language(language, wishes, data.description)
         ref = _axis(data.description, level)
         variable = data.description.variable(ref.variable)
-        found = variable.level(ref.level)
-        parents = _parents(variable, found)
-        texts = [found.label, *(category.label for category in found.categories)]
+        chosen = variable.level(ref.level)
+        parents = _parents(variable, chosen)
+        texts = [chosen.label, *(category.label for category in chosen.categories)]
         response.headers.update(spoken_in(spoken(data.description, language, texts)))
         return {
             "variable": variable.name,
-            "level": found.name,
-            "label": found.label.says(language),
-            "total": len(found),
+            "level": chosen.name,
+            "label": chosen.label.says(language),
+            "total": len(chosen),
             "categories": [
                 {
                     "code": category.code,
@@ -213,7 +213,7 @@ def codelist(
                     "missing": category.missing,
                     "parents": {name: codes[i] for name, codes in parents.items() if codes[i]},
                 }
-                for i, category in enumerate(found.categories)
+                for i, category in enumerate(chosen.categories)
             ],
         }
 
@@ -266,13 +266,13 @@ def _holds(text: str, query: str) -> bool:
 
 
 def _matching(variable: Variable, query: str, language: str) -> list[str]:
-    found = []
+    matches = []
     for level in variable.levels:
         for category in level.categories:
             texts = [category.code, *(words for _, words in category.label.by_language)]
             if _holds(" ".join(texts), query):
-                found.append(f"{level.name}: {category.code} {category.label.says(language)}")
-    return found
+                matches.append(f"{level.name}: {category.code} {category.label.says(language)}")
+    return matches
 
 
 def _variable(variable: Variable, language: str, matches: list[str]) -> dict[str, Any]:

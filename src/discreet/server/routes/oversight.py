@@ -124,23 +124,23 @@ def accept(
     request: Request, service: Serving, asker: CurrentAsker, proposal: ProposalId
 ) -> Proposal:
     """Accept what another custodian proposed; the budget changes and the ledger names both."""
-    found = _find(service, proposal)
-    request.state.notes |= {"dataset": found.dataset, "reason": found.reason}
-    if found.by == asker.name:
+    proposed = _find(service, proposal)
+    request.state.notes |= {"dataset": proposed.dataset, "reason": proposed.reason}
+    if proposed.by == asker.name:
         raise Problem(
             403, "two-custodians", "Another custodian must accept this; you proposed it yourself."
         )
-    with service.dataset(asker, found.dataset) as data:
+    with service.dataset(asker, proposed.dataset) as data:
         _charged(data)
-        return _apply(service, data, found, asker.name, "two custodians agreed")
+        return _apply(service, data, proposed, asker.name, "two custodians agreed")
 
 
 @custody.post("/proposals/{proposal}/reject", responses=documented(409))
 def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> Proposal:
     """Reject a proposal, or take one's own back."""
-    found = _find(service, proposal)
-    if not service.catalogue.decide(found.id, "rejected", asker.name, ""):
-        raise Problem(409, "decided", f"This proposal is {found.state} already.")
+    proposed = _find(service, proposal)
+    if not service.catalogue.decide(proposed.id, "rejected", asker.name, ""):
+        raise Problem(409, "decided", f"This proposal is {proposed.state} already.")
     return _find(service, proposal)
 
 

@@ -51,12 +51,12 @@ def releases(
 ) -> dict[str, Any]:
     """Releases that are public by now; custodians see those to come as well."""
     seen = set(service.visible(asker))
-    found = [
+    listed = [
         one
         for one in service.catalogue.published()
         if one.dataset in seen and (not dataset or one.dataset == dataset) and _open(one, asker)
     ]
-    return {"releases": [_facts(service, one) for one in found]}
+    return {"releases": [_facts(service, one) for one in listed]}
 
 
 @publishing.post(
@@ -113,24 +113,28 @@ def tables(
     format: FormatName = None,
 ) -> Response:
     """The tables of a release as they were published; 410 with the reason once withdrawn."""
-    found = _find(service, asker, release)
-    request.state.notes["dataset"] = found.dataset
-    _not_withdrawn(found)
+    published = _find(service, asker, release)
+    request.state.notes["dataset"] = published.dataset
+    _not_withdrawn(published)
     wanted = chosen_format(format, request.headers.get("accept"))
-    if wanted.name not in found.files:
+    if wanted.name not in published.files:
         raise Problem(
-            406, "format", f"This release is kept as {', '.join(found.files)}. Ask for one of them."
+            406,
+            "format",
+            f"This release is kept as {', '.join(published.files)}. Ask for one of them.",
         )
-    body = (service.folder / PUBLISHED / found.id / found.files[wanted.name]).read_bytes()
+    body = (service.folder / PUBLISHED / published.id / published.files[wanted.name]).read_bytes()
     headers = {
-        "ETag": f'"{found.id}-{wanted.name}"',
+        "ETag": f'"{published.id}-{wanted.name}"',
         "Cache-Control": "public, no-cache" if asker.role == "public" else "private, no-store",
         "Vary": VARY,
-        "Discreet-Question": found.question,
+        "Discreet-Question": published.question,
     }
     with contextlib.suppress(FileNotFoundError):
-        headers |= spoken_in((service.folder / PUBLISHED / found.id / LANGUAGE).read_text("ascii"))
-    later = service.catalogue.successor(found.id)
+        headers |= spoken_in(
+            (service.folder / PUBLISHED / published.id / LANGUAGE).read_text("ascii")
+        )
+    later = service.catalogue.successor(published.id)
     if later is not None:
         headers["Link"] = f'</api/v1/releases/{later}>; rel="successor-version"'
     if headers["ETag"] in request.headers.get("if-none-match", ""):
@@ -160,10 +164,10 @@ def document(
     ],
 ) -> Response:
     """What lies beside the tables of a release: its report, manifest and register."""
-    found = _find(service, asker, release)
-    request.state.notes["dataset"] = found.dataset
-    _not_withdrawn(found)
-    path = service.folder / PUBLISHED / found.id / name
+    published = _find(service, asker, release)
+    request.state.notes["dataset"] = published.dataset
+    _not_withdrawn(published)
+    path = service.folder / PUBLISHED / published.id / name
     if not path.is_file():
         raise not_found("document of this release")
     kind = "text/html" if name.endswith(".html") else "application/json"
@@ -180,11 +184,11 @@ def withdraw(
     request: Request, service: Serving, asker: CurrentAsker, release: ReleaseId, body: WithdrawForm
 ) -> dict[str, Any]:
     """Withdraw a release; the reason stays with it for everybody to read."""
-    found = _find(service, asker, release)
-    request.state.notes |= {"dataset": found.dataset, "reason": body.reason}
-    if not service.catalogue.withdraw(found.id, asker.user, body.reason):
+    published = _find(service, asker, release)
+    request.state.notes |= {"dataset": published.dataset, "reason": body.reason}
+    if not service.catalogue.withdraw(published.id, asker.user, body.reason):
         raise Problem(409, "withdrawn", "This release was withdrawn before.")
-    return _facts(service, service.catalogue.published(found.id)[0])
+    return _facts(service, service.catalogue.published(published.id)[0])
 
 
 def _released(asking: Asking) -> Release:
@@ -236,9 +240,9 @@ def _find(service: Service, asker: Asker, identity: str) -> Published:
     raise not_found("release")
 
 
-def _not_withdrawn(found: Published) -> None:
-    if found.withdrawn_at is not None:
-        raise Problem(410, "withdrawn", f"This release was withdrawn: {found.withdrawn_reason}")
+def _not_withdrawn(published: Published) -> None:
+    if published.withdrawn_at is not None:
+        raise Problem(410, "withdrawn", f"This release was withdrawn: {published.withdrawn_reason}")
 
 
 def _facts(service: Service, one: Published) -> dict[str, Any]:

@@ -28,10 +28,10 @@ SavedId = Annotated[str, Path(max_length=64)]
 def saved(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Saved tables: one's own, and those shared with everybody who may see their data set."""
     seen = set(service.visible(asker))
-    found = [
+    listed = [
         one for one in service.catalogue.saved() if _may_read(one, asker) and one.dataset in seen
     ]
-    return {"saved": [facts(one) for one in found]}
+    return {"saved": [facts(one) for one in listed]}
 
 
 @keeping.post("/saved", status_code=201, responses=documented(409, 415))
@@ -41,15 +41,15 @@ def save(
     """Keep a recipe; it is checked to be understood, and not run."""
     with service.dataset(asker, body.dataset) as data:
         asked = understood(data, body.recipe.mapping())
-        made = service.catalogue.save(
+        saved = service.catalogue.save(
             asker.user,
             body.dataset,
             body.title or asked.title,
             to_mapping(asked),
             shared=body.shared,
         )
-    response.headers["Location"] = f"/api/v1/saved/{made.id}"
-    return facts(made)
+    response.headers["Location"] = f"/api/v1/saved/{saved.id}"
+    return facts(saved)
 
 
 @reading.get("/saved/{saved}")
