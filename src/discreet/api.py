@@ -26,16 +26,13 @@ from .core.control import Control
 from .core.exact import rounded_down
 from .core.guarantee import Guarantee
 from .core.loss import Loss, fits, in_words, largest_epsilon, loss_from_json
-from .core.table import ProtectedTable
 from .durable import replace_text
 from .errors import InputError
-from .formats import frame, html, terminal
+from .formats import html
+from .verbs import Asks, Released
 from .workspace.dataset import loss_written
-from .workspace.yaml_reader import read_file
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from .store import LedgerStore
     from .store.base import Standing
 
@@ -45,16 +42,12 @@ def open(path: str | Path) -> DataSet:
     return DataSet(workspace.DataSet.open(workspace.resolve(path)))
 
 
-class DataSet:
+class DataSet(Asks["Draft"]):
     """A data set, ready to be asked for tables. Close it, or use it in a `with` block."""
 
     def __init__(self, data: workspace.DataSet) -> None:
         self._data = data
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._data.name
+        self.name = data.name
 
     @property
     def variables(self) -> dict[str, list[str]]:
@@ -70,52 +63,9 @@ class DataSet:
         level = self._data.description.axis(ref).level
         return {category.code: str(category.label) for category in level.categories}
 
-    def table(
-        self,
-        rows: Sequence[str] | str = (),
-        columns: Sequence[str] | str = (),
-        layers: Sequence[str] | str = (),
-        where: Mapping[str, Sequence[str] | str] | None = None,
-        *,
-        totals: bool | str = True,
-        weighted: bool = False,
-        percent: str | None = None,
-        method: str | None = None,
-        title: str = "",
-        language: str = "",
-        user: str = "",
-        project: str = "",
-        **parameters: str | int | None,
-    ) -> Draft:
-        """Draft a table: nothing is read or spent until `release()`."""
-        recipe = recipes.make(
-            self._data.description,
-            self._data.policy,
-            rows=rows,
-            columns=columns,
-            layers=layers,
-            where=where,
-            totals=totals,
-            weighted=weighted,
-            percent=percent,
-            method=method,
-            title=title,
-            language=language,
-            **parameters,
-        )
-        return Draft(self._data, recipe, user, project)
-
-    def recipe(
-        self, recipe: str | Path | Mapping[str, Any], *, user: str = "", project: str = ""
-    ) -> Draft:
-        """Draft what a recipe says: a YAML or JSON file, its mapping, or a query string."""
-        facts = self._data.description, self._data.policy
-        if isinstance(recipe, Mapping):
-            return Draft(self._data, recipes.from_mapping(recipe, *facts), user, project)
-        if isinstance(recipe, str) and "=" in recipe and "\n" not in recipe:
-            return Draft(self._data, recipes.from_query(recipe, *facts), user, project)
-        mapping = read_file(Path(recipe)).plain()
-        return Draft(self._data, recipes.from_mapping(mapping, *facts), user, project)
+    def _draft(self, recipe: Mapping[str, Any], user: str, project: str) -> Draft:
+        read = recipes.from_mapping(recipe, self._data.description, self._data.policy)
+        return Draft(self._data, read, user, project)
 
     def ledger_facts(self, *, short: bool = False) -> dict[str, Any]:
         """What was allowed, spent and is left, with every entry, as plain values.
@@ -226,9 +176,6 @@ class DataSet:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<data set {self.name}: {', '.join(self.variables)}>"
-
 
 def _scope(body: Mapping[str, Any]) -> str:
     """What an entry is about besides the data set: a share, or the project that was charged."""
@@ -240,11 +187,11 @@ def _scope(body: Mapping[str, Any]) -> str:
 def shares(ledger: LedgerStore) -> list[Standing]:
     """Where every user and project with a share of the budget stands, by name."""
     known = {entry.body["scope"] for entry in ledger.entries() if entry.kind == "cap"}
-    found = []
+    standings = []
     for scope in sorted(known - {"dataset"}):
         kind, _, name = scope.partition(":")
-        found += [held for held in ledger.standing(**{kind: name}) if held.scope == scope]
-    return found
+        standings += [held for held in ledger.standing(**{kind: name}) if held.scope == scope]
+    return standings
 
 
 class Draft:
@@ -306,23 +253,14 @@ class Draft:
         return f"<draft of {self._data.name}: {self._several or self.query}>"
 
 
-class Table:
+class Table(Released):
     """A released table (or several): numbers, errors, guarantee, and files."""
 
-    def __init__(self, data: workspace.DataSet, made: release.Release) -> None:
+    def __init__(self, data: workspace.DataSet, detail: release.Release) -> None:
         self._data = data
-        self.detail = made
+        self.detail = detail
+        self.tables = detail.tables
         self.files: list[str] = []
-
-    @property
-    def tables(self) -> tuple[ProtectedTable, ...]:
-        """Every table of the release."""
-        return self.detail.tables
-
-    @property
-    def protected(self) -> ProtectedTable:
-        """The table; of several, the first."""
-        return self.detail.tables[0]
 
     @property
     def guarantee(self) -> Guarantee:
@@ -334,14 +272,6 @@ class Table:
         """What was charged, in words."""
         charge = self.detail.plan.charge
         return charge.in_words() if charge is not None and self.detail.charged else "nothing"
-
-    def to_pandas(self, table: int = 0) -> pd.DataFrame:
-        """The table as a data frame: codes, labels, count, status and noise columns."""
-        return frame.to_pandas(self.tables[table])
-
-    def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
-        """Noise intervals of every cell; they speak of the noise, not of sampling."""
-        return frame.interval(self.tables[table], coverage)
 
     def write(
         self,
@@ -362,8 +292,7 @@ class Table:
         target = Path(path)
         name = writing.one_file(target, formats)
         if name:
-            made = writing.write(self.tables, target, name)
-            self.files = [file.name for file in made]
+            self.files = [file.name for file in writing.write(self.tables, target, name)]
             return target
         wanted = formats or writing.IN_FOLDERS
         published = publish(
@@ -371,9 +300,6 @@ class Table:
         )
         self.files = list(published.files)
         return target
-
-    def __repr__(self) -> str:
-        return terminal.to_text(self.protected)
 
     def _repr_html_(self) -> str:
         return html.fragment(self.protected, intervals=True)
@@ -392,12 +318,12 @@ def verify_ledger(path: str | Path) -> dict[str, Any]:
         policy = description_file.read(folder).policy
         if registry.declaration(policy.method).spends is Spends.NOTHING:
             raise InputError(dataset.unbudgeted(folder.name, policy))
-    found = store.verify(folder)
+    verified = store.verify(folder)
     return {
-        "dataset": found.dataset,
-        "entries": found.entries,
-        "answers": found.answers,
-        "spent": str(found.spent or "nothing"),
-        "head": found.head,
-        "anchored": found.anchored,
+        "dataset": verified.dataset,
+        "entries": verified.entries,
+        "answers": verified.answers,
+        "spent": str(verified.spent or "nothing"),
+        "head": verified.head,
+        "anchored": verified.anchored,
     }

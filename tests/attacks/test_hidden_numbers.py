@@ -31,7 +31,7 @@ HIDDEN = [status for status in Status if not status.has_value]
 
 def views(table: ProtectedTable) -> Iterator[tuple[str, object]]:
     """Everything a reader can get from a table, by name."""
-    for name in formats.names():
+    for name in formats.FORMATS:
         yield name, formats.to_bytes(table, name)
     yield "csvw", csvw.companion(table, "t.csv")
     yield "json", json.dumps(jsonstat.dataset(table))

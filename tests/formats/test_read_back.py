@@ -222,7 +222,7 @@ def test_every_file_carries_its_words(tmp_path: Path) -> None:
     ]
     files = {
         name: formats.write(table, tmp_path / f"t{formats.FORMATS[name].extension}")
-        for name in formats.names()
+        for name in formats.FORMATS
     }
     book = openpyxl.load_workbook(files["xlsx"][0])
     footer = pyarrow.parquet.read_schema(files["parquet"][0]).metadata
@@ -294,5 +294,5 @@ def test_several_tables_are_one_collection_and_one_workbook() -> None:
 
 def test_the_same_table_gives_the_same_bytes() -> None:
     """No clock and no chance in a file: one question, one answer, one file."""
-    for name in formats.names():
+    for name in formats.FORMATS:
         assert formats.to_bytes(deaths(), name) == formats.to_bytes(deaths(), name), name

@@ -29,7 +29,7 @@ from discreet.recipe import Layout
 from .tables import axis, deaths, make, provenance
 
 
-@pytest.mark.parametrize("name", formats.names())
+@pytest.mark.parametrize("name", formats.FORMATS)
 def test_only_protected_tables_are_written(name: str, tmp_path: Path) -> None:
     """A true table or a rehearsal is refused with a sentence that shows no value, nothing is left."""
     table = deaths()

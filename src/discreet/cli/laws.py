@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from ..errors import LawError
 from . import show
+from .setting_options import gathering
 from .tables import Json
 
 if TYPE_CHECKING:
@@ -21,16 +23,35 @@ if TYPE_CHECKING:
 _LISTED = 20_000
 """How far out the perturbations of an untruncated law are listed and drawn."""
 
+_REACH = typer.Option("--max-perturbation", "-m", help="Largest perturbation.")
+
 Epsilon = Annotated[str, typer.Option(help="ε, as exact text: 0.5, 1e-1 or 1/2.")]
-Most = Annotated[str | None, typer.Option("--max-perturbation", "-m", help="Largest perturbation.")]
+Delta = Annotated[str | None, typer.Option(help="Refuse a law whose δ exceeds this.")]
+MostD = Annotated[str, typer.Option("--max-perturbation", "-m", help="Largest perturbation D.")]
 KeyBits = Annotated[int, typer.Option(help="Weights are integers over 2^this: 8 … 64.")]
 Quantiser = Annotated[str, typer.Option(help="symmetric (mean exactly 0) or ceil (sadeghi 39).")]
 AtEpsilon = Annotated[
     str | None, typer.Option(help="Audit δ at this ε. Default: the one asked for.")
 ]
-CellsOption = Annotated[int, typer.Option(help="Cells one person touches together.")]
-NeighboursOption = Annotated[str, typer.Option(help="'add or remove one' or 'replace one'.")]
-Picture = Annotated[Path | None, typer.Option("--picture", help="Write the law as .svg or .png.")]
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What is told of a law, and how."""
+
+    at_epsilon: AtEpsilon = None
+    cells: Annotated[int, typer.Option(help="Cells one person touches together.")] = 1
+    neighbours: Annotated[str, typer.Option(help="'add or remove one' or 'replace one'.")] = (
+        "add or remove one"
+    )
+    picture: Annotated[
+        Path | None, typer.Option("--picture", help="Write the law as .svg or .png.")
+    ] = None
+    json: Json = False
+
+
+PLAINLY = Telling()
+_told = gathering("telling", Telling)
 
 law_app = typer.Typer(
     help="Design and audit a law: the exact distribution of a perturbation.", no_args_is_help=True
@@ -43,17 +64,14 @@ def add_to(app: typer.Typer) -> None:
 
 
 @law_app.command("laplace")
+@_told
 def laplace(
     epsilon: Epsilon,
-    max_perturbation: Most = None,
-    delta: Annotated[str | None, typer.Option(help="Refuse a law whose δ exceeds this.")] = None,
+    max_perturbation: Annotated[str | None, _REACH] = None,
+    delta: Delta = None,
     key_bits: KeyBits = 64,
     quantiser: Quantiser = "symmetric",
-    at_epsilon: AtEpsilon = None,
-    cells: CellsOption = 1,
-    neighbours: NeighboursOption = "add or remove one",
-    picture: Picture = None,
-    json: Json = False,
+    telling: Telling = PLAINLY,
 ) -> None:
     """The discrete Laplace law: pure ε untruncated, or truncated at m with a δ.
 
@@ -61,32 +79,27 @@ def laplace(
     """
     from ..core import law_builders
 
-    most = whole(max_perturbation, "max_perturbation")
-    if most is None:
+    if max_perturbation is None:
         law: Law | PureLaplace = law_builders.laplace(epsilon)
         if delta is not None:
             raise LawError("delta is for truncated laws. Give --max-perturbation, or no --delta.")
     else:
+        most = whole(max_perturbation, "max_perturbation")
         law = law_builders.laplace(
             epsilon, most, delta=delta, key_bits=key_bits, quantiser=quantiser
         )
-    _tell(law, at_epsilon, cells, neighbours, picture, json)
+    _tell(law, telling)
 
 
 @law_app.command("normal")
+@_told
 def normal(
     epsilon: Epsilon,
-    max_perturbation: Annotated[
-        str, typer.Option("--max-perturbation", "-m", help="Largest perturbation.")
-    ],
-    delta: Annotated[str | None, typer.Option(help="Refuse a law whose δ exceeds this.")] = None,
+    max_perturbation: Annotated[str, _REACH],
+    delta: Delta = None,
     key_bits: KeyBits = 64,
     quantiser: Quantiser = "symmetric",
-    at_epsilon: AtEpsilon = None,
-    cells: CellsOption = 1,
-    neighbours: NeighboursOption = "add or remove one",
-    picture: Picture = None,
-    json: Json = False,
+    telling: Telling = PLAINLY,
 ) -> None:
     """The truncated normal law of rinott (5.3).
 
@@ -95,51 +108,42 @@ def normal(
     from ..core import law_builders
 
     most = whole(max_perturbation, "max_perturbation")
-    assert most is not None
     law = law_builders.normal(epsilon, most, delta=delta, key_bits=key_bits, quantiser=quantiser)
-    _tell(law, at_epsilon, cells, neighbours, picture, json)
+    _tell(law, telling)
 
 
 @law_app.command("hellinger")
+@_told
 def hellinger(
     epsilon: Epsilon,
     max_count: Annotated[int, typer.Option(help="Largest true count.")] = 20,
     max_value: Annotated[int, typer.Option(help="Largest published value.")] = 200,
     count: Annotated[int, typer.Option(help="Show the law of this true count.")] = 3,
     key_bits: KeyBits = 64,
-    at_epsilon: AtEpsilon = None,
-    cells: CellsOption = 1,
-    neighbours: NeighboursOption = "add or remove one",
-    picture: Picture = None,
-    json: Json = False,
+    telling: Telling = PLAINLY,
 ) -> None:
     """The Hellinger-type law of rinott (5.4): it depends on the count, and performs poorly.
 
     [bold]discreet law hellinger --epsilon 1 --count 3[/bold]
     """
     from ..core import law_builders
-    from ..core.audit import audit
 
     if count < 0:
         raise LawError(f"count must be a whole number from 0 to {max_count}, got {count}.")
     rows = law_builders.hellinger(epsilon, max_count, max_value, key_bits=key_bits)
-    found = audit(rows, at_epsilon, cells=cells, neighbours=neighbours)
-    shown = rows.row(count)
-    facts = _facts(shown) | {
+    shown = {
+        **_facts(rows.row(count)),
         "name": rows.name,
         "parameters": {**rows.parameters, "count": str(count)},
         "key_bits": key_bits,
-        "delta": found.to_dict()["delta"],
-        "audit": found.to_dict(),
     }
-    _print(facts, shown.pmf, str(found), _beyond(rows, audit(rows)), (), picture, json)
+    _print(rows, shown, rows.row(count).pmf, (), telling)
 
 
 @law_app.command("max-entropy")
+@_told
 def max_entropy(
-    max_perturbation: Annotated[
-        str, typer.Option("--max-perturbation", "-m", help="Largest perturbation D.")
-    ],
+    max_perturbation: MostD,
     variance: Annotated[str | None, typer.Option(help="Variance V, below D(D+1)/3.")] = None,
     epsilon: Annotated[
         str | None, typer.Option(help="Or choose the variance from this ε (sadeghi 30).")
@@ -149,11 +153,7 @@ def max_entropy(
     ] = None,
     key_bits: KeyBits = 64,
     quantiser: Quantiser = "symmetric",
-    at_epsilon: AtEpsilon = None,
-    cells: CellsOption = 1,
-    neighbours: NeighboursOption = "add or remove one",
-    picture: Picture = None,
-    json: Json = False,
+    telling: Telling = PLAINLY,
 ) -> None:
     """The law of greatest entropy with support ±D and variance V (the ABS law).
 
@@ -162,7 +162,6 @@ def max_entropy(
     from ..core import law_builders
 
     most = whole(max_perturbation, "max_perturbation")
-    assert most is not None
     if (variance is None) == (epsilon is None):
         raise LawError("Give either --variance or --epsilon: one of them fixes the law.")
     if delta is not None and epsilon is None:
@@ -174,20 +173,17 @@ def max_entropy(
         law = law_builders.max_entropy_for(
             epsilon, most, delta=delta, key_bits=key_bits, quantiser=quantiser
         )
-    _tell(law, at_epsilon, cells, neighbours, picture, json)
+    _tell(law, telling)
 
 
 @law_app.command("design")
+@_told
 def design(
     epsilon: Epsilon,
     delta: Annotated[str, typer.Option(help="δ, between 0 and 1.")],
     key_bits: KeyBits = 64,
     quantiser: Quantiser = "symmetric",
-    at_epsilon: AtEpsilon = None,
-    cells: CellsOption = 1,
-    neighbours: NeighboursOption = "add or remove one",
-    picture: Picture = None,
-    json: Json = False,
+    telling: Telling = PLAINLY,
 ) -> None:
     """From ε and δ to support, variance and law (sadeghi III-D).
 
@@ -195,9 +191,10 @@ def design(
     """
     from ..core import design as guide
 
-    found = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
-    _tell(found.law, at_epsilon or epsilon, cells, neighbours, picture, json)
-    if not json and (at_epsilon or cells > 1 or neighbours != "add or remove one"):
+    designed = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
+    _tell(designed.law, replace(telling, at_epsilon=telling.at_epsilon or epsilon))
+    beyond = telling.at_epsilon or telling.cells > 1 or telling.neighbours != "add or remove one"
+    if beyond and not telling.json:
         show.console().print(
             f"The law was designed for one cell asked once, where δ ≤ {delta} holds. The audit above "
             "is for what was asked beyond that."
@@ -268,22 +265,12 @@ def choose(
         out.print(f"[dim]· {words}[/dim]")
 
 
-def _tell(
-    law: Law | PureLaplace,
-    at_epsilon: str | None,
-    cells: int,
-    neighbours: str,
-    picture: Path | None,
-    json: bool,
-) -> None:
-    from ..core.audit import audit
+def _tell(law: Law | PureLaplace, telling: Telling) -> None:
     from ..core.odds import odds
 
-    found = audit(law, at_epsilon, cells=cells, neighbours=neighbours)
-    facts = _facts(law) | {"delta": found.to_dict()["delta"], "audit": found.to_dict()}
     chances = odds(law)
-    said = [chances.out_of_100(), chances.guess_meter("0.1")]
-    _print(facts, _pmf(law), str(found), _beyond(law, audit(law)), said, picture, json)
+    sentences = (chances.out_of_100(), chances.guess_meter("0.1"))
+    _print(law, _facts(law), _pmf(law), sentences, telling)
 
 
 def _facts(law: Any) -> dict[str, Any]:
@@ -330,20 +317,24 @@ def _beyond(law: AnyLaw, own: Audit) -> str:
 
 
 def _print(
+    law: AnyLaw,
     facts: dict[str, Any],
     pmf: Mapping[int, Fraction],
-    audited: str,
-    beyond: str,
-    odds: tuple[str, ...] | list[str],
-    picture: Path | None,
-    json: bool,
+    odds: Sequence[str],
+    telling: Telling,
 ) -> None:
+    """The audit of a law with the facts and the picture of what is shown of it."""
+    from ..core.audit import audit
     from ..report import charts
 
-    if picture is not None:
-        _draw(pmf, picture, f"{facts['name']} law")
-    if json:
-        show.as_json(facts | {"odds": list(odds), **({"beyond": beyond} if beyond else {})})
+    audited = audit(law, telling.at_epsilon, cells=telling.cells, neighbours=telling.neighbours)
+    figures = audited.to_dict()
+    beyond = _beyond(law, audit(law))
+    if telling.picture is not None:
+        _draw(pmf, telling.picture, f"{facts['name']} law")
+    if telling.json:
+        facts |= {"delta": figures["delta"], "audit": figures, "odds": list(odds)}
+        show.as_json(facts | ({"beyond": beyond} if beyond else {}))
         return
     out = show.console()
     parameters = ", ".join(f"{name} {value}" for name, value in facts["parameters"].items())
@@ -353,16 +344,11 @@ def _print(
         ("perturbations", "any whole number" if low is None else f"{low:+d} … {high:+d}"),
         ("mean", facts["mean"] if facts["mean"] else "0, exactly"),
         ("variance", f"{facts['variance']:.6g} (sd {facts['variance'] ** 0.5:.4g})"),
-        ("audit", audited),
+        ("audit", str(audited)),
     ]
-    audit = facts["audit"]
-    if audit["epsilon_forward"] is not None:
-        lines.append(
-            (
-                "two directions",
-                f"ε {audit['epsilon_forward']:.10g} forward, {audit['epsilon_backward']:.10g} backward",
-            )
-        )
+    if (forward := figures["epsilon_forward"]) is not None:
+        backward = figures["epsilon_backward"]
+        lines.append(("two directions", f"ε {forward:.10g} forward, {backward:.10g} backward"))
     if beyond:
         lines.append(("too few bits", beyond))
     if facts["unreachable"]:
@@ -375,8 +361,8 @@ def _print(
         out.print(line)
     for words in odds:
         out.print(f"[dim]· {words}[/dim]")
-    if picture is not None:
-        out.print(f"[dim]Picture: {picture}[/dim]")
+    if telling.picture is not None:
+        out.print(f"[dim]Picture: {telling.picture}[/dim]")
 
 
 def _draw(pmf: Mapping[int, Fraction], path: Path, title: str) -> None:
@@ -392,10 +378,8 @@ def _draw(pmf: Mapping[int, Fraction], path: Path, title: str) -> None:
         raise LawError(f"A picture is a .svg or a .png, got {path.name}.")
 
 
-def whole(value: str | None, name: str) -> int | None:
+def whole(value: str, name: str) -> int:
     """A whole number from an option's text."""
-    if value is None:
-        return None
     from ..core.exact import exact
 
     number = exact(value, name, least=0, most=10**6, error=LawError)

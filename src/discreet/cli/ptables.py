@@ -11,7 +11,7 @@ import typer
 
 from ..errors import LawError
 from . import show
-from .laws import AtEpsilon, whole
+from .laws import AtEpsilon, MostD, whole
 from .tables import Json
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def add_to(app: typer.Typer) -> None:
 
 @ptable_app.command("design")
 def ptable_design(
-    max_perturbation: Annotated[
-        str, typer.Option("--max-perturbation", "-m", help="Largest perturbation D.")
-    ],
+    max_perturbation: MostD,
     variance: Annotated[str, typer.Option(help="Variance V of the noise.")],
     blocked_below: Annotated[
         str, typer.Option(help="Positive results up to this are impossible (js).")
@@ -58,12 +56,10 @@ def ptable_design(
     """
     from ..methods.cellkey.design import design as make
 
-    most = whole(max_perturbation, "max_perturbation")
-    assert most is not None
     table = make(
-        most,
+        whole(max_perturbation, "max_perturbation"),
         variance,
-        blocked_below=whole(blocked_below, "blocked_below") or 0,
+        blocked_below=whole(blocked_below, "blocked_below"),
         p_stay=p_stay,
         exact_variance=exact_variance,
         monotone=not no_monotone,

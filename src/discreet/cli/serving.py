@@ -58,47 +58,17 @@ def serve(
 
     [bold]discreet serve work --workers 4 --https --proxy 10.0.0.2[/bold]
     """
-    run(
-        path,
-        host=host,
-        port=port,
-        workers=workers,
-        public=public or [],
-        public_spends=public_spends,
-        https=https,
-        proxy=proxy,
-        calls_per_minute=calls_per_minute,
-        log_level=log_level,
-    )
-
-
-def run(
-    path: Path,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    workers: int = 1,
-    public: list[str],
-    public_spends: bool = False,
-    https: bool = False,
-    proxy: str = "",
-    calls_per_minute: int = 600,
-    log_level: str = "info",
-) -> None:
-    """Start the server and stay until it is stopped."""
-    import uvicorn
-
     from ..server.settings import Settings
     from ..workspace import Workspace as Folder
 
     if log_level not in ("debug", "info", "warning", "error"):
         raise InputError(f"--log-level is debug, info, warning or error, got {log_level!r}.")
-    found = Folder.open(path)
-    names = ["*"] if "all" in public else public
+    known = Folder.open(path).names
+    names = ["*"] if "all" in (public or ()) else public or []
     for name in names:
-        if name != "*" and name not in found.names:
+        if name != "*" and name not in known:
             raise InputError(
-                f"--public names {name!r}; {path} has {', '.join(found.names) or 'no data set'}."
+                f"--public names {name!r}; {path} has {', '.join(known) or 'no data set'}."
             )
     settings = Settings(
         public=tuple(names),
@@ -112,6 +82,13 @@ def run(
     port = _free(host, port)
     os.environ.update(settings.to_environment(path))
     _tell(path, host, port, names, public_spends)
+    _listen(host, port, workers, proxy)
+
+
+def _listen(host: str, port: int, workers: int, proxy: str) -> None:
+    """Run the server that the environment describes, until it is stopped."""
+    import uvicorn
+
     uvicorn.run(
         "discreet.server.app:from_environment",
         factory=True,

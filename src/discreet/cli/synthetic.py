@@ -36,8 +36,8 @@ def synthetic(
 
     with show.progress(quiet=json) as control:
         folder = make(path, into, control, release=release)
-    with workspace.DataSet.open(folder) as made:
-        origin = made.origin
+    with workspace.DataSet.open(folder) as data:
+        origin = data.origin
         assert origin is not None
         guarantee = origin.guarantee.for_scope("everything made from this release")
         if json:
@@ -46,21 +46,21 @@ def synthetic(
                     "folder": str(folder),
                     "release": origin.release,
                     "from": origin.dataset,
-                    "records": made.manifest.records,
+                    "records": data.manifest.records,
                     "guarantee": guarantee.to_json(),
-                    "variables": [variable.name for variable in made.description.variables],
+                    "variables": [variable.name for variable in data.description.variables],
                 }
             )
             return
         out = show.console()
         levels = [
             " > ".join(level.name for level in reversed(variable.levels))
-            for variable in made.description.variables
+            for variable in data.description.variables
         ]
         out.print(
             show.pairs(
                 [
-                    ("made", f"{folder}: {made.manifest.records:,} synthetic records"),
+                    ("made", f"{folder}: {data.manifest.records:,} synthetic records"),
                     ("from", f"release {origin.release[:12]} of {origin.dataset}"),
                     ("variables", ", ".join(levels)),
                     ("guarantee", guarantee.sentence()),
@@ -68,5 +68,5 @@ def synthetic(
                 ]
             )
         )
-        first = made.description.variables[0].levels[-1].name
+        first = data.description.variables[0].levels[-1].name
         out.print(f"\n  discreet table {folder} --rows {first}")

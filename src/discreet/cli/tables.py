@@ -26,6 +26,12 @@ User = Annotated[
     typer.Option(help="Who asks, for ledger and sub-budgets. Default: who is logged in."),
 ]
 Project = Annotated[str, typer.Option(help="For which project.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
+]
+Free = Annotated[
+    bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -63,12 +69,8 @@ def table(
     language: Annotated[str, typer.Option(help="Language of labels, such as en.")] = "",
     user: User = None,
     project: Project = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
-    ] = False,
-    free: Annotated[
-        bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
-    ] = False,
+    dry_run: DryRun = False,
+    free: Free = False,
     json: Json = False,
     settings: dict[str, str] | None = None,
 ) -> None:
@@ -104,8 +106,8 @@ def table(
             _show_preview(draft.preview(), json)
             return
         with show.progress(quiet=json) as control:
-            made = draft.release(free=free, control=control)
-        _deliver(made.detail, output, format, json)
+            released = draft.release(free=free, control=control)
+        _deliver(released.detail, output, format, json)
 
 
 def release(
@@ -123,12 +125,8 @@ def release(
     ] = "parquet",
     user: User = None,
     project: Project = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
-    ] = False,
-    free: Annotated[
-        bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
-    ] = False,
+    dry_run: DryRun = False,
+    free: Free = False,
     json: Json = False,
 ) -> None:
     """Make many tables at once: one guarantee, one charge, one report.
@@ -152,21 +150,26 @@ def release(
         _check_folder(output, format)
         kinds = microdata_kinds(microdata.split(","))
         with show.progress(quiet=json) as control:
-            made = draft.release(free=free, control=control)
-            folder = made.write(output, formats=format.split(","), microdata=kinds, control=control)
-        facts = _release_facts(made.detail)
+            released = draft.release(free=free, control=control)
+            folder = released.write(
+                output, formats=format.split(","), microdata=kinds, control=control
+            )
+        facts = _release_facts(released.detail)
         if json:
-            show.as_json(facts | {"folder": str(folder), "files": made.files})
+            show.as_json(facts | {"folder": str(folder), "files": released.files})
             return
         out = show.console()
-        out.print(f"[bold]{len(made.tables)} tables in {folder}[/bold]")
+        out.print(f"[bold]{len(released.tables)} tables in {folder}[/bold]")
         out.print(
             show.pairs(
                 [
-                    ("guarantee", made.guarantee.sentence()),
-                    ("cost", "nothing: released before" if made.detail.reused else made.cost),
-                    ("left", made.detail.left or "–"),
-                    ("publish", _publishable(made.files)),
+                    ("guarantee", released.guarantee.sentence()),
+                    (
+                        "cost",
+                        "nothing: released before" if released.detail.reused else released.cost,
+                    ),
+                    ("left", released.detail.left or "–"),
+                    ("publish", _publishable(released.files)),
                     ("keep inside", "report-internal.html"),
                 ]
             )
@@ -228,31 +231,31 @@ def _check_writable(folder: Path) -> None:
 
 
 def _where(texts: list[str]) -> dict[str, str]:
-    wanted: dict[str, str] = {}
+    conditions: dict[str, str] = {}
     for text in texts:
         name, mark, codes = text.partition("=")
         if not mark or not name.strip() or not codes.strip():
             raise InputError(f"--where must look like sex=F,M, got {text!r}.")
-        if name.strip() in wanted:
+        if name.strip() in conditions:
             raise InputError(f"--where names {name.strip()} twice. Join the categories by commas.")
-        wanted[name.strip()] = codes
-    return wanted
+        conditions[name.strip()] = codes
+    return conditions
 
 
-def _deliver(made: Release, output: Path | None, format: str | None, json: bool) -> None:
+def _deliver(released: Release, output: Path | None, format: str | None, json: bool) -> None:
     from .. import formats
 
-    table = made.tables[0]
+    table = released.tables[0]
     if output is not None:
         formats.write(table, output, format or "")
         if json:
-            show.as_json(_release_facts(made) | {"file": str(output)})
+            show.as_json(_release_facts(released) | {"file": str(output)})
         else:
             show.console().print(f"{output}: {table.cells:,} cells. {table.guarantee.sentence()}")
     elif json:
         from ..formats import jsonstat
 
-        show.as_json(_release_facts(made) | {"table": jsonstat.dataset(table)})
+        show.as_json(_release_facts(released) | {"table": jsonstat.dataset(table)})
     elif format:
         formats.write(table, sys.stdout.buffer, format)
     else:
@@ -260,23 +263,25 @@ def _deliver(made: Release, output: Path | None, format: str | None, json: bool)
 
         out = show.console()
         cost = ""
-        if made.plan.charge is not None:
-            spent = "nothing (released before)" if made.reused else made.plan.charge.in_words()
-            cost = f"{spent}; left: {made.left}"
+        if released.plan.charge is not None:
+            spent = (
+                "nothing (released before)" if released.reused else released.plan.charge.in_words()
+            )
+            cost = f"{spent}; left: {released.left}"
         limits = terminal.Limits(width=out.width)
         out.print(terminal.render(table, limits=limits, cost=cost))
 
 
-def _release_facts(made: Release) -> dict[str, Any]:
+def _release_facts(released: Release) -> dict[str, Any]:
     return {
-        "question_hash": made.plan.question_hash,
-        "treatment": dict(made.plan.treatment),
-        "guarantee": made.plan.guarantee.to_json(),
-        "cost": None if made.plan.charge is None else str(made.plan.charge),
-        "charged": made.charged,
-        "left": made.left,
-        "receipt": dict(made.receipt),
-        "cells": sum(table.cells for table in made.tables),
+        "question_hash": released.plan.question_hash,
+        "treatment": dict(released.plan.treatment),
+        "guarantee": released.plan.guarantee.to_json(),
+        "cost": None if released.plan.charge is None else str(released.plan.charge),
+        "charged": released.charged,
+        "left": released.left,
+        "receipt": dict(released.receipt),
+        "cells": sum(table.cells for table in released.tables),
     }
 
 

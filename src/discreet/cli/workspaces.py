@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import show
 from .tables import DataSetPath, Json
+
+if TYPE_CHECKING:
+    from ..workspace import DataSet
 
 
 def add_to(app: typer.Typer) -> None:
@@ -52,10 +56,10 @@ def demo(
         f"  discreet table {into}/deaths-dp --rows region --columns cause --epsilon 0.5 --dry-run"
     )
     if not no_serve:
-        from .serving import run
+        from .serving import serve
 
         out.print()
-        run(into, port=port, public=["all"], public_spends=True, log_level="warning")
+        serve(into, port=port, public=["all"], public_spends=True, log_level="warning")
 
 
 def init(
@@ -174,10 +178,7 @@ def check(path: DataSetPath, json: Json = False) -> None:
                 "family": family,
                 "method": method,
                 "rules": said,
-                "findings": [
-                    {"severity": f.severity, "what": f.what, "where": f.where, "todo": f.todo}
-                    for f in findings
-                ],
+                "findings": [asdict(finding) for finding in findings],
             }
         )
     else:
@@ -224,16 +225,13 @@ def upgrade(
 
 
 def _tell_variables(
-    data: object,
+    data: DataSet,
     json: bool,
     left_out: Sequence[tuple[str, str]] = (),
     warnings: Sequence[str] = (),
 ) -> None:
     from rich.markup import escape
 
-    from ..workspace import DataSet
-
-    assert isinstance(data, DataSet)
     rows = [
         (
             variable.name,

@@ -10,26 +10,12 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from .. import errors
-from ..errors import (
-    Alternative,
-    BudgetExceeded,
-    Bug,
-    Cancelled,
-    DiscreetError,
-    EngineError,
-    HistoryMoved,
-    InputError,
-    KeyReused,
-    Refusal,
-    StoreError,
-)
 from ..version import __version__
 
 API = "/api/v1"
@@ -55,7 +41,7 @@ class Connection:
         self.url = _base(url)
         parts = urlsplit(self.url)
         if token and parts.scheme == "http" and not insecure and not _loopback(parts.hostname):
-            raise InputError(
+            raise errors.InputError(
                 f"A token would travel unencrypted to {parts.netloc}. Use https, or say "
                 "insecure=True if the way there is protected otherwise."
             )
@@ -94,7 +80,7 @@ class Connection:
                     raise _unreachable(self.url, error) from None
                 self._sleep(wait)
             except (httpx.InvalidURL, httpx.HTTPError) as error:
-                raise InputError(f"Cannot ask {self.url}: {error}") from None
+                raise errors.InputError(f"Cannot ask {self.url}: {error}") from None
             else:
                 if answer.status_code < 400 and not 300 <= answer.status_code < 400:
                     return answer, lost
@@ -106,7 +92,7 @@ class Connection:
                     raise problem(answer)
                 self._sleep(max(wait, _retry_after(answer)))
             wait = min(wait * 2, _LONGEST_WAIT)
-        raise Bug("A request ended without an answer.")
+        raise errors.Bug("A request ended without an answer.")
 
     def wait(self, seconds: float) -> None:
         """Let time pass, as between two looks at a job."""
@@ -119,30 +105,25 @@ class Connection:
     def __enter__(self) -> Connection:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def problem(answer: httpx.Response) -> DiscreetError:
+def problem(answer: httpx.Response) -> errors.DiscreetError:
     """The exception that an error response stands for."""
     try:
         facts = answer.json()
         if not isinstance(facts, dict) or "detail" not in facts:
             raise ValueError
     except ValueError:
-        return EngineError(
+        return errors.EngineError(
             f"The server answered {answer.status_code} without saying why. Is {answer.url.host} a "
             "discreet server, and is the address right?"
         )
     return from_problem(facts)
 
 
-def from_problem(facts: Mapping[str, Any]) -> DiscreetError:
+def from_problem(facts: Mapping[str, Any]) -> errors.DiscreetError:
     """The exception that a problem document stands for.
 
     >>> from_problem({"type": "urn:discreet:refusal", "detail": "No.", "rule": "budget"})
@@ -153,29 +134,29 @@ def from_problem(facts: Mapping[str, Any]) -> DiscreetError:
     if kind == "refusal":
         rule = str(facts.get("rule") or "")
         offers = [
-            Alternative(str(offer.get("words", "")), offer.get("change"))
+            errors.Alternative(str(offer.get("words", "")), offer.get("change"))
             for offer in facts.get("alternatives") or []
         ]
-        refusal = BudgetExceeded if rule == "budget" else Refusal
+        refusal = errors.BudgetExceeded if rule == "budget" else errors.Refusal
         return refusal(text, rule=rule, alternatives=offers)
     if kind == "input":
-        known = getattr(errors, str(facts.get("error", "")), InputError)
-        if isinstance(known, type) and issubclass(known, InputError):
+        known = getattr(errors, str(facts.get("error", "")), errors.InputError)
+        if isinstance(known, type) and issubclass(known, errors.InputError):
             return known(text)
-        return InputError(text)
-    simple: dict[str, type[DiscreetError]] = {
-        "key-reused": KeyReused,
-        "history-moved": HistoryMoved,
-        "store": StoreError,
-        "dataset": StoreError,
-        "engine": EngineError,
-        "busy": EngineError,
-        "too-long": EngineError,
-        "cancelled": Cancelled,
+        return errors.InputError(text)
+    simple: dict[str, type[errors.DiscreetError]] = {
+        "key-reused": errors.KeyReused,
+        "history-moved": errors.HistoryMoved,
+        "store": errors.StoreError,
+        "dataset": errors.StoreError,
+        "engine": errors.EngineError,
+        "busy": errors.EngineError,
+        "too-long": errors.EngineError,
+        "cancelled": errors.Cancelled,
     }
     if kind == "bug":
-        return Bug(text.removesuffix(_BUG))
-    return simple.get(kind, InputError)(text)
+        return errors.Bug(text.removesuffix(_BUG))
+    return simple.get(kind, errors.InputError)(text)
 
 
 def _kind(answer: httpx.Response) -> str:
@@ -190,14 +171,14 @@ def _retry_after(answer: httpx.Response) -> float:
     return min(float(sent), _LONGEST_WAIT) if sent.isdigit() else 0.0
 
 
-def _unreachable(url: str, error: httpx.TransportError) -> EngineError:
+def _unreachable(url: str, error: httpx.TransportError) -> errors.EngineError:
     if isinstance(error, httpx.TimeoutException):
         why = "it did not answer in time"
     elif isinstance(error, httpx.ConnectError):
         why = "nothing answers there"
     else:
         why = "the connection was lost"
-    return EngineError(
+    return errors.EngineError(
         f"Cannot reach {url}: {why}, after {ATTEMPTS} attempts. Is the server running? Asking again "
         "is safe: a question is charged once."
     )
@@ -207,12 +188,12 @@ def _base(url: str) -> str:
     text = str(url).strip().rstrip("/").removesuffix(API).rstrip("/")
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(
+        raise errors.InputError(
             f"A server's address begins with http:// or https://, got {str(url)[:100]!r}. "
             'Write it as in connect("http://127.0.0.1:8000"); a folder is opened with open().'
         )
     if parts.username or parts.password:
-        raise InputError("An address must not hold a name or password. Give token= instead.")
+        raise errors.InputError("An address must not hold a name or password. Give token= instead.")
     return text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,12 @@ from ..core.exact import exact
 from ..core.guarantee import Guarantee
 from ..core.table import ProtectedTable
 from ..errors import Cancelled, InputError, RecipeError, Refusal, did_you_mean
-from ..formats import frame, html, reading, terminal
-from ..recipe import query_mapping
+from ..formats import html, reading
+from ..verbs import Asks, Released
 from .connection import Connection, from_problem
 
 if TYPE_CHECKING:
     import httpx
-    import pandas as pd
 
 _EXACT = ("epsilon", "delta", "rho")
 
@@ -53,8 +52,8 @@ class Server:
     @property
     def datasets(self) -> dict[str, str]:
         """Names and titles of the data sets one may ask."""
-        found = self._connection.json("GET", "/datasets")["datasets"]
-        return {one["id"]: one["title"] for one in found}
+        listed = self._connection.json("GET", "/datasets")["datasets"]
+        return {one["id"]: one["title"] for one in listed}
 
     @property
     def config(self) -> dict[str, Any]:
@@ -88,7 +87,7 @@ class Server:
         return f"<server {self._connection.url}: {', '.join(self.datasets)}>"
 
 
-class RemoteDataSet:
+class RemoteDataSet(Asks["RemoteDraft"]):
     """A data set on a server, ready to be asked for tables."""
 
     def __init__(self, connection: Connection, name: str) -> None:
@@ -104,64 +103,20 @@ class RemoteDataSet:
     @property
     def variables(self) -> dict[str, list[str]]:
         """Names of variables and, finest first, of their levels."""
-        found = self._connection.json("GET", f"{self._path}/variables")["variables"]
-        return {one["name"]: [level["name"] for level in one["levels"]] for one in found}
+        listed = self._connection.json("GET", f"{self._path}/variables")["variables"]
+        return {one["name"]: [level["name"] for level in one["levels"]] for one in listed}
 
     def categories(self, name: str) -> dict[str, str]:
         """Codes and labels of a variable, or of one of its levels."""
         path = f"{self._path}/codelists/{quote(name, safe=':')}"
-        found = self._connection.json("GET", path)["categories"]
-        return {one["code"]: one["label"] for one in found}
+        listed = self._connection.json("GET", path)["categories"]
+        return {one["code"]: one["label"] for one in listed}
 
-    def table(
-        self,
-        rows: Sequence[str] | str = (),
-        columns: Sequence[str] | str = (),
-        layers: Sequence[str] | str = (),
-        where: Mapping[str, Sequence[str] | str] | None = None,
-        *,
-        totals: bool | str = True,
-        weighted: bool = False,
-        percent: str | None = None,
-        method: str | None = None,
-        title: str = "",
-        language: str = "",
-        project: str = "",
-        **parameters: str | int | None,
-    ) -> RemoteDraft:
-        """Draft a table: nothing is read or spent until `release()`."""
-        recipe: dict[str, Any] = {
-            side: names if isinstance(names, str) else list(names)
-            for side, names in (("rows", rows), ("columns", columns), ("layers", layers))
-        }
-        if where:
-            recipe["where"] = {
-                name: codes if isinstance(codes, str) else list(codes)
-                for name, codes in where.items()
-            }
-        if totals is not True:
-            recipe["totals"] = totals
-        if weighted:
-            recipe["weighted"] = True
-        words = {"percent": percent, "method": method, "title": title, "language": language}
-        for name, text in words.items():
-            if text:
-                recipe[name] = text
-        for name, value in parameters.items():
-            if value is not None:
-                recipe[name] = _sent(name, value)
-        return self.recipe(recipe, project=project)
-
-    def recipe(self, recipe: str | Path | Mapping[str, Any], *, project: str = "") -> RemoteDraft:
-        """Draft what a recipe says: a YAML or JSON file, its mapping, or a query string."""
-        if not isinstance(recipe, Mapping):
-            if isinstance(recipe, str) and "=" in recipe and "\n" not in recipe:
-                recipe = query_mapping(recipe)
-            else:
-                from ..workspace.yaml_reader import read_file
-
-                recipe = read_file(Path(recipe)).plain()
-        draft = RemoteDraft(self._connection, self._path, dict(recipe), project)
+    def _draft(self, recipe: Mapping[str, Any], user: str, project: str) -> RemoteDraft:
+        if user:
+            raise InputError("A server knows who asks by the token. Leave user out.")
+        sent = {name: _sent(name, value) for name, value in recipe.items()}
+        draft = RemoteDraft(self._connection, self._path, sent, project)
         # names that are not there are said now; a lawful no when the table is asked for
         with suppress(Refusal):
             draft._understood()
@@ -170,9 +125,6 @@ class RemoteDataSet:
     def ledger_facts(self) -> dict[str, Any]:
         """What was allowed, spent and is left, with every entry; for custodians and auditors."""
         return dict(self._connection.json("GET", f"{self._path}/ledger"))
-
-    def __repr__(self) -> str:
-        return f"<data set {self.name}: {', '.join(self.variables)}>"
 
 
 @dataclass(frozen=True)
@@ -225,23 +177,15 @@ class RemoteDraft:
         )
         free = seen["cost"] is None or seen["answered_before"]
         cost = "nothing" if free else seen["cost"]
-        return RemotePreview(
-            allowed=seen["allowed"],
-            affordable=seen["affordable"],
-            breaches=tuple(seen["breaches"]),
-            alternatives=tuple(seen["alternatives"]),
-            cells=seen["cells"],
-            method=seen["method"],
-            cost="" if more else cost,
-            answered=seen["answered_before"],
-            left=seen["left"],
-            guarantee=reading.guarantee(seen["guarantee"]) if seen["guarantee"] else None,
-            errors=tuple(seen["errors"]),
-            warnings=tuple(seen["warnings"]),
-            as_job=seen["as_job"],
-            query=seen["query"] or "",
-            recipe=seen["recipe"],
-        )
+        facts = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in seen.items()
+        } | {
+            "cost": "" if more else cost,
+            "answered": seen["answered_before"],
+            "guarantee": Guarantee.from_json(seen["guarantee"]) if seen["guarantee"] else None,
+            "query": seen["query"] or "",
+        }
+        return RemotePreview(**{field.name: facts[field.name] for field in fields(RemotePreview)})
 
     @property
     def cost(self) -> str:
@@ -358,7 +302,7 @@ class RemoteDraft:
         return f'<table class="discreet">{rows}</table>'
 
 
-class RemoteTable:
+class RemoteTable(Released):
     """A released table (or several): numbers, errors, guarantee, and files."""
 
     def __init__(
@@ -366,7 +310,7 @@ class RemoteTable:
         draft: RemoteDraft,
         seen: RemotePreview,
         cost: str,
-        made: list[ProtectedTable],
+        tables: list[ProtectedTable],
         *,
         free: bool = False,
     ) -> None:
@@ -374,15 +318,9 @@ class RemoteTable:
         self._free = free
         self.files: list[str] = []
         self._seen = seen
-        self.tables = tuple(made)
-        """Every table of the release."""
+        self.tables = tuple(tables)
         self.cost = cost
         """What was charged, in words."""
-
-    @property
-    def protected(self) -> ProtectedTable:
-        """The table; of several, the first."""
-        return self.tables[0]
 
     @property
     def guarantee(self) -> Guarantee:
@@ -393,14 +331,6 @@ class RemoteTable:
     def query(self) -> str:
         """The question in its short form."""
         return self._seen.query
-
-    def to_pandas(self, table: int = 0) -> pd.DataFrame:
-        """The table as a data frame: codes, labels, count, status and noise columns."""
-        return frame.to_pandas(self.tables[table])
-
-    def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
-        """Noise intervals of every cell; they speak of the noise, not of sampling."""
-        return frame.interval(self.tables[table], coverage)
 
     def write(self, path: str | Path, formats: str | Sequence[str] | None = None) -> Path:
         """Write a file, where the path's ending or one format says which; else a folder.
@@ -433,9 +363,6 @@ class RemoteTable:
                 place = folder / "tables" / f"{number}-{words}{kind.extension}"
                 files += writing.write(table, place, kind.name)
         return [str(file.relative_to(folder)) for file in files]
-
-    def __repr__(self) -> str:
-        return terminal.to_text(self.protected)
 
     def _repr_html_(self) -> str:
         shown = "".join(html.fragment(table, intervals=True) for table in self.tables)

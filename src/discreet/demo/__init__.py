@@ -39,16 +39,16 @@ def draft(name: str) -> Draft:
     from . import deaths
 
     _known(name)
-    made = deaths.draft(name, {"file": SOURCE})
+    described = deaths.draft(name, {"file": SOURCE})
     if name == "deaths-dp":
-        made.title = "Synthetic deaths (DP)"
-        made.family, made.method = "dp", "noise"
-        made.methods, made.budget = {}, {"epsilon": "10"}
-        made.notes.append(
+        described.title = "Synthetic deaths (DP)"
+        described.family, described.method = "dp", "noise"
+        described.methods, described.budget = {}, {"epsilon": "10"}
+        described.notes.append(
             "Only a demo may hold the same records under two families: what one publishes is not "
             "counted in the other's guarantee."
         )
-    return made
+    return described
 
 
 def records(name: str) -> Any:

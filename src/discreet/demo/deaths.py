@@ -49,26 +49,11 @@ AGES = (
     ("85+", "85 years and over"),
 )
 SEXES = (("F", "Female"), ("M", "Male"))
-MONTHS = tuple(
-    (str(number), name)
-    for number, name in enumerate(
-        [
-            "January",
-            "February",
-            "March",
-            "April",
-            "May",
-            "June",
-            "July",
-            "August",
-            "September",
-            "October",
-            "November",
-            "December",
-        ],
-        1,
-    )
+_MONTH_NAMES = (
+    "January, February, March, April, May, June, "
+    "July, August, September, October, November, December"
 )
+MONTHS = tuple((str(number), name) for number, name in enumerate(_MONTH_NAMES.split(", "), 1))
 MARITAL = (
     ("single", "Never married"),
     ("married", "Married"),
@@ -135,8 +120,6 @@ _MARITAL_MEN = (
     (50, 475, 1, 40, 427, 7),
 )
 
-COLUMNS = ("id", "ccg", "region", "country", "cause", "age", "sex", "month", "marital")
-
 
 @lru_cache(maxsize=1)
 def codes() -> dict[str, Whole]:
@@ -161,7 +144,7 @@ def codes() -> dict[str, Whole]:
         [row for pair in zip(_MARITAL_WOMEN, _MARITAL_MEN, strict=True) for row in pair],
     )
     order = draws.order(len(region))
-    made = {
+    columns = {
         "ccg": ccg,
         "region": region,
         "cause": cause,
@@ -170,7 +153,7 @@ def codes() -> dict[str, Whole]:
         "month": month,
         "marital": marital,
     }
-    return {name: values[order] for name, values in made.items()}
+    return {name: values[order] for name, values in columns.items()}
 
 
 def _causes() -> list[list[int]]:
@@ -191,7 +174,7 @@ def table() -> Any:
     """The records as an Arrow table of dictionary-coded texts with a record number as `id`."""
     pa: Any = importlib.import_module("pyarrow")
 
-    found = codes()
+    positions = codes()
     country_of = {code: i for i, (code, _) in enumerate(COUNTRIES)}
     country = np.array([country_of[one.country] for one in REGIONS], dtype=np.int64)
     lists = {
@@ -204,9 +187,9 @@ def table() -> Any:
         "month": [code for code, _ in MONTHS],
         "marital": [code for code, _ in MARITAL],
     }
-    columns = {"id": pa.array(np.arange(len(found["sex"]), dtype=np.int64) + 1_000_001)}
+    columns = {"id": pa.array(np.arange(len(positions["sex"]), dtype=np.int64) + 1_000_001)}
     for name, words in lists.items():
-        places = country[found["region"]] if name == "country" else found[name]
+        places = country[positions["region"]] if name == "country" else positions[name]
         columns[name] = pa.DictionaryArray.from_arrays(
             pa.array(places.astype(np.int16)), pa.array(words)
         )

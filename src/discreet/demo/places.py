@@ -48,99 +48,37 @@ COUNTRIES = (
 
 _CODES = {"E": "E38{:06d}", "W": "W11{:06d}", "S": "S08{:06d}", "N": "ZC0{:d}0"}
 
-_FIRST = [
-    "Alder",
-    "Ash",
-    "Bram",
-    "Black",
-    "Bracken",
-    "Briar",
-    "Carl",
-    "Clay",
-    "Copper",
-    "Cran",
-    "Dun",
-    "Elder",
-    "Fair",
-    "Fallow",
-    "Fern",
-    "Gold",
-    "Gran",
-    "Hazel",
-    "Heather",
-    "High",
-    "Kings",
-    "Lang",
-    "Lark",
-    "Long",
-    "Maple",
-    "Marl",
-    "Mill",
-    "North",
-    "Oak",
-    "Otter",
-    "Raven",
-    "Red",
-    "Rose",
-    "Rowan",
-    "Silver",
-    "South",
-    "Stan",
-    "Stone",
-    "Thorn",
-    "Wester",
-    "Whit",
-    "Wil",
-    "Wind",
-    "Winter",
-    "Wolf",
-    "Wood",
-    "Yarrow",
-]
-_LAST = [
-    "beck",
-    "borough",
-    "bridge",
-    "by",
-    "combe",
-    "dale",
-    "den",
-    "field",
-    "ford",
-    "gate",
-    "ham",
-    "hurst",
-    "ley",
-    "mere",
-    "mouth",
-    "shaw",
-]
-_WELSH = [
-    "Aberllyn",
-    "Brynmorlais",
-    "Cwmderwen",
-    "Dyffryn Celyn",
-    "Glanrhyd Fawr",
-    "Llanfedwen",
-    "Penarwel Isaf",
-]
-_SCOTTISH = [
-    "Achnabreck",
-    "Balvannoch",
-    "Carrickmoss",
-    "Drumlassie",
-    "Eilean Dorcha",
-    "Fearnaig",
-    "Glen Tarsan",
-    "Inverlair",
-    "Kilmorach",
-    "Lochandorb",
-    "Muirfoot",
-    "Orkadale",
-    "Strathcarrow",
-    "Tarskavaig",
-]
-_IRISH = ["Ballymagarry", "Carrowdale", "Drumcask", "Glenmoyle", "Lisnaree"]
+
+def _listed(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",")]
+
+
+_FIRST = _listed(
+    """
+    Alder, Ash, Bram, Black, Bracken, Briar, Carl, Clay, Copper, Cran, Dun, Elder, Fair, Fallow,
+    Fern, Gold, Gran, Hazel, Heather, High, Kings, Lang, Lark, Long, Maple, Marl, Mill, North,
+    Oak, Otter, Raven, Red, Rose, Rowan, Silver, South, Stan, Stone, Thorn, Wester, Whit, Wil,
+    Wind, Winter, Wolf, Wood, Yarrow
+    """
+)
+_LAST = _listed(
+    """
+    beck, borough, bridge, by, combe, dale, den, field, ford, gate, ham, hurst, ley, mere,
+    mouth, shaw
+    """
+)
+_WELSH = _listed(
+    """
+    Aberllyn, Brynmorlais, Cwmderwen, Dyffryn Celyn, Glanrhyd Fawr, Llanfedwen, Penarwel Isaf
+    """
+)
+_SCOTTISH = _listed(
+    """
+    Achnabreck, Balvannoch, Carrickmoss, Drumlassie, Eilean Dorcha, Fearnaig, Glen Tarsan,
+    Inverlair, Kilmorach, Lochandorb, Muirfoot, Orkadale, Strathcarrow, Tarskavaig
+    """
+)
+_IRISH = _listed("Ballymagarry, Carrowdale, Drumcask, Glenmoyle, Lisnaree")
 
 
 @dataclass(frozen=True)
@@ -160,16 +98,16 @@ def areas() -> tuple[Area, ...]:
     >>> len(areas()), len({area.name for area in areas()})
     (251, 251)
     """
-    made: list[Area] = []
+    placed: list[Area] = []
     english = 0
     for position, region in enumerate(REGIONS):
         for number in range(region.areas):
             # a size between 500 and 3,700, spread without pattern by a fixed multiplier
-            spread = (len(made) * 7919 + 104_729) % 3_203
+            spread = (len(placed) * 7919 + 104_729) % 3_203
             weight = 500 + spread
-            profile = (len(made) * 31 + position * 7) % 5
+            profile = (len(placed) * 31 + position * 7) % 5
             if region.code == UNKNOWN:
-                made.append(Area(UNKNOWN, "Unknown", position, 1, 2))
+                placed.append(Area(UNKNOWN, "Unknown", position, 1, 2))
                 continue
             letter = region.code[0]
             if letter == "E":
@@ -178,8 +116,8 @@ def areas() -> tuple[Area, ...]:
             else:
                 names = {"W": _WELSH, "S": _SCOTTISH, "N": _IRISH}[letter]
                 code, name = _CODES[letter].format(number + 1), names[number]
-            made.append(Area(code, name, position, weight, profile))
-    return tuple(made)
+            placed.append(Area(code, name, position, weight, profile))
+    return tuple(placed)
 
 
 def _english(number: int) -> str:

@@ -11,27 +11,22 @@ from .base import (
     Format,
     by_extension,
     by_name,
-    names,
     one_file,
     to_bytes,
     write,
 )
-from .flat import Flat, FlatAxis, flatten
-from .footnote import about, citation, footnote, typical_error
+from .flat import flatten
+from .footnote import citation, footnote, typical_error
 
 __all__ = [
     "FORMATS",
     "IN_FOLDERS",
-    "Flat",
-    "FlatAxis",
     "Format",
-    "about",
     "by_extension",
     "by_name",
     "citation",
     "flatten",
     "footnote",
-    "names",
     "one_file",
     "to_bytes",
     "typical_error",

@@ -23,77 +23,46 @@ from ..errors import InputError, StoreError, did_you_mean
 from .flat import require_protected
 
 Save: TypeAlias = Callable[[Sequence[ProtectedTable], BinaryIO], None]
-Beside: TypeAlias = Callable[[ProtectedTable, str], bytes]
-"""The companion of a file: table and the file's name."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """One way to write tables; its module is imported when it is first used."""
+    """One way to write tables; its module, of the same name, is imported when it is first used."""
 
     name: str
     title: str
     extension: str
     media_type: str
-    many: bool
-    module: str
+    many: bool = False
+    """Whether one file holds several tables."""
     beside: str = ""
     """What is appended to the file's name for the companion file; empty: there is none."""
 
     @property
     def save(self) -> Save:
         """The function that writes."""
-        save: Save = importlib.import_module(f"discreet.formats.{self.module}").save
+        module = self.name.replace("-", "")
+        save: Save = importlib.import_module(f"discreet.formats.{module}").save
         return save
-
-    @property
-    def companion(self) -> Beside:
-        """The function that makes the companion file."""
-        from .csvw import companion
-
-        return companion
 
 
 FORMATS: dict[str, Format] = {
-    made.name: made
-    for made in (
+    form.name: form
+    for form in (
         Format(
-            "csv",
-            "CSV with CSVW metadata beside it",
-            ".csv",
-            "text/csv",
-            False,
-            "csv",
-            "-metadata.json",
+            "csv", "CSV with CSVW metadata beside it", ".csv", "text/csv", beside="-metadata.json"
         ),
-        Format(
-            "parquet", "Parquet", ".parquet", "application/vnd.apache.parquet", False, "parquet"
-        ),
-        Format(
-            "json-stat",
-            "JSON-stat 2.0",
-            ".json",
-            "application/json",
-            True,
-            "jsonstat",
-        ),
+        Format("parquet", "Parquet", ".parquet", "application/vnd.apache.parquet"),
+        Format("json-stat", "JSON-stat 2.0", ".json", "application/json", many=True),
         Format(
             "xlsx",
             "Excel workbook",
             ".xlsx",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-            True,
-            "xlsx",
+            many=True,
         ),
-        Format("px", "PX (PC-Axis)", ".px", "text/x-px", False, "px"),
-        Format(
-            "sdmx-csv",
-            "SDMX-CSV 2.0",
-            ".sdmx.csv",
-            "application/vnd.sdmx.data+csv",
-            False,
-            "sdmxcsv",
-        ),
+        Format("px", "PX (PC-Axis)", ".px", "text/x-px"),
+        Format("sdmx-csv", "SDMX-CSV 2.0", ".sdmx.csv", "application/vnd.sdmx.data+csv"),
     )
 }
 
@@ -106,15 +75,6 @@ _ALIASES = {
     "sdmx": "sdmx-csv",
 }
 _ENDINGS = {".pq": "parquet", ".jsonstat": "json-stat"}
-
-
-def names() -> tuple[str, ...]:
-    """The formats by name.
-
-    >>> names()
-    ('csv', 'parquet', 'json-stat', 'xlsx', 'px', 'sdmx-csv')
-    """
-    return tuple(FORMATS)
 
 
 def by_name(name: str) -> Format:
@@ -135,16 +95,13 @@ def by_extension(path: str | os.PathLike[str]) -> str:
     >>> by_extension("deaths.parquet")
     'parquet'
     """
-    ending = Path(path).suffix.casefold()
-    name = Path(path).name.casefold()
-    for made in sorted(FORMATS.values(), key=lambda each: -len(each.extension)):
-        if name.endswith(made.extension):
-            return made.name
-    if ending in _ENDINGS:
-        return _ENDINGS[ending]
-    endings = ", ".join(made.extension for made in FORMATS.values())
+    endings = {form.extension: form.name for form in FORMATS.values()} | _ENDINGS
+    for ending in sorted(endings, key=len, reverse=True):
+        if Path(path).name.casefold().endswith(ending):
+            return endings[ending]
+    known = ", ".join(form.extension for form in FORMATS.values())
     raise InputError(
-        f"The file name {Path(path).name!r} does not say its format; endings known are {endings}. "
+        f"The file name {Path(path).name!r} does not say its format; endings known are {known}. "
         "Name the format (--format csv) or change the ending."
     )
 
@@ -186,19 +143,19 @@ def write(
     path = Path(os.fspath(target)) if isinstance(target, str | os.PathLike) else None
     if not format and path is None:
         raise InputError(f"A stream has no ending: name the format, one of {', '.join(FORMATS)}.")
-    made = by_name(format or by_extension(path or ""))
+    form = by_name(format or by_extension(path or ""))
     if not listed:
         raise InputError("There is no table to write: give one or more protected tables.")
-    if len(listed) > 1 and not made.many:
+    if len(listed) > 1 and not form.many:
         several = " or ".join(each.name for each in FORMATS.values() if each.many)
         raise InputError(
-            f"A {made.name} file holds one table, got {len(listed)}. "
+            f"A {form.name} file holds one table, got {len(listed)}. "
             f"Write each to a file of its own, or use {several}."
         )
     if path is None:
-        _to_stream(made, listed, target)  # type: ignore[arg-type]
+        _to_stream(form, listed, target)  # type: ignore[arg-type]
         return []
-    return _to_path(made, listed, path)
+    return _to_path(form, listed, path)
 
 
 def to_bytes(tables: ProtectedTable | Sequence[ProtectedTable], format: str) -> bytes:
@@ -208,30 +165,32 @@ def to_bytes(tables: ProtectedTable | Sequence[ProtectedTable], format: str) -> 
     return stream.getvalue()
 
 
-def _to_stream(made: Format, tables: Sequence[ProtectedTable], stream: IO[bytes] | IO[str]) -> None:
+def _to_stream(form: Format, tables: Sequence[ProtectedTable], stream: IO[bytes] | IO[str]) -> None:
     if not isinstance(stream, io.TextIOBase):
-        made.save(tables, stream)  # type: ignore[arg-type]
+        form.save(tables, stream)  # type: ignore[arg-type]
         return
-    if not made.media_type.startswith(("text/", "application/json", "application/vnd.sdmx")):
-        raise InputError(f"A {made.name} file is not text: open the stream in binary mode.")
+    if not form.media_type.startswith(("text/", "application/json", "application/vnd.sdmx")):
+        raise InputError(f"A {form.name} file is not text: open the stream in binary mode.")
     binary = io.BytesIO()
-    made.save(tables, binary)
+    form.save(tables, binary)
     stream.write(binary.getvalue().decode())
 
 
-def _to_path(made: Format, tables: Sequence[ProtectedTable], path: Path) -> list[Path]:
+def _to_path(form: Format, tables: Sequence[ProtectedTable], path: Path) -> list[Path]:
     with _plain_errors(path):
         if path.exists() and stat.S_ISCHR(path.stat().st_mode):
             with path.open("wb") as device:
-                made.save(tables, device)
+                form.save(tables, device)
             return [path]
         written = [path]
         with replacing(path.resolve(), mode=0o666) as stream:
-            made.save(tables, stream)
-            if made.beside:
-                beside = path.with_name(path.name + made.beside)
+            form.save(tables, stream)
+            if form.beside:
+                from .csvw import companion
+
+                beside = path.with_name(path.name + form.beside)
                 with replacing(beside.resolve(), mode=0o666) as second:
-                    second.write(made.companion(tables[0], path.name))
+                    second.write(companion(tables[0], path.name))
                 written.append(beside)
     return written
 
@@ -241,18 +200,14 @@ def _plain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(
-            f"Cannot write {path}: the folder {path.parent} does not exist. Make it first."
-        ) from None
+        why = f"the folder {path.parent} does not exist. Make it first."
+        raise InputError(f"Cannot write {path}: {why}") from None
     except IsADirectoryError:
-        raise InputError(
-            f"Cannot write {path}: it is a folder. Give the name of a file in it."
-        ) from None
+        why = "it is a folder. Give the name of a file in it."
+        raise InputError(f"Cannot write {path}: {why}") from None
     except (PermissionError, NotADirectoryError) as error:
-        raise InputError(
-            f"Cannot write {path}: {(error.strerror or 'not allowed').lower()}. "
-            "Choose a folder you may write in."
-        ) from None
+        why = f"{(error.strerror or 'not allowed').lower()}. Choose a folder you may write in."
+        raise InputError(f"Cannot write {path}: {why}") from None
     except OSError as error:
         raise StoreError(
             f"Cannot write {path}: {(error.strerror or str(error)).lower()}. "

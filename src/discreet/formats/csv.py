@@ -8,15 +8,15 @@ A text that a spreadsheet would take for a formula gets an apostrophe in front (
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import BinaryIO
 
 import numpy as np
 
 from ..core.table import ProtectedTable
 from .escape import escaped
-from .flat import STATUS_LETTERS, Flat, Mask, Real, Whole, flatten
-from .numerals import listed
+from .flat import STATUS_LETTERS, Flat, flatten
+from .numerals import Mask, Real, Whole, listed
 
 _QUOTED = re.compile(r'[",\r\n]|^[\s\']|\s$|^$')
 
@@ -56,20 +56,17 @@ def _texts(flat: Flat) -> list[str]:
 
 
 def _numbers(flat: Flat, block: slice) -> list[list[str]]:
-    shown = flat.shown[block]
     status = np.array(STATUS_LETTERS, dtype=object)[flat.status[block]].tolist()
-    columns = [_written(flat.values[block], shown), status]
-    return columns + [
-        _written(column[block], flat.shown_in(name)[block]) for name, column in flat.numbers.items()
+    return [
+        written(flat.values[block], flat.shown[block]),
+        status,
+        *(written(flat.numbers[name][block], flat.shown_in(name)[block]) for name in flat.numbers),
     ]
 
 
-def _written(numbers: Whole | Real, shown: Mask) -> list[str]:
+def written(numbers: Whole | Real, shown: Mask) -> list[str]:
+    """A column of numbers as text, empty where none is published."""
     column = listed(numbers)
-    return column if shown.all() else _blanked(column, np.flatnonzero(~shown).tolist())
-
-
-def _blanked(column: list[str], hidden: Iterable[int]) -> list[str]:
-    for i in hidden:
-        column[i] = ""
+    for place in np.flatnonzero(~shown).tolist():
+        column[place] = ""
     return column

@@ -65,21 +65,10 @@ def _columns(table: ProtectedTable, flat: Flat) -> list[dict[str, Any]]:
     for axis in flat.axes:
         columns.append(_text(axis.name, f"{axis.label}: code", axis.codes, axis))
         columns.append(_text(axis.label_name, f"{axis.label}: label", axis.labels, axis))
-    shown = bool(flat.shown.all())
-    columns.append(
-        _number(flat.measure, "integer", shown, f"Published {flat.measure}; empty: not published.")
-    )
+    words = f"Published {flat.measure}; empty: not published."
+    columns.append(_column(flat.measure, words, "integer", required=bool(flat.shown.all())))
     meanings = "; ".join(f"{letter}: {words}" for letter, words in about(table)["status"].items())
-    columns.append(
-        {
-            "name": "status",
-            "titles": "status",
-            "datatype": "string",
-            "null": "",
-            "required": False,
-            "dc:description": f"Empty: published as it is. {meanings}".strip(),
-        }
-    )
+    columns.append(_column("status", f"Empty: published as it is. {meanings}".strip()))
     described = {
         "noise_sd": "Standard deviation of the noise in the published number.",
         "lower": "Lower end of the noise interval.",
@@ -94,7 +83,7 @@ def _columns(table: ProtectedTable, flat: Flat) -> list[dict[str, Any]]:
     for name, numbers in flat.numbers.items():
         kind = "integer" if numbers.dtype.kind == "i" else "double"
         words = described.get(name, "A further column of the method; see the notes.")
-        columns.append(_number(name, kind, bool(flat.shown_in(name).all()), words))
+        columns.append(_column(name, words, kind, required=bool(flat.shown_in(name).all())))
     return columns
 
 
@@ -103,17 +92,12 @@ def _text(name: str, words: str, texts: tuple[str, ...], axis: FlatAxis) -> dict
         words += "; _T is the total" if texts is axis.codes else ""
     if any(escaped(text) != text for text in texts):
         words += f". {_APOSTROPHE}"
-    return {
-        "name": _variable(name),
-        "titles": name,
-        "datatype": "string",
-        "null": [],
-        "required": False,
-        "dc:description": words,
-    }
+    return _column(name, words) | {"null": []}
 
 
-def _number(name: str, datatype: str, required: bool, words: str) -> dict[str, Any]:
+def _column(
+    name: str, words: str, datatype: str = "string", *, required: bool = False
+) -> dict[str, Any]:
     return {
         "name": _variable(name),
         "titles": name,

@@ -18,10 +18,7 @@ import numpy.typing as npt
 from ..core.domain import Axis
 from ..core.table import ProtectedTable, Status
 from . import percent
-
-Whole = npt.NDArray[np.int64]
-Real = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from .numerals import Mask, Real, Whole
 
 STATUS_LETTERS: tuple[str, ...] = tuple(status.letter for status in Status)
 

@@ -27,14 +27,14 @@ def footnote(table: ProtectedTable, flat: Flat | None = None) -> list[str]:
     `flat` is the table as columns, where the caller has it.
     """
     flat = flatten(table) if flat is None else flat
-    said = [SYNTHETIC] if table.provenance.synthetic else []
-    said += _noise(table, flat)
-    said += _statuses(flat)
-    said += _totals(table)
-    said += _negatives(flat)
-    said += _percentages(flat)
-    said += [*table.guarantee.caveats, *table.notes]
-    return list(dict.fromkeys(sentence for sentence in said if sentence))
+    sentences = [SYNTHETIC] if table.provenance.synthetic else []
+    sentences += _noise(table, flat)
+    sentences += _statuses(flat)
+    sentences += _totals(table)
+    sentences += _negatives(flat)
+    sentences += _percentages(flat)
+    sentences += [*table.guarantee.caveats, *table.notes]
+    return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
 
 def citation(table: ProtectedTable) -> str:
@@ -163,17 +163,17 @@ def _negatives(flat: Flat) -> list[str]:
 
 
 def _percentages(flat: Flat) -> list[str]:
-    made = flat.percent
-    if made is None:
+    percent = flat.percent
+    if percent is None:
         return []
-    words = f"Percentages are of {made.words} as published"
-    missing = int(np.count_nonzero(flat.shown & ~made.shown))
+    words = f"Percentages are of {percent.words} as published"
+    missing = int(np.count_nonzero(flat.shown & ~percent.shown))
     if missing:
         words += f"; where that is not shown or not above zero there is none ({missing:,} cells)"
-    if made.lower is not None:
+    if percent.lower is not None:
         words += (
             "; the interval from percent_lower to percent_upper holds the percentage without noise "
-            f"in at least {_percent(made.coverage, up=False)} of releases"
+            f"in at least {_percent(percent.coverage, up=False)} of releases"
         )
     return [f"{words}."]
 

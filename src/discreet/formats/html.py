@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +13,25 @@ from .flat import Flat, flatten
 from .footnote import footnote
 from .terminal_grid import shown_as
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 MOST_CELLS = 20_000
+
+
+@cache
+def template(package: str, name: str) -> Template:
+    """A page's template from a package's folder `templates`; what it is given is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
 
 
 def fragment(table: ProtectedTable, *, intervals: bool = False) -> str:

@@ -8,22 +8,19 @@ has no variables, and JSON-stat asks for a dimension: it gets one of role metric
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import plain
 from ..core.table import ProtectedTable
-from .flat import STATUS_LETTERS, Flat, Real, Whole, flatten
+from .flat import STATUS_LETTERS, Flat, flatten
 from .footnote import about
-from .numerals import joined
+from .numerals import Real, Whole, joined
 from .percent import Percent
-
-Column: TypeAlias = Callable[[Whole | Real, Sequence[int]], Any]
-"""How a column of numbers stands in the document, null at the places where none is published."""
 
 _PLACES = 1 << 14
 
@@ -42,9 +39,8 @@ class _Open(dict[str, Any]):
 
 def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one table as a dataset, several as a collection."""
-    made = [_dataset(table, _column_text, _status_text) for table in tables]
-    whole = made[0] if len(made) == 1 else collection([_encode(each) for each in made])
-    stream.write(_encode(whole))
+    datasets = [_encode(_dataset(table)) for table in tables]
+    stream.write(datasets[0] if len(datasets) == 1 else _encode(_collection(datasets)))
 
 
 def _encode(value: Any) -> bytes:
@@ -73,7 +69,7 @@ def _members(made: _Open) -> Iterator[bytes]:
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def collection(datasets: Sequence[bytes]) -> dict[str, Any]:
+def _collection(datasets: Sequence[bytes]) -> dict[str, Any]:
     """Several encoded datasets in one document."""
     return _Open(
         {
@@ -87,18 +83,15 @@ def collection(datasets: Sequence[bytes]) -> dict[str, Any]:
 
 def dataset(table: ProtectedTable) -> dict[str, Any]:
     """The table as a JSON-stat dataset, in plain values."""
-    return _dataset(table, _with_null, _statuses)
+    document: dict[str, Any] = json.loads(_encode(_dataset(table)))
+    return document
 
 
-def _dataset(
-    table: ProtectedTable,
-    column: Column,
-    statuses: Callable[[npt.NDArray[np.int64], Flat], Any],
-) -> dict[str, Any]:
+def _dataset(table: ProtectedTable) -> dict[str, Any]:
     flat = flatten(table)
     facts = about(table, flat)
-    made: dict[str, Any] = _Open()
-    made |= {
+    document: dict[str, Any] = _Open()
+    document |= {
         "version": "2.0",
         "class": "dataset",
         "label": table.title,
@@ -116,40 +109,38 @@ def _dataset(
             for axis in flat.axes
         },
         "role": _roles(flat),
-        "value": column(flat.values, flat.hidden),
+        "value": _column(flat.values, flat.hidden),
         "note": facts["footnote"],
-        "extension": _extension(table, flat, facts, column),
+        "extension": _extension(table, flat, facts),
     }
     if not flat.axes:
-        made["id"], made["size"] = ["measure"], [1]
+        document["id"], document["size"] = ["measure"], [1]
         category = {"index": [flat.measure], "label": {flat.measure: flat.measure}}
-        made["dimension"] = {"measure": {"label": "Measure", "category": category}}
-        made["role"] = {"metric": ["measure"]}
+        document["dimension"] = {"measure": {"label": "Measure", "category": category}}
+        document["role"] = {"metric": ["measure"]}
     marked = np.flatnonzero(flat.status)
     if marked.size:
-        made["status"] = statuses(marked, flat)
-    if not made["role"]:
-        del made["role"]
-    return made
+        document["status"] = _statuses(marked, flat)
+    if not document["role"]:
+        del document["role"]
+    return document
 
 
-def _extension(
-    table: ProtectedTable, flat: Flat, facts: dict[str, Any], column: Column
-) -> dict[str, Any]:
+def _extension(table: ProtectedTable, flat: Flat, facts: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in facts.items() if key not in ("status", "footnote")}
     extension = _Open(kept)
     extension["measure"] = flat.measure
     extension["layout"] = _layout(table, flat)
     extension["status"] = {"label": facts["status"]}
     if table.noise is not None and flat.numbers:
-        noise = {"coverage": plain(table.noise.coverage)}
+        noise: dict[str, Any] = {"coverage": plain(table.noise.coverage)}
         for name, title in (("noise_sd", "sd"), ("lower", "lower"), ("upper", "upper")):
-            noise[title] = column(flat.numbers[name], flat.hidden)
+            noise[title] = _column(flat.numbers[name], flat.hidden)
         extension["noise"] = _Open(noise)
     if flat.percent is not None:
-        extension["percent"] = _percent(flat.percent, column)
+        extension["percent"] = _percent(flat.percent)
     if flat.extra:
-        extra = {name: column(numbers, flat.hidden) for name, numbers in flat.extra.items()}
+        extra = {name: _column(numbers, flat.hidden) for name, numbers in flat.extra.items()}
         extension["extra"] = _Open(extra)
     return extension
 
@@ -162,37 +153,30 @@ def _layout(table: ProtectedTable, flat: Flat) -> dict[str, Any]:
     return sides | ({"language": table.layout.language} if table.layout.language else {})
 
 
-def _percent(made: Percent, column: Column) -> dict[str, Any]:
+def _percent(made: Percent) -> dict[str, Any]:
     hidden: list[int] = np.flatnonzero(~made.shown).tolist()
-    percent: dict[str, Any] = _Open({"of": made.of, "value": column(made.values, hidden)})
+    percent: dict[str, Any] = _Open({"of": made.of, "value": _column(made.values, hidden)})
     if made.lower is not None and made.upper is not None:
         percent["coverage"] = plain(made.coverage)
-        percent["lower"], percent["upper"] = column(made.lower, hidden), column(made.upper, hidden)
+        percent["lower"], percent["upper"] = (
+            _column(made.lower, hidden),
+            _column(made.upper, hidden),
+        )
     return percent
 
 
-def _with_null(numbers: Whole | Real, hidden: Sequence[int]) -> list[Any]:
-    listed: list[Any] = numbers.tolist()
-    for i in hidden:
-        listed[i] = None
-    return listed
-
-
-def _column_text(numbers: Whole | Real, hidden: Sequence[int]) -> bytes:
+def _column(numbers: Whole | Real, hidden: Sequence[int]) -> bytes:
+    """A column of numbers, null at the places where none is published."""
     return _Encoded(b"[" + joined(numbers, hidden) + b"]")
 
 
-def _statuses(marked: npt.NDArray[np.int64], flat: Flat) -> dict[str, str]:
-    letters = np.array(STATUS_LETTERS, dtype=object)[flat.status[marked]].tolist()
-    return dict(zip(map(str, marked.tolist()), letters, strict=True))
-
-
-def _status_text(marked: npt.NDArray[np.int64], flat: Flat) -> bytes:
+def _statuses(marked: npt.NDArray[np.int64], flat: Flat) -> bytes:
+    letters = flat.status[marked]
     if marked[-1] >= _PLACES:
-        return _Encoded(_dumps(_statuses(marked, flat)).encode())
-    keys, letters = _status_parts()
-    pairs: list[str] = (keys[marked] + letters[flat.status[marked]]).tolist()
-    return _Encoded(("{" + ",".join(pairs) + "}").encode())
+        named = np.array(STATUS_LETTERS, dtype=object)[letters].tolist()
+        return _Encoded(_encode(dict(zip(map(str, marked.tolist()), named, strict=True))))
+    keys, values = _status_parts()
+    return _Encoded(("{" + ",".join((keys[marked] + values[letters]).tolist()) + "}").encode())
 
 
 @lru_cache(maxsize=1)

@@ -71,13 +71,13 @@ def _xlsx(file: Path) -> list[Mapping[str, Any]]:
             sheet.get("name") for sheet in _xml(book, "xl/workbook.xml").iter(f"{_SHEET}sheet")
         ]
         place = sheets.index("Metadata") + 1
-        found: dict[str, str] = {}
+        texts_by_table: dict[str, str] = {}
         for row in _xml(book, f"xl/worksheets/sheet{place}.xml").iter(f"{_SHEET}row"):
             cells = [cell.findtext(f"{_SHEET}v") for cell in row.iter(f"{_SHEET}c")]
             words = [texts[int(cell)] for cell in cells if cell is not None]
             if len(words) == 3 and words[1] == LAW:
-                found[words[0]] = found.get(words[0], "") + _unescaped(words[2])
-    return [json.loads(text) for text in found.values()]
+                texts_by_table[words[0]] = texts_by_table.get(words[0], "") + _unescaped(words[2])
+    return [json.loads(text) for text in texts_by_table.values()]
 
 
 def _xml(book: zipfile.ZipFile, name: str) -> ElementTree.Element:

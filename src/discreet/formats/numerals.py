@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 Whole = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 Blocks = npt.NDArray[np.uint32]
 
@@ -32,9 +33,9 @@ def listed(numbers: Whole | Real) -> list[str]:
     ['1.5', '0.25', '1.5']
     """
     if numbers.dtype == np.float64:
-        found = _by_bits(numbers)  # type: ignore[arg-type]
-        if found is not None:
-            return found
+        written = _by_bits(numbers)  # type: ignore[arg-type]
+        if written is not None:
+            return written
         return list(map(repr, numbers.tolist()))
     values = numbers.tolist()
     different = {one: repr(one) for one in set(values)}
@@ -94,12 +95,12 @@ def _by_bits(numbers: Real) -> list[str] | None:
     """Each different number written once, found by a hash of its bits; None where two collide."""
     bits = np.ascontiguousarray(numbers).view(np.uint64)
     place = ((bits * _SPREAD) >> np.uint64(64 - _BITS)).astype(np.intp)
-    kept = np.zeros(1 << _BITS, dtype=np.uint64)
-    kept[place] = bits
-    if not np.array_equal(kept[place], bits):
+    slots = np.zeros(1 << _BITS, dtype=np.uint64)
+    slots[place] = bits
+    if not np.array_equal(slots[place], bits):
         return None
     texts = np.empty(1 << _BITS, dtype=object)
     used = np.flatnonzero(np.bincount(place, minlength=1 << _BITS))
-    texts[used] = [repr(number) for number in kept[used].view(np.float64).tolist()]
-    found: list[str] = texts[place].tolist()
-    return found
+    texts[used] = [repr(number) for number in slots[used].view(np.float64).tolist()]
+    written: list[str] = texts[place].tolist()
+    return written

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .numerals import Mask, Real, Whole
 
 PLACES = 4
 """Decimals of a percentage in files; ends of an interval are rounded outwards."""
@@ -24,10 +25,6 @@ PLACES = 4
 _HUNDRED = 100 * 10**PLACES
 _SAFE = 4 * 10**12
 """Up to here twice a number times a hundred per cent fits 64 bits."""
-
-Whole = npt.NDArray[np.int64]
-Real = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,8 @@ def percentages(
     low = _share(np.maximum(lower, 0), most, good & (most > 0), -1)
     high = _share(np.maximum(upper, 0), least, good & (least > 0), 1)
     high[least <= 0] = 100
-    itself = _is_total(values.shape, axes)
+    itself = np.zeros(values.shape, dtype=np.bool_)  # the very total it would be divided by
+    itself[_at_total(values.ndim, axes)] = True
     return Percent(
         of,
         value.reshape(-1),
@@ -135,20 +133,13 @@ def _whole(array: npt.NDArray[Any], axes: tuple[int, ...]) -> npt.NDArray[Any]:
     return np.broadcast_to(array[_at_total(array.ndim, axes)], array.shape)
 
 
-def _is_total(shape: tuple[int, ...], axes: tuple[int, ...]) -> Mask:
-    """Where a cell is the very total it would be divided by."""
-    found = np.zeros(shape, dtype=np.bool_)
-    found[_at_total(len(shape), axes)] = True
-    return found
-
-
 def _at_total(many: int, axes: tuple[int, ...]) -> tuple[slice, ...]:
     return tuple(slice(-1, None) if axis in axes else slice(None) for axis in range(many))
 
 
 def _share(part: Whole, whole: Whole, good: Mask, direction: int) -> Real:
     """Part ÷ whole in per cent to four places, by whole numbers: to the nearest, down or up."""
-    made = np.zeros(part.shape, dtype=np.float64)
+    shares = np.zeros(part.shape, dtype=np.float64)
     a, b = part[good], whole[good]
     if a.size and (np.abs(a).max() > _SAFE or b.max() > _SAFE):
         a, b = a.astype(object), b.astype(object)
@@ -156,5 +147,5 @@ def _share(part: Whole, whole: Whole, good: Mask, direction: int) -> Real:
     if not direction:
         a, b = 2 * a + b, 2 * b
     quotient = -(-a // b) if direction > 0 else a // b
-    made[good] = quotient.astype(np.float64) / 10**PLACES
-    return made
+    shares[good] = quotient.astype(np.float64) / 10**PLACES
+    return shares

@@ -141,30 +141,30 @@ def _language(table: ProtectedTable) -> str:
 
 def _notes(table: ProtectedTable, flat: Flat, words: _Words) -> list[str]:
     where = table.provenance
-    said = footnote(table, flat)
+    sentences = footnote(table, flat)
     more = (
         ["standard deviation and noise interval (lower, upper)"] if flat.lower is not None else []
     )
     more += ["percentages"] if flat.percent is not None else []
     if more:
-        said.append(
+        sentences.append(
             f"A PX file holds the numbers only; {' and '.join(more)} of every cell are in the CSV, "
             "Parquet, JSON-stat and XLSX files of this table."
         )
-    said += words.notes
-    said.append(
+    sentences += words.notes
+    sentences.append(
         f"Question {where.question_hash}, data version {where.data_version}, policy version "
         f"{where.policy_version}."
     )
-    said += law_elsewhere(table)
-    said.append(citation(table))
-    return said
+    sentences += law_elsewhere(table)
+    sentences.append(citation(table))
+    return sentences
 
 
 def _unreliable(flat: Flat, words: _Words) -> Iterator[str]:
     """The mark beside each unreliable number."""
-    found = np.flatnonzero(flat.status == Status.UNRELIABLE)
-    places = np.unravel_index(found, flat.shape) if flat.axes else (np.zeros_like(found),)
+    marked = np.flatnonzero(flat.status == Status.UNRELIABLE)
+    places = np.unravel_index(marked, flat.shape) if flat.axes else (np.zeros_like(marked),)
     for cell in zip(*(place.tolist() for place in places), strict=True):
         codes = (words.codes[axis][at] for axis, at in enumerate(cell))
         yield "DATANOTECELL(" + ",".join(f'"{code}"' for code in codes) + ')="[u]";'
@@ -260,7 +260,7 @@ def _words(table: ProtectedTable, axes: Sequence[FlatAxis]) -> _Words:
 
 def _unique(texts: Sequence[str], codes: Sequence[str] | None) -> tuple[str, ...]:
     """No two equal: PX finds values and variables by their texts."""
-    made: list[str] = []
+    unique: list[str] = []
     times = Counter(texts)
     taken = {text for text, many in times.items() if many == 1}
     for i, text in enumerate(texts):
@@ -272,8 +272,8 @@ def _unique(texts: Sequence[str], codes: Sequence[str] | None) -> tuple[str, ...
                 number += 1
                 free = f"{text} ({number})"
         taken.add(free)
-        made.append(free)
-    return tuple(made)
+        unique.append(free)
+    return tuple(unique)
 
 
 def _lone_measure(flat: Flat) -> FlatAxis:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..core.table import Noise, ProtectedTable, Provenance, Status
 from ..errors import InputError
 
 _STATUS = {status.letter: status for status in Status}
+_PROVENANCE = [field.name for field in fields(Provenance)]
 _KINDS = {"geo": "geography", "time": "time"}
 
 
@@ -47,16 +49,6 @@ def _ours() -> Iterator[None]:
         ) from None
 
 
-def guarantee(facts: Mapping[str, Any]) -> Guarantee:
-    """A guarantee from its plain values.
-
-    >>> facts = {"kind": "dp", "unit": "person", "neighbours": "add or remove one", "epsilon": "0.5"}
-    >>> guarantee(facts).sentence()
-    'Differentially private with ε = 0.5 (neighbours: add or remove one person), for this table.'
-    """
-    return Guarantee.from_json(facts)
-
-
 def _table(document: Mapping[str, Any]) -> ProtectedTable:
     facts = document["extension"]
     alone = document.get("role", {}).get("metric") == document["id"]
@@ -69,7 +61,7 @@ def _table(document: Mapping[str, Any]) -> ProtectedTable:
     }
     axes, totals = [], []
     for name in names:
-        codes = _codes(document, name)
+        codes = codes_of(document, name)
         total = bool(codes) and codes[-1] == TOTAL
         totals.append(total)
         axes.append(_axis(document, name, codes[:-1] if total else codes, kinds.get(name)))
@@ -98,8 +90,8 @@ def _table(document: Mapping[str, Any]) -> ProtectedTable:
         totals=tuple(totals),
         values=column(document["value"]),
         status=status.reshape(shape),
-        guarantee=guarantee(facts["guarantee"]),
-        provenance=_provenance(document, facts),
+        guarantee=Guarantee.from_json(facts["guarantee"]),
+        provenance=Provenance(**{name: facts[name] for name in _PROVENANCE if name in facts}),
         noise=noise,
         extra={name: column(values) for name, values in facts.get("extra", {}).items()},
         law=CellLaw.from_json(facts.get("law", {})),
@@ -120,24 +112,8 @@ def _layout(facts: Mapping[str, Any]) -> Layout:
     )
 
 
-def _provenance(document: Mapping[str, Any], facts: Mapping[str, Any]) -> Provenance:
-    optional = ("release", "source", "licence", "contact", "population", "period")
-    return Provenance(
-        dataset=facts["dataset"],
-        dataset_title=facts["dataset_title"],
-        question=facts["question"],
-        question_hash=facts["question_hash"],
-        data_version=facts["data_version"],
-        policy_version=facts["policy_version"],
-        method=facts["method"],
-        software=facts["software"],
-        synthetic=bool(facts["synthetic"]),
-        unit=facts["unit"],
-        **{name: facts[name] for name in optional if name in facts},
-    )
-
-
-def _codes(document: Mapping[str, Any], name: str) -> list[str]:
+def codes_of(document: Mapping[str, Any], name: str) -> list[str]:
+    """The codes of a dimension in order; JSON-stat writes them as a list, or each with its place."""
     index = document["dimension"][name]["category"]["index"]
     return list(index) if isinstance(index, list) else sorted(index, key=index.__getitem__)
 

@@ -24,43 +24,27 @@ import numpy as np
 
 from ..core.domain import TOTAL
 from ..core.table import ProtectedTable, Status
-from .csv import quoted
-from .flat import STATUS_LETTERS, Flat, FlatAxis, Mask, flatten
+from .csv import quoted, written
+from .flat import STATUS_LETTERS, Flat, FlatAxis, flatten
 from .footnote import citation, footnote, law_elsewhere
 
-OBS_STATUS = {
-    Status.OK: "A",
-    Status.UNRELIABLE: "U",
-    Status.LOW: "Q",
-    Status.BELOW_THRESHOLD: "Q",
-    Status.SUPPRESSED: "Q",
-    Status.STRUCTURAL_ZERO: "A",
-    Status.NOT_RELEASED: "O",
+STATUS_CODES = {
+    Status.OK: ("A", "F"),
+    Status.UNRELIABLE: ("U", "F"),
+    Status.LOW: ("Q", "C"),
+    Status.BELOW_THRESHOLD: ("Q", "C"),
+    Status.SUPPRESSED: ("Q", "C"),
+    Status.STRUCTURAL_ZERO: ("A", "F"),
+    Status.NOT_RELEASED: ("O", "N"),
 }
-"""CL_OBS_STATUS: A normal, U low reliability, Q missing: suppressed, O missing."""
-
-CONF_STATUS = {
-    Status.OK: "F",
-    Status.UNRELIABLE: "F",
-    Status.LOW: "C",
-    Status.BELOW_THRESHOLD: "C",
-    Status.SUPPRESSED: "C",
-    Status.STRUCTURAL_ZERO: "F",
-    Status.NOT_RELEASED: "N",
-}
-"""CL_CONF_STATUS: F free for publication, C confidential, N not for publication."""
+"""CL_OBS_STATUS: A normal, U low reliability, Q missing: suppressed, O missing; and
+CL_CONF_STATUS: F free for publication, C confidential, N not for publication."""
 
 _FIRST = ("STRUCTURE", "STRUCTURE_ID", "ACTION")
 _OBSERVED = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS", "CELL_STATUS")
 _TABLE = (
-    "TITLE",
-    "GUARANTEE",
-    "NOTE",
-    "CITATION",
-    "QUESTION_HASH",
-    "DATA_VERSION",
-    "POLICY_VERSION",
-    "LAW",
+    *("TITLE", "GUARANTEE", "NOTE", "CITATION"),
+    *("QUESTION_HASH", "DATA_VERSION", "POLICY_VERSION", "LAW"),
 )
 _BLOCK = 1 << 17
 
@@ -85,7 +69,8 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
         columns += [_taken(codes[i], flat, i, block) for i in range(len(codes))]
         columns += _observed(flat, block)
         columns += [
-            _number(flat.numbers[name], flat.shown_in(name), block) for name in numbers.values()
+            written(flat.numbers[name][block], flat.shown_in(name)[block])
+            for name in numbers.values()
         ]
         columns += [
             _taken([quoted(_one_line(label)) for label in axis.labels], flat, i, block)
@@ -114,10 +99,10 @@ def identifier(name: str, taken: set[str]) -> str:
     >>> identifier("age band", set()), identifier("status", {"STATUS"}), identifier("9", set())
     ('AGE_BAND', 'STATUS_2', 'D_9')
     """
-    made = re.sub(r"[^A-Z0-9_]", "_", name.upper()) or "_"
-    if not made[0].isalpha():
-        made = f"D_{made}"
-    return _free(made, taken)
+    text = re.sub(r"[^A-Z0-9_]", "_", name.upper()) or "_"
+    if not text[0].isalpha():
+        text = f"D_{text}"
+    return _free(text, taken)
 
 
 def code_identifier(code: str, taken: set[str]) -> str:
@@ -126,10 +111,10 @@ def code_identifier(code: str, taken: set[str]) -> str:
     >>> code_identifier("E12000001", set()), code_identifier("65+", set()), code_identifier("@x", set())
     ('E12000001', '65_', '_x')
     """
-    made = re.sub(r"[^A-Za-z0-9_@$-]", "_", code) or "_"
-    if made[0] == "@" or (made[0] == "-" and not made[1:].isdigit()):
-        made = "_" + made[1:]
-    return _free(made, taken)
+    text = re.sub(r"[^A-Za-z0-9_@$-]", "_", code) or "_"
+    if text[0] == "@" or (text[0] == "-" and not text[1:].isdigit()):
+        text = "_" + text[1:]
+    return _free(text, taken)
 
 
 def _free(wanted: str, taken: set[str]) -> str:
@@ -143,10 +128,9 @@ def _free(wanted: str, taken: set[str]) -> str:
 
 def _codes(axis: FlatAxis) -> list[str]:
     """Codes of an axis; those SDMX allows come first, so that none of them is changed."""
-    taken: set[str] = {TOTAL}
-    kept = {code: code for code in axis.codes if code_identifier(code, set()) == code}
-    taken |= kept.keys()
-    return [kept[code] if code in kept else code_identifier(code, taken) for code in axis.codes]
+    allowed = {code for code in axis.codes if code_identifier(code, set()) == code}
+    taken = {TOTAL, *allowed}
+    return [code if code in allowed else code_identifier(code, taken) for code in axis.codes]
 
 
 def _about(table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -180,20 +164,11 @@ def _taken(texts: Sequence[str], flat: Flat, axis: int, block: slice) -> list[st
 
 
 def _observed(flat: Flat, block: slice) -> list[list[str]]:
-    status = flat.status[block]
-    lists = (
-        [OBS_STATUS[each] for each in Status],
-        [CONF_STATUS[each] for each in Status],
-        list(STATUS_LETTERS),
-    )
+    observed, confidential = zip(*(STATUS_CODES[each] for each in Status), strict=True)
     return [
-        _number(flat.values, flat.shown, block),
-        *(np.array(letters, dtype=object)[status].tolist() for letters in lists),
-    ]
-
-
-def _number(numbers: np.ndarray, shown: Mask, block: slice) -> list[str]:
-    return [
-        repr(value) if seen else ""
-        for value, seen in zip(numbers[block].tolist(), shown[block].tolist(), strict=True)
+        written(flat.values[block], flat.shown[block]),
+        *(
+            np.array(letters, dtype=object)[flat.status[block]].tolist()
+            for letters in (observed, confidential, STATUS_LETTERS)
+        ),
     ]

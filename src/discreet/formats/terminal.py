@@ -26,52 +26,38 @@ def render(
     limits: Limits | None = None,
     color: bool = True,
     cost: str = "",
-    notes: bool = True,
 ) -> Group:
     """The table as something rich can print."""
     from rich.console import Group
     from rich.text import Text
 
-    limits = limits or Limits()
-    lines = list(_lines(table, limits, cost, notes))
-    made = [
+    lines = [
         Text("").join(Text(words, style if color else "") for words, style in line)
-        for line in lines
+        for line in _lines(table, limits or Limits(), cost)
     ]
-    for line in made:
+    for line in lines:
         line.no_wrap, line.overflow = True, "ignore"
-    return Group(*made)
+    return Group(*lines)
 
 
-def to_text(
-    table: ProtectedTable,
-    *,
-    limits: Limits | None = None,
-    cost: str = "",
-    notes: bool = True,
-) -> str:
+def to_text(table: ProtectedTable, *, limits: Limits | None = None, cost: str = "") -> str:
     """The table as plain text, without colour."""
-    lines = _lines(table, limits or Limits(), cost, notes)
+    lines = _lines(table, limits or Limits(), cost)
     return "".join("".join(words for words, _ in line).rstrip() + "\n" for line in lines)
 
 
-def _lines(table: ProtectedTable, limits: Limits, cost: str, notes: bool) -> Iterator[Line]:
+def _lines(table: ProtectedTable, limits: Limits, cost: str) -> Iterator[Line]:
     flat = flatten(table)
     layers, rows, _ = table.sides
     grid = Grid(flat, layers, rows, limits)
-    for words in wrapped(safe(table.title) or "Table", limits.width):
-        yield [(words, "bold")]
+    yield from _paragraph(table.title or "Table", limits.width, "bold")
     under = [table.provenance.dataset_title, table.provenance.population, table.provenance.period]
-    for words in wrapped(" · ".join(safe(part) for part in under if part), limits.width):
-        yield [(words, "dim")]
+    yield from _paragraph(" · ".join(part for part in under if part), limits.width, "dim")
     if table.provenance.synthetic:
         yield [(SYNTHETIC, "dim")]
     yield []
     yield from grid.lines()
-    legend = _legend(flat)
-    if legend:
-        for words in wrapped(legend, limits.width):
-            yield [(words, "dim")]
+    yield from _paragraph(_legend(flat), limits.width, "dim")
     yield []
     # Green says "protected by a promise that composes": no other kind may wear it.
     mood = "green" if table.guarantee.kind is Kind.DP else "yellow"
@@ -80,7 +66,7 @@ def _lines(table: ProtectedTable, limits: Limits, cost: str, notes: bool) -> Ite
         yield from _paragraph(odds, limits.width, "")
     yield from _paragraph(typical_error(table), limits.width, "")
     yield from _paragraph(f"Cost: {cost}" if cost else "", limits.width, "")
-    for note in footnote(table, flat) if notes else []:
+    for note in footnote(table, flat):
         if note != SYNTHETIC:
             first = "· "
             for words in wrapped(safe(note), limits.width - 2):

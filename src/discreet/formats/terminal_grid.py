@@ -20,8 +20,6 @@ from .terminal_text import above, cut, padded, safe, wrapped
 Line: TypeAlias = list[tuple[str, str]]
 """Words and the style of each."""
 
-INSTEAD = "use --format csv"
-
 MARKS = {
     Status.UNRELIABLE: "ᵘ",
     Status.LOW: "[low]",
@@ -53,6 +51,11 @@ def shown_as(value: int, status: Status) -> str:
     """
     mark = MARKS.get(status, "")
     return f"{value:,}{mark}" if status in (Status.OK, Status.UNRELIABLE) else mark
+
+
+def _more(sign: str, many: int, what: str) -> Line:
+    """Says how much is left out, and where all of it is."""
+    return [(f"{sign}{many:,} more {what}{'' if many == 1 else 's'}: use --format csv.", "yellow")]
 
 
 class _Side:
@@ -142,7 +145,7 @@ class Grid:
             yield from self._block(layer)
         more = self.layers.many - self.limits.layers
         if more > 0:
-            yield [(f"{more:,} more {'layer' if more == 1 else 'layers'}: {INSTEAD}.", "yellow")]
+            yield _more("", more, "layer")
 
     def _block(self, layer: int) -> Iterator[Line]:
         panels, left = self._panels(layer)
@@ -151,8 +154,7 @@ class Grid:
                 yield []
             yield from _Panel(self, layer, *panel).lines()
         if left:
-            columns = "column" if left == 1 else "columns"
-            yield [(f"→ {left:,} more {columns}: {INSTEAD}.", "yellow")]
+            yield _more("→ ", left, "column")
 
     def cell(self, layer: int, row: int, column: int) -> str:
         """The text of a cell, with room kept for the mark so that digits stand under digits."""
@@ -203,14 +205,14 @@ class Grid:
         return max(numbers, max(map(above, lines), default=0) + self.mark)
 
 
+@dataclass(frozen=True)
 class _Panel:
     """Some columns of one layer beside all the row labels."""
 
-    def __init__(self, grid: Grid, layer: int, columns: list[int], widths: list[int]) -> None:
-        self.grid = grid
-        self.layer = layer
-        self.columns = columns
-        self.widths = widths
+    grid: Grid
+    layer: int
+    columns: list[int]
+    widths: list[int]
 
     def lines(self) -> Iterator[Line]:
         grid = self.grid
@@ -226,17 +228,15 @@ class _Panel:
         last = -1
         for row in grid.row_indices:
             if row != last + 1:
-                more = row - last - 1
-                yield [(f"⋮ {more:,} more {'row' if more == 1 else 'rows'}: {INSTEAD}.", "yellow")]
+                yield _more("⋮ ", row - last - 1, "row")
                 before = ()
             if grid.rows.outer_total(row) and not (last >= 0 and grid.rows.outer_total(last)):
                 yield self._rule()
             labels = grid.rows.at(row)
             yield self._row(row, labels, before)
             before, last = labels, row
-        more = grid.rows.many - last - 1
-        if more > 0:
-            yield [(f"⋮ {more:,} more {'row' if more == 1 else 'rows'}: {INSTEAD}.", "yellow")]
+        if grid.rows.many > last + 1:
+            yield _more("⋮ ", grid.rows.many - last - 1, "row")
 
     def _bar(self, position: int) -> str:
         """The gap before a column: a bar where the total of all begins."""

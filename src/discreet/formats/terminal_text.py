@@ -15,15 +15,15 @@ def safe(text: str) -> str:
     """
     if text.isprintable():
         return text
-    kept = []
+    characters = []
     for char in text:
         if char in "\n\r\t\v\f\u2028\u2029\x85":
-            kept.append(" ")
+            characters.append(" ")
         elif char in _DIRECTION:
             continue
         else:
-            kept.append("�" if unicodedata.category(char) in ("Cc", "Cs") else char)
-    return "".join(kept)
+            characters.append("�" if unicodedata.category(char) in ("Cc", "Cs") else char)
+    return "".join(characters)
 
 
 def above(text: str) -> int:

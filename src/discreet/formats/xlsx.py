@@ -124,7 +124,9 @@ class _Workbook:
 
     def _table(self, name: str, table: ProtectedTable, flat: Flat) -> int:
         """One sheet; returns the row of the header, counted from 1."""
-        widths = [width for axis in flat.axes for width in (12, _width(axis.labels))]
+        widths = []
+        for axis in flat.axes:
+            widths += [12, min(max(map(len, axis.labels), default=10) + 2, 60)]
         sheet = self._sheet(
             name, table.title or name, [*widths, 12, 9, *(10 for _ in flat.numbers)]
         )
@@ -166,7 +168,9 @@ class _Workbook:
                 if key == "guarantee":
                     rows += [(name, f"guarantee.{part}", _plain(v)) for part, v in value.items()]
                 elif key == LAW:  # may be longer than a cell: further rows go on where one ends
-                    rows += [(name, key, part) for part in _parts(_plain(value))]
+                    text = _plain(value)
+                    starts = range(0, len(text), MOST_TEXT)
+                    rows += [(name, key, text[at : at + MOST_TEXT]) for at in starts]
                 else:
                     rows.append((name, key, _plain(value)))
         self._grid(sheet, 1, ("Table", "Item", "Value"), rows, "Metadata_list")
@@ -195,14 +199,6 @@ class _Workbook:
                 elif value is not None:
                     kind = self.real if isinstance(value, float) else self.whole
                     sheet.write_number(number, column, value, kind)
-
-
-def _width(labels: Sequence[str]) -> int:
-    return min(max((len(label) for label in labels), default=10) + 2, 60)
-
-
-def _parts(text: str) -> list[str]:
-    return [text[at : at + MOST_TEXT] for at in range(0, len(text), MOST_TEXT)]
 
 
 def _plain(value: object) -> str:

@@ -17,7 +17,8 @@ from typing import BinaryIO
 import numpy as np
 
 from ..core.table import Status
-from .flat import Flat, Mask, Real, Whole
+from .flat import Flat
+from .numerals import Mask, Real, Whole
 
 _BLOCK = 1 << 15
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")

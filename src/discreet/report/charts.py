@@ -82,9 +82,6 @@ def delta_curve(
     points: Iterable[tuple[Fraction, Fraction]],
     *,
     claimed: tuple[Fraction, Fraction] | None = None,
-    title: str = "",
-    width: int = 460,
-    height: int = 220,
 ) -> Spec:
     """δ as a function of ε on a logarithmic axis, with the claimed pair as a point.
 
@@ -120,14 +117,7 @@ def delta_curve(
         layers.append({"data": here, "mark": point, "encoding": {"x": x, "y": y}})
         layers.append({"data": here, "mark": beside, "encoding": named})
         described += f" Claimed: {words}."
-    return _spec(
-        {"text": title or "δ that goes with each ε"},
-        rows,
-        {"layer": layers},
-        width,
-        height,
-        described,
-    )
+    return _spec({"text": "δ that goes with each ε"}, rows, {"layer": layers}, 460, 220, described)
 
 
 def to_svg(spec: Spec) -> str:
@@ -147,8 +137,8 @@ def to_png(spec: Spec, *, scale: float = 2.0) -> bytes:
     return png
 
 
-def law_bars(pmf: Mapping[int, Fraction], width: int = 60, *, most: int = 41) -> list[str]:
-    """The law as lines of text, a bar for each perturbation; a wide law in about `most` ranges.
+def law_bars(pmf: Mapping[int, Fraction], width: int = 60) -> list[str]:
+    """The law as lines of text, a bar for each perturbation; a wide law in about 41 ranges.
 
     >>> for line in law_bars({-1: Fraction(1, 4), 0: Fraction(1, 2), 1: Fraction(1, 4)}, 24):
     ...     print(line)
@@ -156,15 +146,15 @@ def law_bars(pmf: Mapping[int, Fraction], width: int = 60, *, most: int = 41) ->
      0   50.0 %  ███████████
     +1   25.0 %  █████▌
     """
-    shown = trimmed(pmf, Fraction(1, 1000))
+    shown, zero = trimmed(pmf, Fraction(1, 1000)), Fraction(0)
     first, last = min(pmf), max(pmf)
     ranges = [
         (
             max(low, first),
             min(high, last),
-            sum((pmf.get(z, Fraction(0)) for z in range(low, high + 1)), Fraction(0)),
+            sum((pmf.get(z, zero) for z in range(low, high + 1)), zero),
         )
-        for low, high, _ in _binned(shown, most)
+        for low, high in _ranges(shown)
     ]
     names = [
         _signed(low) if low == high else f"{_signed(low)}…{_signed(high)}"
@@ -178,7 +168,7 @@ def law_bars(pmf: Mapping[int, Fraction], width: int = 60, *, most: int = 41) ->
         eighths = int(mass / highest * space * 8)
         bar = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
         lines.append(f"{name:>{room}}  {_percent(mass):>7}  {bar or ('▏' if mass else '')}")
-    left = 1 - sum((mass for *_, mass in ranges), Fraction(0))
+    left = 1 - sum((mass for *_, mass in ranges), zero)
     if left > 0:
         lines.append(f"{'…':>{room}}  {_percent(left):>7}  further out")
     return [line.rstrip() for line in lines]
@@ -226,18 +216,12 @@ def trimmed(pmf: Mapping[int, Fraction], tail: Fraction = _TAIL) -> dict[int, Fr
     return {z: pmf.get(z, zero) for z in range(low, high + 1)}
 
 
-def _binned(pmf: Mapping[int, Fraction], most: int) -> list[tuple[int, int, Fraction]]:
-    """At most about `most` ranges of equal odd length, one of them centred on zero."""
-    length = max(1, -(-len(pmf) // most)) | 1
+def _ranges(pmf: Mapping[int, Fraction]) -> list[tuple[int, int]]:
+    """At most about 41 ranges of equal odd length, one of them centred on zero."""
+    length = -(-len(pmf) // _MOST_RANGES) | 1
     half = length // 2
     first, last = (min(pmf) + half) // length, (max(pmf) + half) // length
-    zero = Fraction(0)
-    ranges = []
-    for k in range(first, last + 1):
-        ends = k * length - half, k * length + half
-        mass = sum((pmf.get(z, zero) for z in range(ends[0], ends[1] + 1)), zero)
-        ranges.append((*ends, mass))
-    return ranges
+    return [(k * length - half, k * length + half) for k in range(first, last + 1)]
 
 
 def _check(pmf: Mapping[int, Fraction]) -> None:
@@ -269,6 +253,7 @@ def _ticks(reach: int) -> Spec:
 
 
 _MOST_BARS = 401
+_MOST_RANGES = 41
 _VERSION = "5.21"
 
 
@@ -295,10 +280,7 @@ def _spec(
                 "subtitleColor": _INK,
             },
             "axis": {
-                "labelColor": _INK,
-                "titleColor": _INK,
-                "domainColor": _INK,
-                "tickColor": _INK,
+                **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor"), _INK),
                 "gridColor": _INK,
                 "gridOpacity": 0.12,
                 "titleFontWeight": "normal",

@@ -77,7 +77,7 @@ class Publication:
 
 def publish(
     data: DataSet,
-    made: Release,
+    release: Release,
     folder: Path,
     wanted: Sequence[str],
     *,
@@ -91,7 +91,7 @@ def publish(
     """
     kinds = [formats.by_name(name.strip()) for name in wanted if name.strip()]
     if not kinds:
-        raise InputError(f"Name a format for the tables: {', '.join(formats.names())}.")
+        raise InputError(f"Name a format for the tables: {', '.join(formats.FORMATS)}.")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a release needs a folder.")
     beside = microdata_kinds(microdata)
@@ -99,22 +99,22 @@ def publish(
     files: list[Path] = []
     whole: dict[str, str] = {}
     for kind in kinds:
-        if together and (kind.many or len(made.tables) == 1):
+        if together and (kind.many or len(release.tables) == 1):
             whole[kind.name] = f"tables{kind.extension}"
-            files += formats.write(made.tables, folder / whole[kind.name], kind.name)
+            files += formats.write(release.tables, folder / whole[kind.name], kind.name)
             continue
-        for number, table in enumerate(made.tables):
-            target = folder / "tables" / f"{file_name(made, number)}{kind.extension}"
+        for number, table in enumerate(release.tables):
+            target = folder / "tables" / f"{file_name(release, number)}{kind.extension}"
             files += formats.write(table, target, kind.name)
-    files += _microdata(data, made, folder, beside, control or Control())
+    files += _microdata(data, release, folder, beside, control or Control())
     checksums = {str(path.relative_to(folder)): file_digest(path) for path in files}
-    facts = _facts(data, made, checksums)
+    facts = _facts(data, release, checksums)
     pages = {
         REPORT: render_report(facts, Edition.PUBLIC),
         INTERNAL: render_report(facts, Edition.INTERNAL),
-        MANIFEST: _json(_manifest(made, checksums)),
+        MANIFEST: _json(_manifest(release, checksums)),
     }
-    if made.plan.charge is not None:
+    if release.plan.charge is not None:
         pages[REGISTER] = _json(data.ledger().export_register())
     for name, text in pages.items():
         replace_text(folder / name, text)
@@ -139,21 +139,23 @@ def microdata_kinds(names: Sequence[str]) -> list[str]:
 
 
 def _microdata(
-    data: DataSet, made: Release, folder: Path, kinds: Sequence[str], control: Control
+    data: DataSet, release: Release, folder: Path, kinds: Sequence[str], control: Control
 ) -> list[Path]:
     """The synthetic records behind a release of consistent margins, and what they were fitted to."""
-    found = synthesis_of(data, made.plan, control) if kinds else None
-    if found is None:
+    synthesis = synthesis_of(data, release.plan, control) if kinds else None
+    if synthesis is None:
         return []
     return list(
-        found.method.synthetic_files(found.plan, found.measurements, folder, kinds, control)
+        synthesis.method.synthetic_files(
+            synthesis.plan, synthesis.measurements, folder, kinds, control
+        )
     )
 
 
-def file_name(made: Release, number: int) -> str:
+def file_name(release: Release, number: int) -> str:
     """A file name for a table: its own, or its variables; the same name gets a number."""
     names = []
-    for spec in made.recipe.question.tables:
+    for spec in release.recipe.question.tables:
         words = spec.name or "-".join(ref.level for ref in spec.axes) or "total"
         if not spec.name and spec.where:
             words += "-" + "-".join(condition.variable for condition in spec.where)
@@ -163,31 +165,31 @@ def file_name(made: Release, number: int) -> str:
     return f"{name}-{before + 1}" if before else name
 
 
-def _manifest(made: Release, checksums: dict[str, str]) -> dict[str, Any]:
-    provenance = made.tables[0].provenance
+def _manifest(release: Release, checksums: dict[str, str]) -> dict[str, Any]:
+    provenance = release.tables[0].provenance
     return {
         "form": "discreet release 1",
-        "title": made.recipe.title,
+        "title": release.recipe.title,
         "dataset": provenance.dataset,
-        "question": made.plan.question.canonical(),
-        "treatment": dict(made.plan.treatment),
-        "question_hash": made.plan.question_hash,
+        "question": provenance.question,
+        "treatment": dict(release.plan.treatment),
+        "question_hash": release.plan.question_hash,
         "data_version": provenance.data_version,
         "policy_version": provenance.policy_version,
-        "method": made.plan.method,
+        "method": release.plan.method,
         "software": f"discreet {__version__}",
-        "guarantee": made.plan.guarantee.to_json(),
-        "charge": None if made.plan.charge is None else made.plan.charge.to_json(),
-        "receipt": dict(made.receipt),
+        "guarantee": release.plan.guarantee.to_json(),
+        "charge": None if release.plan.charge is None else release.plan.charge.to_json(),
+        "receipt": dict(release.receipt),
         "synthetic": provenance.synthetic,
         "sha256": checksums,
     }
 
 
-def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFacts:
-    description, policy, plan = data.description, data.policy, made.plan
+def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> ReleaseFacts:
+    description, policy, plan = data.description, data.policy, release.plan
     planned = []
-    for error, table in zip(plan.errors, made.tables, strict=bool(plan.errors)):
+    for error, table in zip(plan.errors, release.tables, strict=bool(plan.errors)):
         if math.isinf(error.noise_sd):
             continue  # follows from a model: nothing was announced
         name = " × ".join(ref.level for ref in error.table.axes) or "total"
@@ -208,7 +210,7 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
             spent="no loss, only records" if spent is None else in_words(spent),
             left=book.left_in_words() or "no budget is needed",
             charges=_charges(book),
-            chain_head=str(made.receipt.get("hash", "")),
+            chain_head=str(release.receipt.get("hash", "")),
         )
     declared = {
         "records_per_unit": str(description.records_per_unit),
@@ -219,8 +221,8 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
         declared["structural_zeros"] = "; ".join(zeros)
     declared |= data.described.declared.words
     return ReleaseFacts(
-        title=made.recipe.title or f"{description.title}: {len(made.tables)} tables",
-        tables=made.tables,
+        title=release.recipe.title or f"{description.title}: {len(release.tables)} tables",
+        tables=release.tables,
         guarantee=plan.guarantee,
         release=plan.question_hash[:12],
         date=when,
@@ -233,7 +235,7 @@ def _facts(data: DataSet, made: Release, checksums: dict[str, str]) -> ReleaseFa
         },
         ledger=ledger,
         planned_errors=tuple(planned),
-        laws=_laws(made),
+        laws=_laws(release),
         software={"discreet": __version__},
         commands=(
             f"discreet ledger verify {data.name}",
@@ -252,19 +254,19 @@ def _charges(ledger: LedgerStore) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _laws(made: Release) -> dict[str, Any]:
+def _laws(release: Release) -> dict[str, Any]:
     """The laws behind the tables, as pictures want them; at most six."""
-    found: dict[str, Any] = {}
-    for law, share in [used for table in made.tables for used in _used(table.law)]:
+    laws: dict[str, Any] = {}
+    for law, share in [used for table in release.tables for used in _used(table.law)]:
         asked = {key: law.parameters[key] for key in _SIGNS if key in law.parameters}
         if law.name not in _DRAWN or not asked:
             continue
         settings = ", ".join(f"{_SIGNS[key]} {_short(value)}" for key, value in asked.items())
         name = f"{law.name}, {settings.replace('= ≈', '≈')}"
         name += share and f" ({share})"
-        if name not in found and len(found) < _MOST_LAWS:
-            found[name] = _probabilities(law.for_count(0))
-    return found
+        if name not in laws and len(laws) < _MOST_LAWS:
+            laws[name] = _probabilities(law.for_count(0))
+    return laws
 
 
 def _used(law: CellLaw) -> list[tuple[AnyLaw, str]]:

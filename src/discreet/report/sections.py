@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -11,7 +10,7 @@ import numpy as np
 from ..core.exact import plain, rounded_up
 from ..core.guarantee import Kind
 from ..core.table import ProtectedTable, Status
-from ..formats.footnote import citation, footnote, three_digits, typical_error
+from ..formats.footnote import SYNTHETIC, citation, footnote, three_digits, typical_error
 from ..workspace.report_declarations import DECLARATIONS
 from . import charts
 from .facts import Edition, ReleaseFacts
@@ -74,9 +73,11 @@ class Section:
 
 def sections(facts: ReleaseFacts, edition: Edition) -> tuple[Section, ...]:
     """All thirteen, in order. `facts` are those of the edition."""
+    keys = list(DECLARATIONS)
+    context = keys[keys.index("purpose") : keys.index("safe_outputs") + 1]
     made = (
         _front(facts),
-        _declared(2, "Context", facts, *_names("purpose", "safe_outputs")),
+        _declared(2, "Context", facts, *context),
         _data(facts),
         _declared(4, "Threats", facts, "intruders", "prior_knowledge", "harms", "other_releases"),
         _method(facts),
@@ -116,17 +117,12 @@ def verdict(facts: ReleaseFacts) -> str:
     )
     text += facts.guarantee.sentence()
     if any(table.provenance.synthetic for table in facts.tables):
-        text += " Synthetic data: no real person is described."
+        text += f" {SYNTHETIC}"
     return text
 
 
-def _names(first: str, last: str) -> list[str]:
-    keys = list(DECLARATIONS)
-    return keys[keys.index(first) : keys.index(last) + 1]
-
-
-def _said(about: str, *says: str, tag: Tag = Tag.COMPUTED) -> Line:
-    return Line(about, tuple(filter(None, says)) or ("none",), tag)
+def _said(about: str, *says: str) -> Line:
+    return Line(about, tuple(filter(None, says)) or ("none",), Tag.COMPUTED)
 
 
 def _asked(facts: ReleaseFacts, key: str) -> Line:
@@ -239,17 +235,11 @@ def _guarantee(facts: ReleaseFacts) -> Section:
 
 
 def _attacks(facts: ReleaseFacts, edition: Edition) -> Section:
-    lines = []
+    lines = [_asked(facts, "attacks_not_tried")]
     if not facts.attacks:
-        lines.append(
-            _said(
-                "Attacks run",
-                "None is reported in this edition."
-                if edition is Edition.PUBLIC
-                else "No attack was run.",
-            )
-        )
-    lines.append(_asked(facts, "attacks_not_tried"))
+        public = edition is Edition.PUBLIC
+        words = "None is reported in this edition." if public else "No attack was run."
+        lines.insert(0, _said("Attacks run", words))
     rows = tuple((a.name, a.tried, a.reached, a.baseline or "–") for a in facts.attacks)
     header = ("Attack", "What it tried", "What it reached", "Without protection")
     grids = [Grid("Attacks run", header, rows)] if rows else []
@@ -302,10 +292,8 @@ def _quality_row(table: ProtectedTable) -> tuple[str, ...]:
 
 
 def _reading(facts: ReleaseFacts) -> Section:
-    lines = []
-    for table in facts.tables:
-        lines.append(_said(table.title or "Table", *footnote(table)))
-    lines.append(_said("Cite as", *(citation(table) for table in facts.tables)))
+    lines = [_said(table.title or "Table", *footnote(table)) for table in facts.tables]
+    lines.append(_said("Cite as", *map(citation, facts.tables)))
     return Section(9, "How to read the numbers", tuple(lines))
 
 
@@ -350,13 +338,6 @@ def _governance(facts: ReleaseFacts) -> Section:
 
 
 def _reproduce(facts: ReleaseFacts) -> Section:
-    lines = [_said("Commands", *facts.commands)]
-    grids = _mapping_grid("SHA-256 of the files", ("File", "SHA-256"), facts.checksums)
-    return Section(13, "Reproduce", tuple(lines), tuple(grids))
-
-
-def _mapping_grid(
-    caption: str, header: tuple[str, str], values: Mapping[str, str]
-) -> Iterator[Grid]:
-    if values:
-        yield Grid(caption, header, tuple(values.items()))
+    sums = Grid("SHA-256 of the files", ("File", "SHA-256"), tuple(facts.checksums.items()))
+    lines = (_said("Commands", *facts.commands),)
+    return Section(13, "Reproduce", lines, (sums,) if facts.checksums else ())

@@ -57,13 +57,10 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
     app.state.service, app.state.settings, app.state.worker = service, settings, worker
     for error in (Problem, DiscreetError, RequestValidationError, HTTPException):
         app.add_exception_handler(error, _on_error)
-    for router in routes.routers():
+    mounted = [(router, PREFIX) for router in routes.routers()]
+    for router, prefix in (*mounted, (pages.router, ""), (pxweb.router, "")):
         refuse_unguarded(router)
-        app.include_router(router, prefix=PREFIX)
-    refuse_unguarded(pages.router)
-    app.include_router(pages.router)
-    refuse_unguarded(pxweb.router)
-    app.include_router(pxweb.router)
+        app.include_router(router, prefix=prefix)
     app.include_router(documentation.router(PREFIX), include_in_schema=False)
     app.add_middleware(Gate, service=service)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
@@ -72,7 +69,7 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
 
 async def _on_error(request: Request, error: Exception) -> Response:
     """Whatever a route raised: a problem document, or on a page for people a page."""
-    problem = problems.found(error)
+    problem = problems.behind(error)
     if pages.asks_for_page(request.url.path, request.headers.get("accept", "")):
         return pages.problem(request, problem)
     return problem.response()
@@ -118,17 +115,10 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         schema["security"] = [{}, {"token": []}, {"session": []}]
         for path in schema["paths"].values():
             for operation in path.values():
-                for code in ("422",):
-                    _problem_only(operation["responses"].get(code))
+                # the framework documents its own validation error; ours is a problem
+                if invalid := operation["responses"].get("422"):
+                    invalid["content"] = problems.documented(422)[422]["content"]
         for name in ("HTTPValidationError", "ValidationError"):
             forms.pop(name, None)
         app.openapi_schema = schema
     return app.openapi_schema
-
-
-def _problem_only(response: dict[str, Any] | None) -> None:
-    """The framework documents its own validation error; ours is a problem."""
-    if response is not None:
-        response["content"] = {
-            problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}
-        }

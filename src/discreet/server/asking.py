@@ -41,24 +41,6 @@ class Wish:
     language: str = ""
     project: str = ""
 
-    @classmethod
-    def of(
-        cls,
-        request: Request,
-        data: DataSet,
-        *,
-        format: str | None,
-        language: str | None,
-        project: str | None,
-    ) -> Wish:
-        """From the query parameters and headers of a request."""
-        accept = ",".join(request.headers.getlist("accept")) or None
-        return cls(
-            chosen_format(format, accept),
-            chosen_language(language, request.headers.get("accept-language"), data.description),
-            project_name(project),
-        )
-
 
 def understood(data: DataSet, mapping: Mapping[str, Any]) -> Recipe:
     """A recipe from a body; a language without labels is said at once."""
@@ -85,6 +67,27 @@ class Asking:
     """The request that asks; None where nothing depends on its headers, as in a job."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What the audit log will say of the request."""
+
+    @classmethod
+    def of(
+        cls,
+        request: Request,
+        data: DataSet,
+        recipe: Recipe,
+        *,
+        format: str | None,
+        language: str | None,
+        project: str | None,
+    ) -> Asking:
+        """What a request asks, as its parameters and headers wish the answer to look."""
+        accept = ",".join(request.headers.getlist("accept")) or None
+        accepted = request.headers.get("accept-language")
+        wish = Wish(
+            chosen_format(format, accept),
+            chosen_language(language, accepted, data.description),
+            project_name(project),
+        )
+        return cls(request.app.state.service, request.state.asker, data, recipe, wish, request)
 
     def __post_init__(self) -> None:
         if self.request is not None:

@@ -72,18 +72,18 @@ def identify(
     sent = headers.get("authorization")
     if sent is not None:
         kind, _, text = sent.partition(" ")
-        found = accounts.by_token(text.strip()) if kind.lower() == "bearer" else None
-        if found is None:
+        account = accounts.by_token(text.strip()) if kind.lower() == "bearer" else None
+        if account is None:
             raise unknown("This token is unknown, expired or revoked. Ask for a new one.")
-        return Asker(found.name, found.role, found.scopes, found.via)
+        return Asker(account.name, account.role, account.scopes, account.via)
     secret = _cookie(headers.get("cookie", ""), cookie_name(settings))
     if not secret:
         return PUBLIC
-    found = accounts.by_session(secret)
-    if found is None:
+    account = accounts.by_session(secret)
+    if account is None:
         return PUBLIC
     if method in UNSAFE:
-        _same_site(headers, settings)
+        same_site(headers, settings)
         sent_token = headers.get("x-csrf-token", "")
         if not form and not equal(sent_token, accounts.csrf(secret)):
             raise Problem(
@@ -92,10 +92,11 @@ def identify(
                 "A change made with a session needs the header X-CSRF-Token, as GET /api/v1/session "
                 "gives it.",
             )
-    return Asker(found.name, found.role, found.scopes, found.via, secret)
+    return Asker(account.name, account.role, account.scopes, account.via, secret)
 
 
-def _same_site(headers: Mapping[str, str], settings: Settings) -> None:
+def same_site(headers: Mapping[str, str], settings: Settings) -> None:
+    """Refuse a change that a browser makes for another site's page."""
     origin = headers.get("origin")
     if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         origin = origin or "unsaid"  # a browser that says itself it comes from elsewhere
@@ -104,11 +105,6 @@ def _same_site(headers: Mapping[str, str], settings: Settings) -> None:
     scheme = "https" if settings.secure else "http"
     if origin not in (f"{scheme}://{headers.get('host', '')}", *settings.origins):
         raise Problem(403, "csrf", "This change comes from another site and was not made.")
-
-
-def same_site_login(request: Request, settings: Settings) -> None:
-    """A login from another site's page would put a visitor into somebody else's account."""
-    _same_site(request.headers, settings)
 
 
 def _cookie(text: str, name: str) -> str:
@@ -131,30 +127,30 @@ def unknown(detail: str) -> Problem:
 
 async def asker(request: Request) -> Asker:
     """Who the gate found."""
-    found: Asker = request.state.asker
-    return found
+    current: Asker = request.state.asker
+    return current
 
 
+@dataclass(frozen=True)
 class Guard:
     """Lets some roles through, with a scope."""
 
-    def __init__(self, roles: tuple[Role, ...], scope: str) -> None:
-        self.roles = roles
-        self.scope = scope
+    roles: tuple[Role, ...]
+    scope: str
 
     def admit(self, request: Request) -> None:
         """Let a request through, or raise 401 or 403."""
-        found: Asker = request.state.asker
-        if found.role not in self.roles:
-            if found.role == "public":
+        current: Asker = request.state.asker
+        if current.role not in self.roles:
+            if current.role == "public":
                 raise unknown("This needs an account. Log in or send a token.")
             raise Problem(
                 403,
                 "role",
-                f"The role {found.role} may not do this; "
+                f"The role {current.role} may not do this; "
                 f"{' or '.join(r for r in self.roles if r != 'public')} may.",
             )
-        if self.scope not in found.scopes:
+        if self.scope not in current.scopes:
             raise Problem(403, "scope", f"This token lacks the scope {self.scope}.")
         request.state.guarded = True
 

@@ -25,13 +25,13 @@ class Allowance:
 
     def headers(self) -> dict[str, str]:
         """As the RateLimit headers say it."""
-        made = {
+        headers = {
             "RateLimit": f'"default";r={self.left};t={self.wait_seconds}',
             "RateLimit-Policy": f'"default";q={self.limit};w=60',
         }
         if not self.allowed:
-            made["Retry-After"] = str(self.wait_seconds)
-        return made
+            headers["Retry-After"] = str(self.wait_seconds)
+        return headers
 
 
 class Buckets:

@@ -13,23 +13,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 FIELDS = (
-    "event",
-    "request",
-    "method",
-    "route",
-    "status",
-    "milliseconds",
-    "user",
-    "role",
-    "dataset",
-    "cells",
-    "question",
-    "job",
-    "attempt",
-    "error",
-    "place",
-    "workspace",
-    "address",
+    *("event", "request", "method", "route", "status", "milliseconds"),
+    *("user", "role", "dataset", "cells", "question"),
+    *("job", "attempt", "error", "place", "workspace", "address"),
 )
 """All a line may hold beside time, level and logger."""
 

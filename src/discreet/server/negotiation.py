@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable
 
 from .. import formats
@@ -13,7 +12,7 @@ from ..errors import InputError, RecipeError
 from ..formats import Format
 from .problems import Problem
 
-_RANGE = re.compile(r"\s*([\w*+.-]+/[\w*+.-]+)\s*(?:;(.*))?")
+VARY = "Accept, Accept-Language, Authorization, Cookie"
 
 
 def chosen_format(asked: str | None, accept: str | None) -> Format:
@@ -27,15 +26,12 @@ def chosen_format(asked: str | None, accept: str | None) -> Format:
             return formats.by_name(asked)
         except InputError as error:
             raise Problem(406, "format", error.message[:300]) from None
-    ranges = _ranges(accept or "*/*")
-    native = formats.by_name("json-stat")
-    for wanted, quality in ranges:
-        if quality <= 0:
-            continue
-        for made in (native, *formats.FORMATS.values()):
-            if _matches(wanted, made.media_type):
-                return made
-    known = ", ".join(made.media_type for made in formats.FORMATS.values())
+    offered = (formats.by_name("json-stat"), *formats.FORMATS.values())
+    for media_range in _by_quality(accept or "*/*"):
+        for form in offered:
+            if _matches(media_range.lower(), form.media_type):
+                return form
+    known = ", ".join(form.media_type for form in formats.FORMATS.values())
     raise Problem(
         406, "format", f"None of the accepted media types is offered; these are: {known}."
     )
@@ -47,31 +43,31 @@ def accepts(accept: str, media_type: str) -> bool:
     >>> accepts("text/html, */*;q=0.1", "text/html"), accepts("*/*", "text/html")
     (True, False)
     """
-    return any(name == media_type and quality > 0 for name, quality in _ranges(accept))
+    return media_type in map(str.lower, _by_quality(accept))
 
 
-def _ranges(accept: str) -> list[tuple[str, float]]:
-    found = []
-    for part in accept.split(",")[:50]:
-        match = _RANGE.fullmatch(part)
-        if match is None:
-            continue
+def _by_quality(header: str) -> list[str]:
+    """What an Accept or Accept-Language header names, best first; what has q=0 is left out."""
+    ranked = []
+    for part in header.split(",")[:50]:
+        name, *parameters = (word.strip() for word in part.split(";"))
         quality = 1.0
-        for parameter in (match[2] or "").split(";"):
-            name, _, value = parameter.strip().partition("=")
-            if name == "q":
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key.strip() == "q":
                 try:
-                    quality = min(max(float(value), 0.0), 1.0)
+                    quality = min(float(value), 1.0)
                 except ValueError:
                     quality = 0.0
-        found.append((match[1].lower(), quality))
-    return sorted(found, key=lambda item: -item[1])
+        if name and quality > 0:
+            ranked.append((name, quality))
+    return [name for name, _ in sorted(ranked, key=lambda item: -item[1])]
 
 
-def _matches(wanted: str, media_type: str) -> bool:
+def _matches(media_range: str, media_type: str) -> bool:
     kind, _, sub = media_type.partition("/")
-    return wanted in (media_type, "*/*", f"{kind}/*") or (
-        wanted == "application/vnd.json-stat+json" and sub == "json"
+    return media_range in (media_type, "*/*", f"{kind}/*") or (
+        media_range == "application/vnd.json-stat+json" and sub == "json"
     )
 
 
@@ -82,26 +78,11 @@ def chosen_language(asked: str | None, accept: str | None, description: Descript
     """
     if asked:
         return description.language_named(asked)
-    for code in _languages(accept or ""):
+    for code in _by_quality(accept or ""):
         with contextlib.suppress(RecipeError):
-            if found := description.language_named(code):
-                return found
+            if language := description.language_named(code):
+                return language
     return ""
-
-
-def _languages(accept: str) -> list[str]:
-    """The languages of an Accept-Language header, best first; those with q=0 are left out."""
-    ranked = []
-    for part in accept.split(",")[:20]:
-        code, _, parameters = part.partition(";")
-        name, _, value = parameters.strip().partition("=")
-        try:
-            quality = float(value) if name.strip() == "q" else 1.0
-        except ValueError:
-            quality = 0.0
-        if quality > 0 and code.strip():
-            ranked.append((code.strip(), quality))
-    return [code for code, _ in sorted(ranked, key=lambda item: -item[1])]
 
 
 def spoken(description: Description, language: str, texts: Iterable[Text] | None = None) -> str:
@@ -112,10 +93,11 @@ def spoken(description: Description, language: str, texts: Iterable[Text] | None
     """
     if texts is not None:
         return joined(_used(description, language, texts), language)
-    kept: dict[str, str] = vars(description).setdefault("_spoken", {})
-    if language not in kept:
-        kept[language] = joined(_used(description, language, description.texts()), language)
-    return kept[language]
+    by_language: dict[str, str] = vars(description).setdefault("_spoken", {})
+    if language not in by_language:
+        used = _used(description, language, description.texts())
+        by_language[language] = joined(used, language)
+    return by_language[language]
 
 
 def _used(description: Description, language: str, texts: Iterable[Text]) -> set[str]:
@@ -125,6 +107,11 @@ def _used(description: Description, language: str, texts: Iterable[Text]) -> set
         shown = language if language in codes else codes[0] if codes else ""
         used.add(shown or description.language)
     return used
+
+
+def spoken_in(languages: str) -> dict[str, str]:
+    """What an answer's texts are in, and that another client may get them in another language."""
+    return {"Vary": VARY} | ({"Content-Language": languages} if languages else {})
 
 
 def joined(languages: Iterable[str], first: str = "") -> str:

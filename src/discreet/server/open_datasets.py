@@ -92,18 +92,15 @@ class OpenDatasets:
     def _take(self, name: str) -> _Copy:
         folder = self._names[1] / name
         stamp = _stamp(folder)
+        copy = self._taken(name, stamp)
+        if copy is not None:
+            return copy
         with self._lock:
-            copy = self._copies.get(name)
-            if copy is not None and copy.stamp == stamp:
-                copy.users += 1
-                return copy
             opening = self._opening.setdefault(name, threading.Lock())
         with opening:
-            with self._lock:
-                copy = self._copies.get(name)
-                if copy is not None and copy.stamp == stamp:
-                    copy.users += 1
-                    return copy
+            copy = self._taken(name, stamp)
+            if copy is not None:
+                return copy
             edition = _edition(folder)
             data = self._open(name, folder)
             fresh = _Copy(data, stamp, f"{edition} {data.data_version}", users=1)
@@ -117,6 +114,15 @@ class OpenDatasets:
             if before is not None and close:
                 self._let_go(before)
             return fresh
+
+    def _taken(self, name: str, stamp: tuple[object, ...]) -> _Copy | None:
+        """The open copy with one user more, if it is current."""
+        with self._lock:
+            copy = self._copies.get(name)
+            if copy is None or copy.stamp != stamp:
+                return None
+            copy.users += 1
+            return copy
 
     def _let_go(self, copy: _Copy) -> None:
         self._editions.pop(id(copy.data), None)

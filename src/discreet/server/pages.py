@@ -8,7 +8,6 @@ where it costs nothing (asked before, or following from an earlier release).
 from __future__ import annotations
 
 import shlex
-from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -16,7 +15,6 @@ from urllib.parse import parse_qsl
 from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from .. import formats, rules
 from ..earlier import NEWEST
@@ -43,18 +41,6 @@ Word = Annotated[str, Query(max_length=200)]
 _HEADINGS = {401: "Log in to see this", 403: "Not allowed", 404: "Nothing here", 429: "Too often"}
 
 
-@cache
-def _template(name: str) -> Template:
-    environment = Environment(
-        loader=PackageLoader("discreet.server", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template(name)
-
-
 def _page(
     request: Request, template: str, facts: dict[str, Any], status: int = 200
 ) -> HTMLResponse:
@@ -62,7 +48,8 @@ def _page(
     csrf = request.app.state.service.accounts.csrf(asker.session) if asker.session else ""
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     who = {"name": asker.name, "csrf": csrf, "here": _local(here)}
-    return HTMLResponse(_template(template).render(facts, who=who), status)
+    page = html.template("discreet.server", template)
+    return HTMLResponse(page.render(facts, who=who), status)
 
 
 def is_page(path: str) -> bool:
@@ -81,13 +68,13 @@ def asks_for_page(path: str, accept: str) -> bool:
     return not path.startswith(("/api/", "/pxweb/")) and accepts(accept, "text/html")
 
 
-def problem(request: Request, found: Problem) -> HTMLResponse:
+def problem(request: Request, problem: Problem) -> HTMLResponse:
     """An error as a page: what is wrong, and the way on."""
-    heading = _HEADINGS.get(found.status, found.body()["title"])
-    facts = {"status": found.status, "title": heading, "detail": found.detail}
-    page = _page(request, "problem.html", facts, found.status)
+    heading = _HEADINGS.get(problem.status, problem.body()["title"])
+    facts = {"status": problem.status, "title": heading, "detail": problem.detail}
+    page = _page(request, "problem.html", facts, problem.status)
     page.headers["Cache-Control"] = "no-store"
-    page.headers.update(found.headers)
+    page.headers.update(problem.headers)
     return page
 
 
@@ -147,23 +134,11 @@ async def _form_fields(request: Request) -> dict[str, str]:
 @router.get("/", include_in_schema=False)
 def home(request: Request, service: Serving, asker: CurrentAsker) -> HTMLResponse:
     """The data sets this reader may see."""
-    shown = []
+    datasets = []
     for name in service.visible(asker):
         with service.dataset(asker, name) as data:
-            description = data.description
-            shown.append(
-                {
-                    "name": name,
-                    "title": str(description.title),
-                    "family": str(data.policy.family),
-                    "population": description.population,
-                    "period": description.period,
-                    "synthetic": description.synthetic,
-                    "variables": [str(variable.label) for variable in description.variables],
-                    "served": data.policy.method in registry.names(),
-                }
-            )
-    return _page(request, "home.html", {"datasets": shown})
+            datasets.append((name, data.description, data.policy))
+    return _page(request, "home.html", {"datasets": datasets, "methods": registry.names()})
 
 
 @router.get("/style.css", include_in_schema=False)
@@ -213,41 +188,12 @@ def build(
         return _page(request, "build.html", facts, status)
 
 
-_PERCENTS = (
-    ("rows", "of rows"),
-    ("columns", "of columns"),
-    ("layers", "of blocks"),
-    ("all", "of all"),
-)
-
-
 def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
-    choices = [
-        (
-            str(variable.label),
-            [(level.name, str(level.label), len(level)) for level in variable.levels],
-        )
-        for variable in data.description.variables
-    ]
-    categories = [
-        (
-            str(level.label),
-            [(f"{variable.name}:{level.name}:{c.code}", str(c.label)) for c in level.categories],
-        )
-        for variable in data.description.variables
-        for level in variable.levels
-        if len(level) <= 60
-    ]
     return {
         "name": data.folder.name,
-        "title": str(data.description.title),
-        "synthetic": data.description.synthetic,
+        "about": data.description,
         "rules": rules.in_words(data.policy),
-        "family": str(data.policy.family),
         "budgeted": spends(data),
-        "choices": choices,
-        "categories": categories,
-        "percents": _PERCENTS,
         "asked": asked,
         "refused": None,
         "table": None,
@@ -311,7 +257,6 @@ def _verdict(asking: Asking) -> dict[str, Any]:
             "odds": plan.guarantee.odds,
             "cost": None if plan.charge is None else str(plan.charge),
             "answered": asked.answered,
-            "follows": asked.follows_from,
             "left": asked.left,
             "affordable": asked.affordable,
         },

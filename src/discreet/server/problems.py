@@ -24,17 +24,8 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
-from ..errors import (
-    Bug,
-    Cancelled,
-    DiscreetError,
-    EngineError,
-    HistoryMoved,
-    InputError,
-    KeyReused,
-    Refusal,
-    StoreError,
-)
+from .. import errors
+from ..errors import DiscreetError
 from . import logs
 
 MEDIA_TYPE = "application/problem+json"
@@ -108,7 +99,7 @@ def not_found(what: str) -> Problem:
 
 def of(error: DiscreetError, alternatives: Sequence[Mapping[str, Any]] | None = None) -> Problem:
     """The problem a discreet error is."""
-    if isinstance(error, Refusal):
+    if isinstance(error, errors.Refusal):
         offered = alternatives
         if offered is None:
             offered = [
@@ -116,12 +107,12 @@ def of(error: DiscreetError, alternatives: Sequence[Mapping[str, Any]] | None = 
                 for each in error.alternatives
             ]
         return Problem(403, "refusal", error.message, rule=error.rule, alternatives=list(offered))
-    if isinstance(error, KeyReused | HistoryMoved):
-        kind = "key-reused" if isinstance(error, KeyReused) else "history-moved"
+    if isinstance(error, errors.KeyReused | errors.HistoryMoved):
+        kind = "key-reused" if isinstance(error, errors.KeyReused) else "history-moved"
         return Problem(409, kind, error.message)
-    if isinstance(error, InputError):
+    if isinstance(error, errors.InputError):
         return Problem(400, "input", error.message, error=type(error).__name__)
-    if isinstance(error, Cancelled):
+    if isinstance(error, errors.Cancelled):
         return Problem(
             503,
             "too-long",
@@ -129,9 +120,9 @@ def of(error: DiscreetError, alternatives: Sequence[Mapping[str, Any]] | None = 
             "`Prefer: respond-async` and it becomes a job.",
             headers={"Retry-After": "5"},
         )
-    if isinstance(error, EngineError | StoreError):
+    if isinstance(error, errors.EngineError | errors.StoreError):
         logs.say("error", event="unavailable", error=type(error).__name__)
-        kind = "engine" if isinstance(error, EngineError) else "store"
+        kind = "engine" if isinstance(error, errors.EngineError) else "store"
         return Problem(503, kind, error.message, headers={"Retry-After": "10"})
     return bug(error)
 
@@ -141,20 +132,19 @@ def bug(error: BaseException) -> Problem:
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
     logs.say("error", event="bug", error=type(error).__name__, place=place)
-    said = Bug("Something failed that should not.")
+    said = errors.Bug("Something failed that should not.")
     return Problem(500, "bug", said.message)
 
 
-def found(error: Exception) -> Problem:
-    """The problem behind whatever a route raised."""
+def behind(error: Exception) -> Problem:
+    """The problem behind whatever a route or a job raised."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, DiscreetError):
         return of(error)
     if isinstance(error, RequestValidationError):
         return _invalid(error)
-    assert isinstance(error, HTTPException)
-    return _http(error)
+    return _http(error) if isinstance(error, HTTPException) else bug(error)
 
 
 def _http(error: HTTPException) -> Problem:

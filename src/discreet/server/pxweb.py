@@ -137,14 +137,14 @@ class _Ready:
 @router.get("/config", response_model=ConfigOut)
 def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Limits and languages, as PxWebApi v2 names them."""
-    found: dict[str, None] = {"en": None}
+    languages: dict[str, None] = {"en": None}
     for name in service.visible(asker):
         with service.dataset(asker, name) as data:
-            found |= dict.fromkeys(data.description.languages)
+            languages |= dict.fromkeys(data.description.languages)
     return {
         "apiVersion": "2.0.0",
         "appVersion": __version__,
-        "languages": [{"id": code, "label": code} for code in found],
+        "languages": [{"id": code, "label": code} for code in languages],
         "defaultLanguage": "en",
         "maxDataCells": service.settings.long_cells,
         "maxCallsPerTimeWindow": service.buckets.limit,
@@ -170,10 +170,11 @@ def tables(
 ) -> dict[str, Any]:
     """The tables that can be read here, newest first."""
     words = query.casefold().split()
-    since = None if pastDays is None else time.time() - pastDays * _DAY
-    found = []
-    for saved in _listed(service, asker):
-        if since is not None and saved.created < since:
+    since = 0.0 if pastDays is None else time.time() - pastDays * _DAY
+    listed = []
+    seen = set(service.visible(asker))
+    for saved in service.catalogue.saved():
+        if not saved.shared or saved.dataset not in seen or saved.created < since:
             continue
         with _open(service, asker, saved) as ready:
             if ready is None:
@@ -181,16 +182,16 @@ def tables(
             facts = _facts(ready, lang)
             text = " ".join([facts["label"], saved.id, saved.dataset, *facts["variableNames"]])
             if all(word in text.casefold() for word in words):
-                found.append(facts)
-    size = pageSize or max(len(found), 1)
-    pages = max(1, -(-len(found) // size))
+                listed.append(facts)
+    size = pageSize or max(len(listed), 1)
+    pages = max(1, -(-len(listed) // size))
     return {
         "language": lang,
-        "tables": found[(pageNumber - 1) * size : pageNumber * size],
+        "tables": listed[(pageNumber - 1) * size : pageNumber * size],
         "page": {
             "pageNumber": pageNumber,
             "pageSize": size,
-            "totalElements": len(found),
+            "totalElements": len(listed),
             "totalPages": pages,
             "links": [],
         },
@@ -278,12 +279,6 @@ def _named(key: str) -> str | None:
     return None
 
 
-def _listed(service: Service, asker: Asker) -> Iterator[Saved]:
-    """Shared saved tables of data sets this asker may see."""
-    seen = set(service.visible(asker))
-    yield from (s for s in service.catalogue.saved() if s.shared and s.dataset in seen)
-
-
 @contextmanager
 def _open(service: Service, asker: Asker, saved: Saved) -> Iterator[_Ready | None]:
     """A saved table that can be read for nothing; None where it cannot."""
@@ -304,10 +299,10 @@ def _readable(asking: Asking) -> bool:
 @contextmanager
 def _must_open(service: Service, asker: Asker, identity: str) -> Iterator[_Ready]:
     """The same, or 404; a table that is not shared is as if it were not there."""
-    found = [one for one in service.catalogue.saved(identity) if one.shared]
-    if not found or found[0].dataset not in service.visible(asker):
+    shared = [one for one in service.catalogue.saved(identity) if one.shared]
+    if not shared or shared[0].dataset not in service.visible(asker):
         raise not_found("table")
-    with _open(service, asker, found[0]) as ready:
+    with _open(service, asker, shared[0]) as ready:
         if ready is None:
             raise Problem(
                 404,
@@ -364,13 +359,13 @@ def _facts(ready: _Ready, lang: str) -> dict[str, Any]:
     title = saved.title or f"{description.title.says(lang)}: " + " and ".join(
         axis.name for axis in axes
     )
-    made = datetime.fromtimestamp(saved.created, UTC)
+    created = datetime.fromtimestamp(saved.created, UTC)
     return {
         "type": "Table",
         "id": saved.id,
         "label": title,
         "description": "",
-        "updated": made.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "updated": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "firstPeriod": times[0][0] if times and times[0] else "",
         "lastPeriod": times[0][-1] if times and times[0] else "",
         "category": "public",

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..core.domain import TOTAL
 from ..errors import InputError, did_you_mean
+from ..formats.reading import codes_of
 
 _EXPRESSION = re.compile(r"(top|bottom|from|to|range)\((.*)\)", re.IGNORECASE)
 _PARTS = re.compile(r"\[[^\]]*\]|\w+\([^()]*\)|[^,]+")
@@ -41,13 +42,13 @@ def select(parts: Sequence[str], codes: Sequence[str], variable: str) -> list[in
     >>> select(["N*", "top(1)"], ["S1", "N1", "N2", "_T"], "region")
     [0, 1, 2]
     """
-    found: set[int] = set()
+    positions: set[int] = set()
     place = {code: i for i, code in enumerate(codes)}
     for part in parts:
-        found |= set(_meant(part, codes, place, variable))
-    if not found:
+        positions |= set(_meant(part, codes, place, variable))
+    if not positions:
         raise InputError(f"The selection of {variable} holds no code. Select one or more, or *.")
-    return sorted(found)
+    return sorted(positions)
 
 
 def _meant(
@@ -114,14 +115,14 @@ def cut(dataset: Mapping[str, Any], selection: Mapping[str, Sequence[str]]) -> d
             )
     if not selection:
         return dict(dataset)
-    kept: list[list[int]] = []
+    selected: list[list[int]] = []
     gone: list[str] = []
     for name in names:
-        codes = _codes(dataset, name)
+        codes = codes_of(dataset, name)
         if name in selection:
-            kept.append(select(selection[name], codes, name))
+            selected.append(select(selection[name], codes, name))
         elif codes[-1] == TOTAL:
-            kept.append([len(codes) - 1])
+            selected.append([len(codes) - 1])
             gone.append(name)
         else:
             raise InputError(
@@ -129,62 +130,60 @@ def cut(dataset: Mapping[str, Any], selection: Mapping[str, Sequence[str]]) -> d
                 f"or all with {name}=*."
             )
     places = np.arange(int(np.prod(dataset["size"])), dtype=np.int64).reshape(dataset["size"])
-    chosen: list[int] = places[np.ix_(*kept)].reshape(-1).tolist()
-    return _part(dataset, dict(zip(names, kept, strict=True)), gone, chosen)
+    chosen: list[int] = places[np.ix_(*selected)].reshape(-1).tolist()
+    return _part(dataset, dict(zip(names, selected, strict=True)), gone, chosen)
 
 
 def _part(
-    dataset: Mapping[str, Any], kept: Mapping[str, list[int]], gone: list[str], chosen: list[int]
+    dataset: Mapping[str, Any],
+    selected: Mapping[str, list[int]],
+    gone: list[str],
+    chosen: list[int],
 ) -> dict[str, Any]:
-    made = dict(dataset)
+    part = dict(dataset)
     left = [name for name in dataset["id"] if name not in gone]
     if not left:
         left, gone = list(dataset["id"]), []  # a table needs a dimension: the totals stay
-    made["id"] = left
-    made["size"] = [len(kept[name]) for name in left]
-    made["dimension"] = {}
+    part["id"] = left
+    part["size"] = [len(selected[name]) for name in left]
+    part["dimension"] = {}
     for name in left:
         dimension = dict(dataset["dimension"][name])
-        codes = _codes(dataset, name)
+        codes = codes_of(dataset, name)
         labels = dimension["category"]["label"]
-        some = [codes[i] for i in kept[name]]
+        some = [codes[i] for i in selected[name]]
         dimension["category"] = {
             "index": {code: i for i, code in enumerate(some)},
             "label": {code: labels[code] for code in some},
         }
-        made["dimension"][name] = dimension
+        part["dimension"][name] = dimension
     if "role" in dataset:
         roles = {r: [n for n in names if n in left] for r, names in dataset["role"].items()}
-        made["role"] = {role: names for role, names in roles.items() if names}
-        if not made["role"]:
-            del made["role"]
-    made["value"] = [dataset["value"][i] for i in chosen]
+        part["role"] = {role: names for role, names in roles.items() if names}
+        if not part["role"]:
+            del part["role"]
+    part["value"] = [dataset["value"][i] for i in chosen]
     status = dataset.get("status", {})
-    made["status"] = {
+    part["status"] = {
         str(new): status[str(old)] for new, old in enumerate(chosen) if str(old) in status
     }
-    if not made["status"]:
-        del made["status"]
-    made["extension"] = _columns(dataset.get("extension", {}), chosen)
+    if not part["status"]:
+        del part["status"]
+    part["extension"] = _columns(dataset.get("extension", {}), chosen)
     words = "This is a part of a table; the notes speak of the whole table."
     if gone:
         words += f" Left out and read at their published totals: {', '.join(gone)}."
-    made["note"] = [words, *dataset.get("note", [])]
-    return made
+    part["note"] = [words, *dataset.get("note", [])]
+    return part
 
 
 def _columns(extension: Mapping[str, Any], chosen: list[int]) -> dict[str, Any]:
     """Noise, percentages and further columns, cut like the values."""
-    made = dict(extension)
+    part = dict(extension)
     for group in ("noise", "percent", "extra"):
-        if group in made:
-            made[group] = {
+        if group in part:
+            part[group] = {
                 name: [column[i] for i in chosen] if isinstance(column, list) else column
-                for name, column in made[group].items()
+                for name, column in part[group].items()
             }
-    return made
-
-
-def _codes(dataset: Mapping[str, Any], name: str) -> list[str]:
-    index = dataset["dimension"][name]["category"]["index"]
-    return list(index) if isinstance(index, list) else sorted(index, key=index.__getitem__)
+    return part

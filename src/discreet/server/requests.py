@@ -56,12 +56,12 @@ def _no_constant(word: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    read = dict(pairs)
+    if len(read) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise Problem(400, "input", f"{twice[:60]!r} is given twice in one object. Give it once.")
-    return made
+    return read
 
 
 class StrictRequest(Request):

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
 from ..store.accounts import Token, User
 from ..store.catalogue import Proposal, Saved
 from .problems import Alternative
+
+
+def _listing(name: str, words: str, **items: Any) -> type[BaseModel]:
+    """An object that holds a list."""
+    fields: dict[str, Any] = {key: (kind, ...) for key, kind in items.items()}
+    return create_model(name, __doc__=words, **fields)
 
 
 class FormatShape(BaseModel):
@@ -107,16 +113,10 @@ class DataSetDetail(DataSetShape):
     variable_names: list[str]
 
 
-class DataSets(BaseModel):
-    """The catalogue."""
-
-    datasets: list[DataSetShape]
+DataSets = _listing("DataSets", "The catalogue.", datasets=list[DataSetShape])
 
 
-class Variables(BaseModel):
-    """Variables of a data set."""
-
-    variables: list[VariableShape]
+Variables = _listing("Variables", "Variables of a data set.", variables=list[VariableShape])
 
 
 class CategoryShape(BaseModel):
@@ -199,10 +199,7 @@ class JobShape(BaseModel):
     result: str | None
 
 
-class JobsShape(BaseModel):
-    """One's own jobs."""
-
-    jobs: list[JobShape]
+JobsShape = _listing("JobsShape", "One's own jobs.", jobs=list[JobShape])
 
 
 @dataclass(frozen=True)
@@ -212,10 +209,7 @@ class SavedTable(Saved):
     table: str
 
 
-class SavedList(BaseModel):
-    """Saved tables one may read."""
-
-    saved: list[SavedTable]
+SavedList = _listing("SavedList", "Saved tables one may read.", saved=list[SavedTable])
 
 
 class ReleaseShape(BaseModel):
@@ -238,16 +232,10 @@ class ReleaseShape(BaseModel):
     withdrawn: dict[str, Any] | None
 
 
-class ReleaseList(BaseModel):
-    """Releases one may see."""
-
-    releases: list[ReleaseShape]
+ReleaseList = _listing("ReleaseList", "Releases one may see.", releases=list[ReleaseShape])
 
 
-class UserList(BaseModel):
-    """All accounts."""
-
-    users: list[User]
+UserList = _listing("UserList", "All accounts.", users=list[User])
 
 
 @dataclass(frozen=True)
@@ -257,10 +245,7 @@ class NewToken(Token):
     token: str
 
 
-class TokenList(BaseModel):
-    """One's own tokens."""
-
-    tokens: list[Token]
+TokenList = _listing("TokenList", "One's own tokens.", tokens=list[Token])
 
 
 class SessionShape(BaseModel):
@@ -272,10 +257,7 @@ class SessionShape(BaseModel):
     csrf: str | None
 
 
-class ProposalList(BaseModel):
-    """All proposals."""
-
-    proposals: list[Proposal]
+ProposalList = _listing("ProposalList", "All proposals.", proposals=list[Proposal])
 
 
 class StandingShape(BaseModel):
@@ -287,7 +269,8 @@ class StandingShape(BaseModel):
     left: str
 
 
-class Standings(BaseModel):
-    """The data set's budget, then one's own share where there is one."""
-
-    standings: list[StandingShape]
+Standings = _listing(
+    "Standings",
+    "The data set's budget, then one's own share where there is one.",
+    standings=list[StandingShape],
+)

@@ -130,6 +130,8 @@ def policy_facts(data: DataSet) -> dict[str, object]:
     """A policy and the invariants it promises under, as plain values."""
     policy, description = data.policy, data.description
     budget = policy.budget
+    names = ("epsilon", "delta", "rho")
+    allowed = {name: getattr(budget, name, None) for name in names}
     return {
         "family": str(policy.family),
         "method": policy.method,
@@ -144,17 +146,8 @@ def policy_facts(data: DataSet) -> dict[str, object]:
         "unit": description.unit,
         "records_per_unit": description.records_per_unit,
         "neighbours": str(description.neighbours),
-        "budget": None
-        if budget is None
-        else {
-            key: str(value)
-            for key, value in (
-                ("epsilon", budget.epsilon),
-                ("delta", budget.delta),
-                ("rho", budget.rho),
-            )
-            if value is not None
-        },
+        "budget": {name: str(number) for name, number in allowed.items() if number is not None}
+        or None,
     }
 
 

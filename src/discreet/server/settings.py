@@ -71,9 +71,8 @@ class Settings:
             raise InputError(f"{WORKSPACE} is not set. Start the server with `discreet serve DIR`.")
         given: dict[str, Any] = json.loads(os.environ.get(SETTINGS, "{}"))
         known = {field.name for field in fields(cls)}
-        lists = {"public", "origins", "hosts"}
         values: dict[str, Any] = {
-            name: tuple(value) if name in lists else value
+            name: tuple(value) if isinstance(value, list) else value
             for name, value in given.items()
             if name in known
         }

@@ -17,11 +17,10 @@ from ..release import Release
 from .answer_cache import Answer
 from .asking import Asking, Wish
 from .auth import Asker
+from .negotiation import spoken_in
 from .problems import Problem
 from .refusals import with_alternatives
 from .service import Service
-
-VARY = "Accept, Accept-Language, Authorization, Cookie"
 
 
 def respond(asking: Asking) -> Response:
@@ -164,15 +163,8 @@ def _headers(
 ) -> dict[str, str]:
     """What every answer to this asker says of itself."""
     public = asker.role == "public" and service.settings.is_public(dataset)
-    headers = {
-        "Cache-Control": "public, no-cache" if public else "private, no-store",
-        "Vary": VARY,
-    }
-    if tag:
-        headers["ETag"] = tag
-    if language:
-        headers["Content-Language"] = language
-    return headers
+    caching = "public, no-cache" if public else "private, no-store"
+    return {"Cache-Control": caching, **spoken_in(language), **({"ETag": tag} if tag else {})}
 
 
 def _response(service: Service, asker: Asker, answer: Answer, *, charged: bool) -> Response:

@@ -157,17 +157,10 @@ def result_file(service: Service, job: Job) -> Path:
 
 def facts(job: Job) -> dict[str, Any]:
     """A job as clients see it."""
+    own = ("id", "state", "share", "doing", "created", "attempts", "cancel_requested")
     return {
-        "id": job.id,
-        "state": job.state,
-        "dataset": job.request["dataset"],
-        "share": job.share,
-        "doing": job.doing,
-        "created": job.created,
-        "attempts": job.attempts,
-        "cancel_requested": job.cancel_requested,
-        "format": job.request["format"],
-        "question": job.request["question"],
+        **{name: getattr(job, name) for name in own},
+        **{name: job.request[name] for name in ("dataset", "format", "question")},
         "error": None if job.error is None else json.loads(job.error),
         "result": f"/api/v1/jobs/{job.id}/result" if job.state == "done" else None,
     }

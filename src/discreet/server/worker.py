@@ -2,7 +2,7 @@
 
 A job is done over when its worker died: its question is charged once, so doing it over costs
 nothing and gives the same numbers. A job whose data set has changed since it was asked fails with
-a sentence instead of table_answers another question.
+a sentence instead of answering another question.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import time
 
 from ..core.control import Control
-from ..errors import Cancelled, DiscreetError, StoreError
+from ..errors import Cancelled, StoreError
 from ..file_names import JOB_RESULTS
 from ..store import Job
 from ..store.jobs import LeaseLost
@@ -88,7 +88,7 @@ class Worker:
         self._renewed = time.monotonic()
         table_jobs.renew_holds(self._service)
 
-    def _do(self, job: Job, lease: str) -> None:  # noqa: C901 - one job and every way it may end
+    def _do(self, job: Job, lease: str) -> None:
         jobs, seconds = self._service.jobs, self._service.settings.lease_seconds
         logs.say("info", event="job begun", job=job.id, attempt=job.attempts)
         stop, done = threading.Event(), threading.Event()
@@ -105,11 +105,12 @@ class Worker:
                     stop.set()  # the lease is lost: somebody else has the job
                     return
 
-        said = [0.0]
+        last = float("-inf")
 
         def progress(share: float, doing: str) -> None:
-            if time.monotonic() - said[0] > 0.2 or share >= 1:
-                said[0] = time.monotonic()
+            nonlocal last
+            if time.monotonic() - last > 0.2 or share >= 1:
+                last = time.monotonic()
                 if jobs.progress(job.id, lease, min(share, 0.99), doing, seconds=seconds):
                     stop.set()
 
@@ -130,15 +131,11 @@ class Worker:
             if self._stopping.is_set():
                 return  # another process does it over, with what it holds
             jobs.cancelled(job.id, lease)
-        except Problem as problem:
-            jobs.fail(job.id, lease, json.dumps(problem.body(), ensure_ascii=False))
         except LeaseLost:
             raise
-        except DiscreetError as error:
-            body = problems.of(error).body()
-            jobs.fail(job.id, lease, json.dumps(body, ensure_ascii=False))
         except Exception as error:
-            jobs.fail(job.id, lease, json.dumps(problems.bug(error).body()))
+            body = problems.behind(error).body()
+            jobs.fail(job.id, lease, json.dumps(body, ensure_ascii=False))
         finally:
             done.set()
         table_jobs.give_up_hold(self._service, job)

@@ -9,18 +9,8 @@ from fastapi import Path, Request, Response
 
 from ...errors import InputError
 from ...store.accounts import User
-from .. import responses
-from ..auth import (
-    ACCOUNTS,
-    CUSTODIANS,
-    EVERYONE,
-    Asker,
-    CurrentAsker,
-    cookie_name,
-    guarded,
-    same_site_login,
-    unknown,
-)
+from .. import auth, responses
+from ..auth import ACCOUNTS, CUSTODIANS, EVERYONE, Asker, CurrentAsker, guarded
 from ..problems import Problem, documented, not_found
 from ..requests import LoginForm, TokenForm, UserForm
 from ..service import Service, Serving
@@ -45,9 +35,9 @@ def log_in(
 ) -> dict[str, Any]:
     """Log in with name and password; sets a cookie that scripts cannot read."""
     secret = logged_in(request, service, body.name, body.password, response)
-    found = service.accounts.by_session(secret)
-    assert found is not None
-    return _facts(service, Asker(found.name, found.role, found.scopes, "session", secret))
+    session = service.accounts.by_session(secret)
+    assert session is not None
+    return _facts(service, Asker(session.name, session.role, session.scopes, "session", secret))
 
 
 def logged_in(
@@ -55,7 +45,8 @@ def logged_in(
 ) -> str:
     """Open a session and put its cookie into the response; the same for the API and the page."""
     settings = service.settings
-    same_site_login(request, settings)
+    # a login from another site's page would put a visitor into somebody else's account
+    auth.same_site(request.headers, settings)
     address = request.client.host if request.client else ""
     for key in (f"ip {address}", f"name {name}"):
         allowance = service.logins.take(key)
@@ -68,12 +59,12 @@ def logged_in(
             )
     user = service.accounts.check_password(name, password)
     if user is None:
-        raise unknown("Name and password do not belong together.")
+        raise auth.unknown("Name and password do not belong together.")
     if request.state.asker.session:
         service.accounts.close_session(request.state.asker.session)
     secret = service.accounts.open_session(user.name, hours=_HOURS)
     response.set_cookie(
-        cookie_name(settings),
+        auth.cookie_name(settings),
         secret,
         max_age=_HOURS * 3600,
         path="/",
@@ -96,7 +87,7 @@ def logged_out(service: Service, asker: Asker, response: Response) -> Response:
     if asker.session:
         service.accounts.close_session(asker.session)
     response.delete_cookie(
-        cookie_name(service.settings), path="/", secure=service.settings.secure, httponly=True
+        auth.cookie_name(service.settings), path="/", secure=service.settings.secure, httponly=True
     )
     return response
 

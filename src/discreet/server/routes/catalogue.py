@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import Header, Path, Query, Response
@@ -14,10 +15,9 @@ from ...methods import registry
 from ...workspace import DataSet
 from .. import responses
 from ..auth import EVERYONE, CurrentAsker, guarded
-from ..negotiation import chosen_language, joined, spoken
+from ..negotiation import chosen_language, joined, spoken, spoken_in
 from ..problems import not_found
 from ..service import Service, Serving
-from ..table_answers import VARY
 
 router = guarded(EVERYONE, "read", "catalogue")
 ROUTERS = [router]
@@ -68,15 +68,7 @@ def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
             declared.name: [setting.to_json() for setting in declared.asked()]
             for declared in registry.METHODS.values()
         },
-        "formats": [
-            {
-                "name": made.name,
-                "title": made.title,
-                "media_type": made.media_type,
-                "many": made.many,
-            }
-            for made in formats.FORMATS.values()
-        ],
+        "formats": [asdict(form) for form in formats.FORMATS.values()],
         "policies": policies,
     }
 
@@ -94,8 +86,8 @@ def datasets(
 
     Each title is in the wished language where it is there, else in its data set's own.
     """
-    found = []
-    said: set[str] = set()
+    summaries = []
+    spoken_languages: set[str] = set()
     languages: dict[str, None] = {}
     missing = bool(language)
     for name, data in service.readable(asker):
@@ -111,14 +103,14 @@ def datasets(
         for variable in description.variables:
             texts += [variable.name, *(words for _, words in variable.label.by_language)]
         if _holds(" ".join(texts), query):
-            found.append(_summary(service, name, data, shown))
-            said.add(spoken(description, shown, [description.title]))
+            summaries.append(_summary(service, name, data, shown))
+            spoken_languages.add(spoken(description, shown, [description.title]))
     if missing and languages:
         raise RecipeError(
             f"No data set has labels in the language {language!r}; there are {', '.join(languages)}."
         )
-    _say(response, joined(said, language))
-    return {"datasets": found}
+    response.headers.update(spoken_in(joined(spoken_languages, language)))
+    return {"datasets": summaries}
 
 
 @router.get("/datasets/{dataset}", response_model=responses.DataSetDetail)
@@ -134,7 +126,7 @@ def dataset(
     with service.dataset(asker, dataset) as data:
         description = data.description
         language = chosen_language(language, wishes, description)
-        _say(response, spoken(description, language, [description.title]))
+        response.headers.update(spoken_in(spoken(description, language, [description.title])))
         return {
             **_summary(service, dataset, data, language),
             "source": description.source,
@@ -161,14 +153,14 @@ def variables(
     """The variables; with `query`, those that hold its words in themselves or in a category."""
     with service.dataset(asker, dataset) as data:
         language = chosen_language(language, wishes, data.description)
-        _say(response, spoken(data.description, language))
-        found = []
+        response.headers.update(spoken_in(spoken(data.description, language)))
+        listed = []
         for variable in data.description.variables:
             own = " ".join(_words_of(variable))
             matches = _matching(variable, query, language) if query.strip() else []
             if matches or _holds(own, query):
-                found.append(_variable(variable, language, matches))
-        return {"variables": found}
+                listed.append(_variable(variable, language, matches))
+        return {"variables": listed}
 
 
 @router.get("/datasets/{dataset}/variables/{variable}", response_model=responses.VariableShape)
@@ -184,10 +176,10 @@ def variable(
     """One variable, by name, label or prefix."""
     with service.dataset(asker, dataset) as data:
         language = chosen_language(language, wishes, data.description)
-        found = data.description.variable(_axis(data.description, variable).variable)
-        texts = [found.label, *(level.label for level in found.levels)]
-        _say(response, spoken(data.description, language, texts))
-        return _variable(found, language, [])
+        chosen = data.description.variable(_axis(data.description, variable).variable)
+        texts = [chosen.label, *(level.label for level in chosen.levels)]
+        response.headers.update(spoken_in(spoken(data.description, language, texts)))
+        return _variable(chosen, language, [])
 
 
 @router.get("/datasets/{dataset}/codelists/{level}", response_model=responses.CodeList)
@@ -205,15 +197,15 @@ def codelist(
         language = chosen_language(language, wishes, data.description)
         ref = _axis(data.description, level)
         variable = data.description.variable(ref.variable)
-        found = variable.level(ref.level)
-        parents = _parents(variable, found)
-        texts = [found.label, *(category.label for category in found.categories)]
-        _say(response, spoken(data.description, language, texts))
+        chosen = variable.level(ref.level)
+        parents = _parents(variable, chosen)
+        texts = [chosen.label, *(category.label for category in chosen.categories)]
+        response.headers.update(spoken_in(spoken(data.description, language, texts)))
         return {
             "variable": variable.name,
-            "level": found.name,
-            "label": found.label.says(language),
-            "total": len(found),
+            "level": chosen.name,
+            "label": chosen.label.says(language),
+            "total": len(chosen),
             "categories": [
                 {
                     "code": category.code,
@@ -221,16 +213,9 @@ def codelist(
                     "missing": category.missing,
                     "parents": {name: codes[i] for name, codes in parents.items() if codes[i]},
                 }
-                for i, category in enumerate(found.categories)
+                for i, category in enumerate(chosen.categories)
             ],
         }
-
-
-def _say(response: Response, language: str) -> None:
-    """What an answer's texts are in, and that another client may get them in another language."""
-    response.headers["Vary"] = VARY
-    if language:
-        response.headers["Content-Language"] = language
 
 
 def _axis(description: Description, text: str) -> Any:
@@ -281,13 +266,13 @@ def _holds(text: str, query: str) -> bool:
 
 
 def _matching(variable: Variable, query: str, language: str) -> list[str]:
-    found = []
+    matches = []
     for level in variable.levels:
         for category in level.categories:
             texts = [category.code, *(words for _, words in category.label.by_language)]
             if _holds(" ".join(texts), query):
-                found.append(f"{level.name}: {category.code} {category.label.says(language)}")
-    return found
+                matches.append(f"{level.name}: {category.code} {category.label.says(language)}")
+    return matches
 
 
 def _variable(variable: Variable, language: str, matches: list[str]) -> dict[str, Any]:

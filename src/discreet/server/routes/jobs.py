@@ -34,8 +34,8 @@ _streams = threading.BoundedSemaphore(64)
 @listing.get("/jobs", response_model=responses.JobsShape)
 def jobs(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """One's own jobs, newest first."""
-    found = [job for job in service.jobs.list(user=asker.user) if job.kind == table_jobs.KIND]
-    return {"jobs": [table_jobs.facts(job) for job in found]}
+    rows = [job for job in service.jobs.list(user=asker.user) if job.kind == table_jobs.KIND]
+    return {"jobs": [table_jobs.facts(job) for job in rows]}
 
 
 @router.get("/jobs/{job}", response_model=responses.JobShape)
@@ -79,13 +79,13 @@ async def _watch(service: Service, asker: Asker, identity: str) -> AsyncIterator
         last, silent = None, 0.0
         with anyio.move_on_after(600):
             while True:
-                found = await anyio.to_thread.run_sync(_mine, service, asker, identity)
-                facts = table_jobs.facts(found)
+                row = await anyio.to_thread.run_sync(_mine, service, asker, identity)
+                facts = table_jobs.facts(row)
                 if facts != last:
                     last, silent = facts, 0.0
-                    name = "end" if found.state in table_jobs.ENDED else "progress"
+                    name = "end" if row.state in table_jobs.ENDED else "progress"
                     yield f"event: {name}\ndata: {json.dumps(facts)}\n\n"
-                    if found.state in table_jobs.ENDED:
+                    if row.state in table_jobs.ENDED:
                         return
                 elif silent >= 15:
                     silent = 0.0
@@ -101,33 +101,33 @@ def result(
     request: Request, service: Serving, asker: CurrentAsker, job: JobId, format: FormatName = None
 ) -> Response:
     """The table of a finished job: as it was made, or in another format."""
-    found = _mine(service, asker, job)
-    asked = found.request
+    row = _mine(service, asker, job)
+    asked = row.request
     request.state.notes["dataset"] = asked["dataset"]
-    if found.state != "done":
-        detail = f"The job is {found.state}, so it has no result."
-        if found.state in ("waiting", "running"):
-            detail = f"The job is {found.state}. Its result comes when it is done."
+    if row.state != "done":
+        detail = f"The job is {row.state}, so it has no result."
+        if row.state in ("waiting", "running"):
+            detail = f"The job is {row.state}. Its result comes when it is done."
         raise Problem(409, "no-result", detail)
-    made = formats.by_name(asked["format"])
-    path = table_jobs.result_file(service, found)
-    if (format is None or formats.by_name(format) is made) and path.is_file():
+    form = formats.by_name(asked["format"])
+    path = table_jobs.result_file(service, row)
+    if (format is None or formats.by_name(format) is form) and path.is_file():
         headers = {
             "Cache-Control": "private, no-store",
             "Discreet-Question": asked["question"],
             "Discreet-Charged": "no",
         }
-        if language := json.loads(found.result or "{}").get("language"):
+        if language := json.loads(row.result or "{}").get("language"):
             headers["Content-Language"] = language
-        return Response(path.read_bytes(), 200, headers, made.media_type)
+        return Response(path.read_bytes(), 200, headers, form.media_type)
     with service.dataset(asker, asked["dataset"]) as data:
-        wish = Wish(formats.by_name(format or made.name), asked["language"], asked["project"])
+        wish = Wish(formats.by_name(format or form.name), asked["language"], asked["project"])
         asking = Asking(service, asker, data, understood(data, asked["recipe"]), wish, request)
         if asking.question != asked["question"]:
             raise Problem(
                 409,
                 "changed",
-                f"The data set changed since; this result is kept as {made.name} only. Ask anew.",
+                f"The data set changed since; this result is kept as {form.name} only. Ask anew.",
             )
         return table_answers.respond(asking)
 
@@ -135,9 +135,9 @@ def result(
 def _mine(service: Service, asker: Asker, identity: str) -> Job:
     """A job of this asker; another's is as if it were not there."""
     try:
-        found = service.jobs.get(identity)
+        row = service.jobs.get(identity)
     except InputError:
         raise not_found("job") from None
-    if found.user != asker.user or found.kind != table_jobs.KIND:
+    if row.user != asker.user or row.kind != table_jobs.KIND:
         raise not_found("job")
-    return found
+    return row

@@ -6,15 +6,14 @@ is only one custodian the change is made at once, and ledger and answer say that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
 
 from ... import api
-from ...core.loss import Loss, fits
 from ...errors import InputError, did_you_mean
 from ...methods.declaration import Spends
-from ...store import LedgerStore
 from ...store.base import Standing
 from ...store.catalogue import Proposal
 from ...workspace import DataSet
@@ -45,8 +44,7 @@ def budget(
     with service.dataset(asker, dataset) as data:
         if data.policy.budget is None:
             return {"standings": []}
-        found = data.ledger().standing(user=asker.user, project=project_name(project))
-        return {"standings": [_standing(one) for one in found]}
+        return _standings(data.ledger().standing(user=asker.user, project=project_name(project)))
 
 
 @public.get("/datasets/{dataset}/register", response_model=dict[str, Any])
@@ -103,17 +101,16 @@ def propose(
 ) -> Proposal:
     """Propose a budget; made at once only where there is no second custodian to ask."""
     request.state.notes |= {"dataset": body.dataset, "reason": body.reason}
-    loss = _loss(body)
-    if loss is None:
+    if loss_written(_change(body)) is None:
         raise InputError("A budget needs epsilon or rho. The budget of a data set cannot be none.")
     with service.dataset(asker, body.dataset) as data:
         _charged(data)
-        made = service.catalogue.propose(body.dataset, _change(body), body.reason, asker.name)
+        proposal = service.catalogue.propose(body.dataset, _change(body), body.reason, asker.name)
         if service.accounts.custodians() == [asker.name]:
             note = "one custodian sufficed, because there is only one"
-            made = _apply(service, data, made, asker.name, note)
-    response.headers["Location"] = f"/api/v1/proposals/{made.id}"
-    return made
+            proposal = _apply(service, data, proposal, asker.name, note)
+    response.headers["Location"] = f"/api/v1/proposals/{proposal.id}"
+    return proposal
 
 
 @overseeing.get("/proposals/{proposal}")
@@ -127,23 +124,23 @@ def accept(
     request: Request, service: Serving, asker: CurrentAsker, proposal: ProposalId
 ) -> Proposal:
     """Accept what another custodian proposed; the budget changes and the ledger names both."""
-    found = _find(service, proposal)
-    request.state.notes |= {"dataset": found.dataset, "reason": found.reason}
-    if found.by == asker.name:
+    proposed = _find(service, proposal)
+    request.state.notes |= {"dataset": proposed.dataset, "reason": proposed.reason}
+    if proposed.by == asker.name:
         raise Problem(
             403, "two-custodians", "Another custodian must accept this; you proposed it yourself."
         )
-    with service.dataset(asker, found.dataset) as data:
+    with service.dataset(asker, proposed.dataset) as data:
         _charged(data)
-        return _apply(service, data, found, asker.name, "two custodians agreed")
+        return _apply(service, data, proposed, asker.name, "two custodians agreed")
 
 
 @custody.post("/proposals/{proposal}/reject", responses=documented(409))
 def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> Proposal:
     """Reject a proposal, or take one's own back."""
-    found = _find(service, proposal)
-    if not service.catalogue.decide(found.id, "rejected", asker.name, ""):
-        raise Problem(409, "decided", f"This proposal is {found.state} already.")
+    proposed = _find(service, proposal)
+    if not service.catalogue.decide(proposed.id, "rejected", asker.name, ""):
+        raise Problem(409, "decided", f"This proposal is {proposed.state} already.")
     return _find(service, proposal)
 
 
@@ -164,44 +161,22 @@ def share(
     request.state.notes |= {"dataset": dataset, "reason": f"{scope}: {body.reason}"}
     with service.dataset(asker, dataset) as data:
         _charged(data)
-        kept, loss = data.ledger(), _loss(body)
-        kind, name = _sharer(service, kept, scope, loss)
-        kept.set_subcap(scope, loss, who=asker.name, reason=body.reason)
-        found = kept.standing(**{kind: name})
-        return {"standings": [_standing(one) for one in found]}
+        kind, _, name = scope.partition(":")
+        change = _change(body)
+        if kind == "project":
+            project_name(name)
+        names = ["public", *(u.name for u in service.accounts.users() if u.revoked is None)]
+        if kind == "user" and name and change and name not in names:
+            raise InputError(
+                f"There is no account {name[:80]!r} to give a share to.{did_you_mean(name, names)}"
+            )
+        api.DataSet(data).share(scope, **change, who=asker.name, reason=body.reason)
+        return _standings(data.ledger().standing(**{kind: name}))
 
 
-def _standing(one: Standing) -> dict[str, str]:
-    return {
-        "scope": one.scope,
-        "cap": str(one.cap),
-        "spent": str(one.spent),
-        "left": str(one.left),
-    }
-
-
-def _sharer(service: Service, kept: LedgerStore, scope: str, loss: Loss | None) -> tuple[str, str]:
-    """Whose share a scope is, where it can be somebody's; what is shared must be there."""
-    kind, _, name = scope.partition(":")
-    if kind not in ("user", "project") or not name:
-        raise InputError(f"A share is of user:NAME or project:NAME, got {scope[:80]!r}.")
-    if kind == "project":
-        project_name(name)
-    if loss is None:
-        if len(kept.standing(**{kind: name})) < 2:
-            raise InputError(f"{scope} has no share that could be taken away.")
-        return kind, name
-    names = ["public", *(u.name for u in service.accounts.users() if u.revoked is None)]
-    if kind == "user" and name not in names:
-        raise InputError(
-            f"There is no account {name[:80]!r} to give a share to.{did_you_mean(name, names)}"
-        )
-    cap = kept.cap()
-    if cap is not None and cap.kind == loss.kind and not fits(loss, cap):
-        raise InputError(
-            f"A share of {loss} is more than the whole budget, {cap}. Give at most that."
-        )
-    return kind, name
+def _standings(standings: Sequence[Standing]) -> dict[str, Any]:
+    names = ("scope", "cap", "spent", "left")
+    return {"standings": [{name: str(getattr(one, name)) for name in names} for one in standings]}
 
 
 def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: str) -> Proposal:
@@ -214,10 +189,9 @@ def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: s
 
 
 def _find(service: Service, identity: str) -> Proposal:
-    found = service.catalogue.proposals(identity)
-    if not found:
-        raise not_found("proposal")
-    return found[0]
+    for proposal in service.catalogue.proposals(identity):
+        return proposal
+    raise not_found("proposal")
 
 
 def _charged(data: DataSet) -> None:
@@ -228,7 +202,3 @@ def _charged(data: DataSet) -> None:
 def _change(body: BudgetForm) -> dict[str, str]:
     given = {"epsilon": body.epsilon, "delta": body.delta, "rho": body.rho}
     return {name: value.strip() for name, value in given.items() if value is not None}
-
-
-def _loss(body: BudgetForm) -> Loss | None:
-    return loss_written(_change(body))

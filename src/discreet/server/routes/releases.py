@@ -8,11 +8,10 @@ release: whoever may ask the data set itself can ask the same question.
 from __future__ import annotations
 
 import contextlib
-import json
 import pathlib
 import secrets
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -29,12 +28,11 @@ from ...store.catalogue import Published
 from .. import responses
 from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, CUSTODIANS, Asker, CurrentAsker, guarded
-from ..negotiation import chosen_format
+from ..negotiation import VARY, chosen_format, spoken_in
 from ..problems import Problem, documented, not_found
 from ..refusals import with_alternatives
 from ..requests import ReleaseForm, WithdrawForm
 from ..service import Service, Serving
-from ..table_answers import VARY
 from .tables import TABLE, FormatName
 
 reading = guarded(ASKERS, "read", "releases")
@@ -53,12 +51,12 @@ def releases(
 ) -> dict[str, Any]:
     """Releases that are public by now; custodians see those to come as well."""
     seen = set(service.visible(asker))
-    found = [
+    listed = [
         one
         for one in service.catalogue.published()
         if one.dataset in seen and (not dataset or one.dataset == dataset) and _open(one, asker)
     ]
-    return {"releases": [_facts(service, one) for one in found]}
+    return {"releases": [_facts(service, one) for one in listed]}
 
 
 @publishing.post(
@@ -80,22 +78,20 @@ def publish(
         question = understood(data, {**body.recipe.mapping(), "title": body.title})
         wish = Wish(language=data.description.language_named(body.recipe.language or ""))
         asking = Asking(service, asker, data, question, wish, request)
-        made = _made(asking)
+        release = _released(asking)
         published = Published(
             identity,
             body.dataset,
             body.title,
             to_mapping(question),
-            made.plan.question_hash,
-            made.plan.guarantee.sentence(),
-            _publish(asking, made, service.folder / PUBLISHED / identity),
+            release.plan.question_hash,
+            release.plan.guarantee.sentence(),
+            _publish(asking, release, service.folder / PUBLISHED / identity),
             asker.user,
             time.time(),
             at,
             body.supersedes,
-            None,
-            None,
-            None,
+            *(None, None, None),  # nobody has withdrawn it
         )
         service.catalogue.publish(published)
     response.headers["Location"] = f"/api/v1/releases/{identity}"
@@ -117,25 +113,28 @@ def tables(
     format: FormatName = None,
 ) -> Response:
     """The tables of a release as they were published; 410 with the reason once withdrawn."""
-    found = _find(service, asker, release)
-    request.state.notes["dataset"] = found.dataset
-    _not_withdrawn(found)
+    published = _find(service, asker, release)
+    request.state.notes["dataset"] = published.dataset
+    _not_withdrawn(published)
     wanted = chosen_format(format, request.headers.get("accept"))
-    if wanted.name not in found.files:
+    if wanted.name not in published.files:
         raise Problem(
-            406, "format", f"This release is kept as {', '.join(found.files)}. Ask for one of them."
+            406,
+            "format",
+            f"This release is kept as {', '.join(published.files)}. Ask for one of them.",
         )
-    body = (service.folder / PUBLISHED / found.id / found.files[wanted.name]).read_bytes()
+    body = (service.folder / PUBLISHED / published.id / published.files[wanted.name]).read_bytes()
     headers = {
-        "ETag": f'"{found.id}-{wanted.name}"',
+        "ETag": f'"{published.id}-{wanted.name}"',
         "Cache-Control": "public, no-cache" if asker.role == "public" else "private, no-store",
         "Vary": VARY,
-        "Discreet-Question": found.question,
+        "Discreet-Question": published.question,
     }
     with contextlib.suppress(FileNotFoundError):
-        if language := (service.folder / PUBLISHED / found.id / LANGUAGE).read_text("ascii"):
-            headers["Content-Language"] = language
-    later = service.catalogue.successor(found.id)
+        headers |= spoken_in(
+            (service.folder / PUBLISHED / published.id / LANGUAGE).read_text("ascii")
+        )
+    later = service.catalogue.successor(published.id)
     if later is not None:
         headers["Link"] = f'</api/v1/releases/{later}>; rel="successor-version"'
     if headers["ETag"] in request.headers.get("if-none-match", ""):
@@ -165,10 +164,10 @@ def document(
     ],
 ) -> Response:
     """What lies beside the tables of a release: its report, manifest and register."""
-    found = _find(service, asker, release)
-    request.state.notes["dataset"] = found.dataset
-    _not_withdrawn(found)
-    path = service.folder / PUBLISHED / found.id / name
+    published = _find(service, asker, release)
+    request.state.notes["dataset"] = published.dataset
+    _not_withdrawn(published)
+    path = service.folder / PUBLISHED / published.id / name
     if not path.is_file():
         raise not_found("document of this release")
     kind = "text/html" if name.endswith(".html") else "application/json"
@@ -185,14 +184,14 @@ def withdraw(
     request: Request, service: Serving, asker: CurrentAsker, release: ReleaseId, body: WithdrawForm
 ) -> dict[str, Any]:
     """Withdraw a release; the reason stays with it for everybody to read."""
-    found = _find(service, asker, release)
-    request.state.notes |= {"dataset": found.dataset, "reason": body.reason}
-    if not service.catalogue.withdraw(found.id, asker.user, body.reason):
+    published = _find(service, asker, release)
+    request.state.notes |= {"dataset": published.dataset, "reason": body.reason}
+    if not service.catalogue.withdraw(published.id, asker.user, body.reason):
         raise Problem(409, "withdrawn", "This release was withdrawn before.")
-    return _facts(service, service.catalogue.published(found.id)[0])
+    return _facts(service, service.catalogue.published(published.id)[0])
 
 
-def _made(asking: Asking) -> Release:
+def _released(asking: Asking) -> Release:
     most = asking.service.settings.long_cells
     if asking.cells > most:
         raise InputError(
@@ -203,17 +202,14 @@ def _made(asking: Asking) -> Release:
         return asking.release()
 
 
-def _publish(asking: Asking, made: Release, folder: pathlib.Path) -> dict[str, str]:
+def _publish(asking: Asking, release: Release, folder: pathlib.Path) -> dict[str, str]:
     """Tables, manifest, report and register, written; by format, the file of all tables."""
     make_folder(folder, mode=0o700)
     replace_bytes(folder / LANGUAGE, asking.language.encode(), mode=0o600)
-    tables = tuple(table.in_language(asking.wish.language) for table in made.tables)
+    tables = tuple(table.in_language(asking.wish.language) for table in release.tables)
+    translated = replace(release, tables=tables)
     written = publication.publish(
-        asking.data,
-        replace(made, tables=tables),
-        folder,
-        tuple(formats.FORMATS),
-        together=True,
+        asking.data, translated, folder, tuple(formats.FORMATS), together=True
     )
     return dict(written.together)
 
@@ -238,41 +234,27 @@ def _open(one: Published, asker: Asker) -> bool:
 
 
 def _find(service: Service, asker: Asker, identity: str) -> Published:
-    found = service.catalogue.published(identity)
-    if not found or not _open(found[0], asker):
-        raise not_found("release")
-    if found[0].dataset not in service.visible(asker):
-        raise not_found("release")
-    return found[0]
+    for release in service.catalogue.published(identity):
+        if _open(release, asker) and release.dataset in service.visible(asker):
+            return release
+    raise not_found("release")
 
 
-def _not_withdrawn(found: Published) -> None:
-    if found.withdrawn_at is not None:
-        raise Problem(410, "withdrawn", f"This release was withdrawn: {found.withdrawn_reason}")
+def _not_withdrawn(published: Published) -> None:
+    if published.withdrawn_at is not None:
+        raise Problem(410, "withdrawn", f"This release was withdrawn: {published.withdrawn_reason}")
 
 
 def _facts(service: Service, one: Published) -> dict[str, Any]:
     withdrawn = None
     if one.withdrawn_at is not None:
         withdrawn = {"at": one.withdrawn_at, "by": one.withdrawn_by, "reason": one.withdrawn_reason}
-    return {
-        "id": one.id,
-        "dataset": one.dataset,
-        "title": one.title,
-        "recipe": json.loads(json.dumps(one.recipe)),
-        "question": one.question,
-        "guarantee": one.guarantee,
+    folder = service.folder / PUBLISHED / one.id
+    return asdict(one) | {
         "formats": list(one.files),
-        "documents": [
-            name
-            for name in publication.DOCUMENTS
-            if (service.folder / PUBLISHED / one.id / name).is_file()
-        ],
-        "by": one.by,
-        "created": one.created,
+        "documents": [name for name in publication.DOCUMENTS if (folder / name).is_file()],
         "publish_at": datetime.fromtimestamp(one.publish_at, UTC).isoformat(timespec="seconds"),
         "public": one.publish_at <= time.time(),
-        "supersedes": one.supersedes,
         "superseded_by": service.catalogue.successor(one.id),
         "withdrawn": withdrawn,
     }

@@ -10,7 +10,7 @@ from fastapi import Path, Request, Response
 from ...recipe import to_mapping
 from ...store.catalogue import Saved
 from .. import responses
-from ..asking import Asking, Wish, understood
+from ..asking import Asking, understood
 from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..problems import documented, not_found
 from ..requests import SaveForm
@@ -28,10 +28,10 @@ SavedId = Annotated[str, Path(max_length=64)]
 def saved(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Saved tables: one's own, and those shared with everybody who may see their data set."""
     seen = set(service.visible(asker))
-    found = [
+    listed = [
         one for one in service.catalogue.saved() if _may_read(one, asker) and one.dataset in seen
     ]
-    return {"saved": [facts(one) for one in found]}
+    return {"saved": [facts(one) for one in listed]}
 
 
 @keeping.post("/saved", status_code=201, responses=documented(409, 415))
@@ -41,15 +41,15 @@ def save(
     """Keep a recipe; it is checked to be understood, and not run."""
     with service.dataset(asker, body.dataset) as data:
         asked = understood(data, body.recipe.mapping())
-        made = service.catalogue.save(
+        saved = service.catalogue.save(
             asker.user,
             body.dataset,
             body.title or asked.title,
             to_mapping(asked),
             shared=body.shared,
         )
-    response.headers["Location"] = f"/api/v1/saved/{made.id}"
-    return facts(made)
+    response.headers["Location"] = f"/api/v1/saved/{saved.id}"
+    return facts(saved)
 
 
 @reading.get("/saved/{saved}")
@@ -79,20 +79,19 @@ def table(
     """The table itself, on today's data; charged like any other question, once."""
     found = find(service, asker, saved)
     with service.dataset(asker, found.dataset) as data:
-        asked = understood(data, found.recipe)
-        spoken = language or asked.layouts[0].language
-        wish = Wish.of(request, data, format=format, language=spoken, project=project)
-        return answer(Asking(service, asker, data, asked, wish, request))
+        recipe = understood(data, found.recipe)
+        language = language or recipe.layouts[0].language
+        return answer(
+            Asking.of(request, data, recipe, format=format, language=language, project=project)
+        )
 
 
 def find(service: Service, asker: Asker, identity: str) -> Saved:
     """A saved table this asker may read; another's is as if it were not there."""
-    found = service.catalogue.saved(identity)
-    if not found or not _may_read(found[0], asker):
-        raise not_found("saved table")
-    if found[0].dataset not in service.visible(asker):
-        raise not_found("saved table")
-    return found[0]
+    for saved in service.catalogue.saved(identity):
+        if _may_read(saved, asker) and saved.dataset in service.visible(asker):
+            return saved
+    raise not_found("saved table")
 
 
 def _may_read(one: Saved, asker: Asker) -> bool:

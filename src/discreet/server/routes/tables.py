@@ -20,6 +20,7 @@ from .. import refusals, responses, table_answers, table_jobs
 from ..answer_cache import request_key
 from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, EVERYONE, CurrentAsker, GuardedRoute, Handler, guarded
+from ..negotiation import spoken_in
 from ..problems import Problem, documented
 from ..requests import RecipeForm, project_name
 from ..service import Serving
@@ -149,12 +150,11 @@ def ask(
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
 ) -> Response:
     """A table, or several: answered at once where it is short, else a job (202)."""
-    service, asker = request.app.state.service, request.state.asker
-    with service.dataset(asker, dataset) as data:
-        question = understood(data, body.mapping())
-        language = language or body.language
-        wish = Wish.of(request, data, format=format, language=language, project=project)
-        asked = Asking(service, asker, data, question, wish, request)
+    with request.app.state.service.dataset(request.state.asker, dataset) as data:
+        question, language = understood(data, body.mapping()), language or body.language
+        asked = Asking.of(
+            request, data, question, format=format, language=language, project=project
+        )
         return answer(asked, free=free, prefer=prefer, idempotency_key=idempotency_key)
 
 
@@ -181,11 +181,11 @@ def ask_short(
     prefer: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """A table by its short form: rows=region&columns=sex&where=age:0; other parameters as in POST."""
-    service, asker = request.app.state.service, request.state.asker
-    with service.dataset(asker, dataset) as data:
+    with request.app.state.service.dataset(request.state.asker, dataset) as data:
         question = _short_form(request, data)
-        wish = Wish.of(request, data, format=format, language=language, project=project)
-        asked = Asking(service, asker, data, question, wish, request)
+        asked = Asking.of(
+            request, data, question, format=format, language=language, project=project
+        )
         return answer(asked, free=free, prefer=prefer)
 
 
@@ -210,16 +210,13 @@ def metadata(
 ) -> Response:
     """What the columns of a table's CSV file are (CSVW): asked as the table is, at its cost."""
     with service.dataset(asker, dataset) as data:
-        wish = Wish.of(request, data, format="csv", language=language, project=project)
-        asked = Asking(service, asker, data, _short_form(request, data), wish, request)
+        question = _short_form(request, data)
+        asked = Asking.of(request, data, question, format="csv", language=language, project=project)
         asked.may_be_asked_so()
         release = table_answers.released(asked)
-        facts = csvw.metadata(release.tables[0].in_language(wish.language), "tables")
+        facts = csvw.metadata(release.tables[0].in_language(asked.wish.language), "tables")
         facts["url"] = table_answers.address(asked, "tables", format="csv")
-        headers = {"Vary": table_answers.VARY}
-        if asked.language:
-            headers["Content-Language"] = asked.language
-        return JSONResponse(facts, headers=headers, media_type=CSVW)
+        return JSONResponse(facts, headers=spoken_in(asked.language), media_type=CSVW)
 
 
 def _short_form(request: Request, data: DataSet) -> Recipe:

@@ -1,0 +1,105 @@
+"""The verbs that a data set on disk and one on a server share: ask for a table, look at it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .core.table import ProtectedTable
+from .formats import frame, terminal
+from .recipe import query_mapping
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Drafted = TypeVar("Drafted")
+
+
+class Asks(ABC, Generic[Drafted]):
+    """A data set that can be asked for tables."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def variables(self) -> dict[str, list[str]]:
+        """Names of variables and, finest first, of their levels."""
+
+    def table(
+        self,
+        rows: Sequence[str] | str = (),
+        columns: Sequence[str] | str = (),
+        layers: Sequence[str] | str = (),
+        where: Mapping[str, Sequence[str] | str] | None = None,
+        *,
+        totals: bool | str = True,
+        weighted: bool = False,
+        percent: str | None = None,
+        method: str | None = None,
+        title: str = "",
+        language: str = "",
+        user: str = "",
+        project: str = "",
+        **parameters: str | int | None,
+    ) -> Drafted:
+        """Draft a table: nothing is read or spent until `release()`."""
+        sides = {"rows": rows, "columns": columns, "layers": layers}
+        recipe: dict[str, Any] = {side: _texts(names) for side, names in sides.items()}
+        if where:
+            recipe["where"] = {name: _texts(codes) for name, codes in where.items()}
+        if totals is not True:
+            recipe["totals"] = totals
+        if weighted:
+            recipe["weighted"] = weighted
+        words = {"percent": percent, "method": method, "title": title, "language": language}
+        recipe |= {name: text for name, text in words.items() if text}
+        recipe |= {name: value for name, value in parameters.items() if value is not None}
+        return self.recipe(recipe, user=user, project=project)
+
+    def recipe(
+        self, recipe: str | Path | Mapping[str, Any], *, user: str = "", project: str = ""
+    ) -> Drafted:
+        """Draft what a recipe says: a YAML or JSON file, its mapping, or a query string."""
+        if isinstance(recipe, str) and "=" in recipe and "\n" not in recipe:
+            recipe = query_mapping(recipe)
+        elif not isinstance(recipe, Mapping):
+            from .workspace.yaml_reader import read_file
+
+            recipe = read_file(Path(recipe)).plain()
+        return self._draft(recipe, user, project)
+
+    @abstractmethod
+    def _draft(self, recipe: Mapping[str, Any], user: str, project: str) -> Drafted:
+        """Draft what the mapping of a recipe says."""
+
+    def __repr__(self) -> str:
+        return f"<data set {self.name}: {', '.join(self.variables)}>"
+
+
+class Released(ABC):
+    """A released table (or several): numbers and errors."""
+
+    tables: tuple[ProtectedTable, ...]
+    """Every table of the release."""
+
+    @property
+    def protected(self) -> ProtectedTable:
+        """The table; of several, the first."""
+        return self.tables[0]
+
+    def to_pandas(self, table: int = 0) -> pd.DataFrame:
+        """The table as a data frame: codes, labels, count, status and noise columns."""
+        return frame.to_pandas(self.tables[table])
+
+    def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
+        """Noise intervals of every cell; they speak of the noise, not of sampling."""
+        return frame.interval(self.tables[table], coverage)
+
+    def __repr__(self) -> str:
+        return terminal.to_text(self.protected)
+
+
+def _texts(names: Sequence[str] | str) -> list[str] | str:
+    return names if isinstance(names, str) else list(names)
