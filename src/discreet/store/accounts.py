@@ -184,12 +184,7 @@ class Accounts:
 
     def tokens(self, user: str) -> list[Token]:
         """The tokens of a user, newest first."""
-        rows = self._db.rows(
-            "SELECT id, user, label, scopes, created, expires, revoked FROM tokens "
-            "WHERE user = ? ORDER BY created DESC, id",
-            user,
-        )
-        return [Token(r[0], r[1], r[2], tuple(json.loads(r[3])), r[4], r[5], r[6]) for r in rows]
+        return self._db.records(Token, "tokens", "WHERE user = ? ORDER BY created DESC, id", user)
 
     def revoke_token(self, user: str, identity: str) -> bool:
         """End a token of this user at once, with all that were made with it.
