@@ -34,37 +34,10 @@ _OTHER_STATISTICS = {
 }
 
 
-def make(
-    description: Description,
-    policy: Policy,
-    *,
-    rows: Sequence[str] | str = (),
-    columns: Sequence[str] | str = (),
-    layers: Sequence[str] | str = (),
-    where: Mapping[str, Sequence[str] | str] | None = None,
-    totals: bool | str = True,
-    weighted: bool | str = False,
-    percent: str | None = None,
-    method: str | None = None,
-    title: str = "",
-    language: str = "",
-    **parameters: object,
-) -> Recipe:
-    """A recipe for one table, from names as people write them."""
-    table = {
-        "rows": rows,
-        "columns": columns,
-        "layers": layers,
-        "where": where or {},
-        "totals": totals,
-        "weighted": weighted,
-        "percent": percent,
-    }
-    given = {key: value for key, value in parameters.items() if value is not None}
-    whole: dict[str, Any] = {"tables": [table], "title": title, "language": language, **given}
-    if method is not None:
-        whole["method"] = method
-    return from_mapping(whole, description, policy)
+def make(description: Description, policy: Policy, **parts: Any) -> Recipe:
+    """A recipe for one table, from names as people write them; a part that is None is not said."""
+    said = {key: value for key, value in parts.items() if value is not None}
+    return from_mapping({"rows": (), **said}, description, policy)
 
 
 def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Policy) -> Recipe:

@@ -107,7 +107,7 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
             VERSIONS,
             f"Restore it from a backup, or remove it and load again. {again}",
         )
-    if loading.coding_digest(described.coding()) != manifest.coding:
+    if loading.coding_digest(described.coding) != manifest.coding:
         yield Finding(
             "error",
             "columns, levels, categories, id, unit's records or weight were changed after loading.",
@@ -222,7 +222,7 @@ def _laws(folder: Path, described: DescribedData) -> Iterator[Finding]:
 
 def small_keys(folder: Path, described: DescribedData) -> Iterator[Finding]:
     """Strong cell keys made from a key column whose keys are few or small."""
-    policy, column = described.policy, described.key_column
+    policy, column = described.policy, described.coding.key_column
     strong = str(policy.methods.get("cell-key", {}).get("keys", "strong")) == "strong"
     if column is None or policy.family is not Family.CELL_KEY or not strong:
         return
@@ -284,7 +284,7 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
     waiting = [v for v in described.description.variables if not v.declared]
     if not waiting:
         return
-    from ..engines.profiling import profile
+    from ..engines.duckdb.profiling import profile
 
     try:
         source = described.source()
@@ -300,7 +300,7 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
     columns = {column.name: column for column in found.columns}
     fine = []
     for variable in waiting:
-        column = columns.get(described.columns[variable.name].finest)
+        column = columns.get(described.coding.columns[variable.name].finest)
         if column is None:
             continue
         unsafe = _unsafe(column)

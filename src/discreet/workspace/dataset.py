@@ -129,7 +129,7 @@ class DataSet:
         """
         with self._opening:
             if self._engine is None:
-                from ..engines.duckdb import open_engine
+                from ..engines.duckdb.engine import open_engine
 
                 if self.spends is not Spends.NOTHING:
                     self.ledger()  # made before anything is noted as served
@@ -271,7 +271,7 @@ def _ledger_there(folder: Path) -> None:
 
 def _agree(folder: Path, described: DescribedData, manifest: versions.Manifest) -> None:
     """discreet.yaml must still describe the version that is served."""
-    if coding_digest(described.coding()) != manifest.coding:
+    if coding_digest(described.coding) != manifest.coding:
         raise InputError(
             f"{folder / DESCRIPTION} was changed after the data were loaded: columns, levels, "
             f"categories, id, unit's records or weight differ. Run `discreet load {folder}`."

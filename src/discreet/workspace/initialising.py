@@ -115,7 +115,7 @@ def describe(
 ) -> Draft:
     """The draft for a source, as it will be written into `folder`; nothing is written."""
     from ..engines.coding import Source
-    from ..engines.profiling import profile
+    from ..engines.duckdb.profiling import profile
 
     source = Source.guess(data)
     if options:

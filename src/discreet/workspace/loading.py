@@ -9,22 +9,21 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.control import Control
+from ..core.domain import Variable
 from ..core.exact import plain
 from ..core.family import Family
 from ..core.origin import Origin
 from ..durable import plain_errors
+from ..engines.coding import Coding, Columns, LoadReport, Source
 from ..errors import Bug, Cancelled, DataError, InputError
 from ..file_names import DATA
 from . import origins, secrets, versions
 from .description_file import DescribedData, read
-
-if TYPE_CHECKING:
-    from ..engines.coding import Coding, LoadReport, Source
 
 _BLOCK = 1 << 20
 
@@ -46,34 +45,39 @@ def coding_digest(coding: Coding) -> str:
     """A digest of everything that decides which integers a record becomes; salt and names apart."""
     facts: dict[str, Any] = {
         "variables": [
-            {
-                "name": variable.name,
-                "column": variable.column,
-                "codes": variable.codes,
-                "levels": [
-                    [level.name, level.column, level.codes, level.of_finest]
-                    for level in variable.levels
-                ],
-                "missing": [variable.missing_index, variable.missing_values],
-                "other": variable.other_index,
-            }
+            _variable_facts(variable, coding.columns[variable.name])
             for variable in coding.variables
         ],
         "id": coding.id_column,
         "key": coding.key_column,
-        "records_per_unit": coding.records_per_unit,
+        "records_per_unit": coding.description.records_per_unit,
         "bound": coding.bound,
     }
-    if coding.weight is not None:
-        weight = coding.weight
+    weight = coding.description.weight
+    if weight is not None:
         facts["weight"] = [
-            weight.column,
+            weight.name,
             weight.scale,
             None if weight.bound is None else plain(weight.bound),
-            *([weight.mark] if weight.mark != "." else []),
+            *([coding.weight_mark] if coding.weight_mark != "." else []),
         ]
     text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _variable_facts(variable: Variable, columns: Columns) -> dict[str, Any]:
+    finest, *coarser = variable.levels
+    return {
+        "name": variable.name,
+        "column": columns.finest,
+        "codes": finest.codes,
+        "levels": [
+            [level.name, columns.levels.get(level.name), level.codes, level.of_finest]
+            for level in coarser
+        ],
+        "missing": [columns.missing and finest.index[columns.missing], columns.missing_values],
+        "other": columns.other and finest.index[columns.other],
+    }
 
 
 def source_digest(source: Source, control: Control) -> str:
@@ -140,7 +144,7 @@ def _load(
         secrets.read(folder)  # lost secrets are restored, never drawn anew under old versions
     else:
         secrets.create(folder)
-    source, coding = described.source(), described.coding()
+    source, coding = described.source(), described.coding
     origin, shape = source_digest(source, control), coding_digest(coding)
     content = _short(origin, shape)
     before = _last(folder)
@@ -154,11 +158,11 @@ def _load(
             return Loaded(version, known, unchanged=True, new_epoch=False)
     epoch, new_epoch = _epoch(folder, before, coding)
     own = secrets.read(folder)
-    salt = own.record_salt()
-    from ..engines import loading as engine_loading
+    salted = replace(coding, salt=own.record_salt())
+    from ..engines.duckdb import loading as engine_loading
 
     with versions.spare(folder) as filled:
-        report = engine_loading.load(source, described.coding(salt), filled, control)
+        report = engine_loading.load(source, salted, filled, control)
         _records_agree(described, report.records)
         manifest = versions.Manifest(
             # published with every table: keyed, or it would confirm a guess of the last record

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.domain import Category, Level, Text, Variable
+from ..engines.coding import Columns
 from ..errors import DescriptionError, did_you_mean
 from .category_file import Listed, read_categories, text_of
 from .yaml_reader import Block
@@ -29,17 +28,6 @@ LEVEL_KEYS = ("label", "column", "categories", "parents", "of")
 KINDS = ("classification", "geography", "time")
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Where a variable's codes lie in the data, and where odd ones go."""
-
-    finest: str
-    levels: Mapping[str, str] = field(default_factory=dict)
-    missing: str | None = None
-    missing_values: tuple[str, ...] = ()
-    other: str | None = None
 
 
 def checked_name(block: Block, key: str, name: str, what: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
-from ..errors import Bug
+from ...errors import Bug
 
 _PLACE = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*")

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from ..core.control import Control
-from ..errors import Cancelled, DataError, DiscreetError, EngineError, StoreError
+from ...core.control import Control
+from ...errors import Cancelled, DataError, DiscreetError, EngineError, StoreError
 
 T = TypeVar("T")
 Connection = duckdb.DuckDBPyConnection

@@ -12,12 +12,15 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 from duckdb.func import PythonUDFType
 from duckdb.sqltypes import UBIGINT, UTINYINT
 
-from ..errors import DataError
+from ...errors import DataError
+from ...file_names import DATA
 from .canonical import canonical, without_exponent_sql
 from .sources import RELATION, Opened
 from .sql import Sql, plain, sql
@@ -65,6 +68,21 @@ def drawn_keys(connection: Connection) -> Iterator[Sql]:
         yield sql("{draw}(CAST(0 AS UTINYINT))", draw=_DRAW)
     finally:
         connection.remove_function(_DRAW)
+
+
+def key_spread(folder: Path) -> tuple[int, int, int] | None:
+    """Of a loaded version: records, different low halves of keys, and how far these are apart.
+
+    None where the version has no records, or is damaged.
+    """
+    try:
+        with duckdb.connect(str(folder / DATA), read_only=True) as connection:
+            row = connection.execute(
+                "SELECT count(*), count(DISTINCT k_lo), max(k_lo) - min(k_lo) FROM records"
+            ).fetchone()
+    except duckdb.Error:
+        return None
+    return row if row and row[0] else None
 
 
 def own_key(runner: Runner, opened: Opened, column: str) -> Sql:

@@ -17,10 +17,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ..errors import DataError, did_you_mean
-from . import csv_dialect
+from ...errors import DataError, did_you_mean
+from .. import csv_dialect
+from ..coding import Dialect, Source
 from .canonical import canonical_sql, single_valued
-from .coding import Dialect, Source
 from .sql import Sql, identifier, joined, literal, plain, sql
 from .statements import Connection, Runner
 

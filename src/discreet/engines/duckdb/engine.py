@@ -16,15 +16,15 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from ..core.control import Control
-from ..core.description import Description
-from ..core.domain import MOST_CELLS, AxisRef, Condition, Count, Domain
-from ..core.table import TrueTable
-from ..core.true_values import Cells, Counts, seal
-from ..errors import EngineError, InputError, did_you_mean
-from ..file_names import DATA
+from ...core.control import Control
+from ...core.description import Description
+from ...core.domain import MOST_CELLS, AxisRef, Condition, Count, Domain
+from ...core.table import TrueTable
+from ...core.true_values import Cells, Counts, seal
+from ...errors import EngineError, InputError, did_you_mean
+from ...file_names import DATA
+from ..projection import Projections
 from .loading import LAYOUT, level_digest
-from .projecting import Projections
 from .sql import Sql, joined, literal, plain, sql
 from .statements import Connection, in_background
 
@@ -294,7 +294,7 @@ def _columns(connection: Connection, folder: Path, description: Description) -> 
             raise EngineError(f"{variable.name} is not in the loaded data. Load again.")
         coarser = {level["name"]: (j, level) for j, level in enumerate(found["levels"], 1)}
         for position, level in enumerate(variable.levels):
-            digest = level_digest(level.codes, level.of_finest)
+            digest = level_digest(level)
             j, as_loaded = (0, found["finest"])
             if position:
                 j, entry = coarser.get(level.name, (0, {}))

@@ -13,10 +13,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from ..core.control import Control
-from ..errors import Cancelled, DataError
+from ...core.control import Control
+from ...errors import Cancelled, DataError
+from ..coding import ColumnProfile, Profile, Source
 from .canonical import canonical_sql, single_valued
-from .coding import ColumnProfile, Profile, Source
 from .sources import RELATION, Opened, opened, scratch_connection
 from .sql import Sql, joined, plain, sql
 from .statements import Runner
