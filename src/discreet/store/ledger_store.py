@@ -16,7 +16,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from types import TracebackType
 from typing import Any, Self
 
 from ..core.charge import Charge, as_dp_accounting_event, as_register, sum_of
@@ -161,12 +160,7 @@ class LedgerStore(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def cap(self) -> Loss | None:
