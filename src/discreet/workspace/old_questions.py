@@ -101,7 +101,7 @@ def zeros_of(description: Description) -> Zeros:
 
 def _facts_by_version(data: DataSet) -> dict[str, Facts]:
     """Public facts for each version of the data that is coded as it is described today."""
-    coding, description = coding_digest(data.described.coding()), data.description
+    coding, description = coding_digest(data.described.coding), data.description
     found = {}
     for folder in versions.every(data.folder):
         manifest = versions.readable(folder)
