@@ -16,22 +16,14 @@ from ..methods import registry
 from ..methods.declaration import Declaration, Part
 from .workloads import tables_of_workload
 
-_TABLE_KEYS = (
-    *("rows", "columns", "layers", "where", "totals", "weighted", "share", "name", "percent"),
-)
+_SIDES = ("rows", "columns", "layers")
+_TABLE_KEYS = (*_SIDES, "where", "totals", "weighted", "share", "name", "percent")
 _PERCENT = {"row": "rows", "column": "columns", "layer": "layers", "total": "all", "table": "all"}
 _NO_PERCENT = {"", "none", "no", "false"}
 _RECIPE_KEYS = ("dataset", "title", "method", "language", "tables", "workload")
-_OTHER_STATISTICS = {
-    "mean",
-    "median",
-    "sum",
-    "average",
-    "quantile",
-    "measure",
-    "value",
-    "statistic",
-}
+_OTHER_STATISTICS = frozenset(
+    ["mean", "median", "sum", "average", "quantile", "measure", "value", "statistic"]
+)
 
 
 def make(description: Description, policy: Policy, **parts: Any) -> Recipe:
@@ -110,7 +102,7 @@ def _table(
         raise RecipeError(f"Table {number} must be a mapping with rows and columns.")
     _check_keys(table, _TABLE_KEYS, f"table {number}" if many > 1 else "a table")
     sides: dict[str, tuple[AxisRef, ...]] = {}
-    for side in ("rows", "columns", "layers"):
+    for side in _SIDES:
         names = _names(table.get(side), side + of)
         sides[side] = tuple(find_axis(description, name) for name in names)
     refs = [ref for side in sides.values() for ref in side]
@@ -137,9 +129,7 @@ def _table(
     if spec.weighted and description.weight is None:
         raise RecipeError(f"{description.name} has no weights. Leave out weighted{of}.")
     layout = Layout(
-        rows=tuple(str(ref) for ref in sides["rows"]),
-        columns=tuple(str(ref) for ref in sides["columns"]),
-        layers=tuple(str(ref) for ref in sides["layers"]),
+        *(tuple(str(ref) for ref in sides[side]) for side in _SIDES),
         language=language,
         percent=_percent(table.get("percent"), of, sides, spec.totals),
     )

@@ -21,35 +21,12 @@ from .report_declarations import Declared, read_declared
 from .variable_file import checked_name, read_variable
 from .yaml_reader import Block, Items, Scalar, read_file
 
-KEYS = [
-    "dataset",
-    "title",
-    "synthetic",
-    "population",
-    "period",
-    "unit",
-    "records_per_unit",
-    "bound",
-    "records",
-    "licence",
-    "contact",
-    "attribution",
-    "notes",
-    "language",
-    "source",
-    "id",
-    "key_column",
-    "weight",
-    "family",
-    "method",
-    "methods",
-    "rules",
-    "budget",
-    "reliable",
-    "variables",
-    "structural_zeros",
-    "report",
-]
+KEYS = (
+    "dataset", "title", "synthetic", "population", "period", "unit", "records_per_unit", "bound",
+    "records", "licence", "contact", "attribution", "notes", "language", "source", "id",
+    "key_column", "weight", "family", "method", "methods", "rules", "budget", "reliable",
+    "variables", "structural_zeros", "report",
+)  # fmt: skip
 SOURCE_KEYS = ("file", "database", "table", "delimiter", "encoding", "quote", "escape", "header")
 WEIGHT_KEYS = ("column", "decimals", "bound", "mark")
 

@@ -108,8 +108,8 @@ def load(folder: str | Path, control: Control | None = None) -> Loaded:
     """
     folder = Path(folder)
     described = read(folder)
-    known = map(versions.readable, versions.every(folder))
-    if described.policy.family is Family.SYNTHETIC or any(one and one.origin for one in known):
+    made_from_releases = any(manifest.origin for _, manifest in versions.intact(folder))
+    if described.policy.family is Family.SYNTHETIC or made_from_releases:
         raise InputError(
             f"{folder} is for synthetic records made from a release: nothing else can be loaded into "
             "it. Make a new data set, with `discreet synthetic` or with `discreet init`."
@@ -147,16 +147,15 @@ def _load(
     source, coding = described.source(), described.coding
     origin, shape = source_digest(source, control), coding_digest(coding)
     content = _short(origin, shape)
-    before = _last(folder)
-    for version in reversed(versions.every(folder)):
-        known = versions.readable(version)
-        if known is not None and known.content == content:
+    before = versions.intact(folder)
+    for version, known in reversed(before):
+        if known.content == content:
             _records_agree(described, known.records)
             if versions.file_digest(version / DATA) != known.data_digest:
                 continue  # damaged: load it again
             versions.point(folder, version)
             return Loaded(version, known, unchanged=True, new_epoch=False)
-    epoch, new_epoch = _epoch(folder, before, coding)
+    epoch, new_epoch = _epoch([manifest for _, manifest in before], coding)
     own = secrets.read(folder)
     salted = replace(coding, salt=own.record_salt())
     from ..engines.duckdb import loading as engine_loading
@@ -189,27 +188,17 @@ def _short(*parts: str) -> str:
     return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:32]
 
 
-def _last(folder: Path) -> versions.Manifest | None:
-    """The newest version that can be read, served or not: key epochs never go back."""
-    for version in reversed(versions.every(folder)):
-        known = versions.readable(version)
-        if known is not None:
-            return known
-    return None
+def _epoch(before: list[versions.Manifest], coding: Coding) -> tuple[str, bool]:
+    """The key epoch of a new version: the last one where ids (or key columns) still match.
 
-
-def _epoch(folder: Path, before: versions.Manifest | None, coding: Coding) -> tuple[str, bool]:
-    """The key epoch of a new version: the last one where ids (or key columns) still match."""
-    if before is None:
+    Epochs never go back, whichever version is served.
+    """
+    if not before:
         return secrets.FIRST_EPOCH, False
     keyed_by = coding.id_column or coding.key_column
-    if keyed_by is not None and keyed_by == before.id_column:
-        return before.epoch, False
-    numbers = [
-        int(known.epoch.rpartition("-")[2])
-        for known in map(versions.readable, versions.every(folder))
-        if known is not None
-    ]
+    if keyed_by is not None and keyed_by == before[-1].id_column:
+        return before[-1].epoch, False
+    numbers = [int(manifest.epoch.rpartition("-")[2]) for manifest in before]
     return f"epoch-{max(numbers) + 1}", True
 
 

@@ -103,9 +103,8 @@ def _facts_by_version(data: DataSet) -> dict[str, Facts]:
     """Public facts for each version of the data that is coded as it is described today."""
     coding, description = coding_digest(data.described.coding), data.description
     found = {}
-    for folder in versions.every(data.folder):
-        manifest = versions.readable(folder)
-        if manifest is None or manifest.coding != coding:
+    for _, manifest in versions.intact(data.folder):
+        if manifest.coding != coding:
             continue
         records = None if description.records is None else manifest.records
         then = replace(description, records=records)

@@ -83,7 +83,7 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
     kept = [variable for variable in description.variables if variable.name in base]
     return Draft(
         dataset=name,
-        title=_title(description.title),
+        title=_words(description.title, ": synthetic records"),
         source={"file": RECORDS},
         variables=[_variable(variable, base[variable.name]) for variable in kept],
         synthetic=description.synthetic,
@@ -109,14 +109,9 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
     )
 
 
-def _title(title: Text) -> str | dict[str, str]:
-    said = {language: f"{words}: synthetic records" for language, words in title.by_language}
-    return said.get("", said)
-
-
-def _words(text: Text) -> str | dict[str, str]:
-    said = dict(text.by_language)
-    return said.get("", said)
+def _words(text: Text, more: str = "") -> str | dict[str, str]:
+    by_language = {language: words + more for language, words in text.by_language}
+    return by_language.get("", by_language)
 
 
 def _variable(variable: Variable, base: str) -> VariableDraft:

@@ -7,23 +7,14 @@ from pathlib import Path
 
 from ..core.domain import Category, Level, Text, Variable
 from ..engines.coding import Columns
-from ..errors import DescriptionError, did_you_mean
+from ..errors import did_you_mean
 from .category_file import Listed, read_categories, text_of
 from .yaml_reader import Block
 
-VARIABLE_KEYS = [
-    "label",
-    "status",
-    "role",
-    "kind",
-    "note",
-    "missing",
-    "other",
-    "column",
-    "categories",
-    "parents",
-    "levels",
-]
+VARIABLE_KEYS = (
+    "label", "status", "role", "kind", "note", "missing", "other", "column", "categories",
+    "parents", "levels",
+)  # fmt: skip
 LEVEL_KEYS = ("label", "column", "categories", "parents", "of")
 KINDS = ("classification", "geography", "time")
 
@@ -180,35 +171,31 @@ def _parents(part: Block, name: str, here: Listed, below: str, child: Listed) ->
             for member in members:
                 if member not in child.labels:
                     near = did_you_mean(member, child.labels)
-                    raise DescriptionError(
+                    raise here.error(
                         f"{code!r} of {name} has the member {member!r}, which {below} does not "
                         f"have.{near}",
-                        file=here.file,
-                        line=here.lines[code],
+                        code,
                     )
                 if up.setdefault(member, code) != code:
-                    raise DescriptionError(
+                    raise here.error(
                         f"{member!r} of {below} has two parents, {up[member]!r} and {code!r}; "
                         "each child has one.",
-                        file=here.file,
-                        line=here.lines[code],
+                        code,
                     )
     else:
         up = child.parents
     for code in child.labels:
         if code not in up:
-            raise DescriptionError(
+            raise child.error(
                 f"category {code!r} of {below} has no parent in {name}. Give it one: "
                 f"`parent` in {below}'s categories, or `members` in {name}'s.",
-                file=child.file,
-                line=child.lines[code],
+                code,
             )
         if up[code] not in here.labels:
             near = did_you_mean(up[code], here.labels)
-            raise DescriptionError(
+            raise child.error(
                 f"category {code!r} of {below} has the parent {up[code]!r}, which {name} does "
                 f"not have.{near}",
-                file=child.file,
-                line=child.lines[code],
+                code,
             )
     return {code: up[code] for code in child.labels}

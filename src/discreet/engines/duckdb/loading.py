@@ -43,7 +43,6 @@ def load(
     target: Path,
     control: Control | None = None,
     *,
-    memory: str = "2GB",
     threads: int | None = None,
 ) -> LoadReport:
     """Code a source into `target`, a new empty folder; on any failure nothing is left in it."""
@@ -62,7 +61,7 @@ def load(
         ) from None
     done = False
     try:
-        report = _load(source, coding, target, control, memory, threads)
+        report = _load(source, coding, target, control, threads)
         file.chmod(0o600)
         sync_file(file)
         sync_folder(file.parent)
@@ -81,14 +80,9 @@ def load(
 
 
 def _load(
-    source: Source,
-    coding: Coding,
-    target: Path,
-    control: Control,
-    memory: str,
-    threads: int | None,
+    source: Source, coding: Coding, target: Path, control: Control, threads: int | None
 ) -> tuple[int, int, dict[str, int], dict[str, int]]:
-    connection = scratch_connection(target / DATA, target, memory=memory, threads=threads)
+    connection = scratch_connection(target / DATA, target, threads)
     runner = Runner(connection, source.name, target, control)
     try:
         with opened(runner, source, target, coding.source_columns) as relation:
