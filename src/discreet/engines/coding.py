@@ -246,13 +246,13 @@ class Dialect:
 
     def options(self) -> dict[str, str]:
         """As the options of a `Source`."""
-        made = {
+        options = {
             "delimiter": self.delimiter,
             "encoding": self.encoding,
             "quote": self.quote,
             "header": "yes" if self.header else "no",
         }
-        return {**made, "escape": self.escape} if self.escape else made
+        return {**options, "escape": self.escape} if self.escape else options
 
 
 @dataclass(frozen=True)

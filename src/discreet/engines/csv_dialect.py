@@ -85,16 +85,16 @@ def one_line_end(path: Path, into: Path, control: Control) -> bool:
     """
     total, plain, wide = max(path.stat().st_size, 1), 0, 0
     with path.open("rb") as source, into.open("wb") as target:
-        kept = b""
+        pending = b""
         while block := source.read(_BLOCK_BYTES):
-            block = kept + block
-            kept = b"\r" if block.endswith(b"\r") else b""
-            block = block[: len(block) - len(kept)]
-            found = block.count(b"\r\n")
-            wide, plain = wide + found, plain + block.count(b"\n") - found
+            block = pending + block
+            pending = b"\r" if block.endswith(b"\r") else b""
+            block = block[: len(block) - len(pending)]
+            crlf = block.count(b"\r\n")
+            wide, plain = wide + crlf, plain + block.count(b"\n") - crlf
             target.write(block.replace(b"\r\n", b"\n"))
             control.step(0.02 * source.tell() / total, f"mending the line ends of {path.name}")
-        target.write(kept)
+        target.write(pending)
     return bool(plain and wide)
 
 

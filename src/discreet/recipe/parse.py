@@ -68,10 +68,10 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
     _check_shares(specs)
     if len(specs) == 1:
         specs = [replace(specs[0], share=None)]
-    said = declared.read(settings)
-    question = Question(description.name, tuple(specs), declared.name, said[Part.MEASURED])
+    values = declared.read(settings)
+    question = Question(description.name, tuple(specs), declared.name, values[Part.MEASURED])
     title = str(recipe.get("title") or "")
-    return Recipe(question, tuple(layouts), title, Treatment(said[Part.TREATED]))
+    return Recipe(question, tuple(layouts), title, Treatment(values[Part.TREATED]))
 
 
 def _method_name(written: Any, policy: Policy) -> str:
@@ -129,7 +129,9 @@ def _table(
     if spec.weighted and description.weight is None:
         raise RecipeError(f"{description.name} has no weights. Leave out weighted{of}.")
     layout = Layout(
-        *(tuple(str(ref) for ref in sides[side]) for side in _SIDES),
+        rows=tuple(map(str, sides["rows"])),
+        columns=tuple(map(str, sides["columns"])),
+        layers=tuple(map(str, sides["layers"])),
         language=language,
         percent=_percent(table.get("percent"), of, sides, spec.totals),
     )
@@ -143,8 +145,8 @@ def _percent(value: Any, of: str, sides: Mapping[str, Sequence[AxisRef]], totals
     text = str(value).strip().casefold()
     if text in _NO_PERCENT:
         return ""
-    wanted = _PERCENT.get(text, text)
-    if wanted not in _PERCENT.values():
+    base = _PERCENT.get(text, text)
+    if base not in _PERCENT.values():
         raise RecipeError(
             f"percent{of} must be rows, columns, layers, all or none, got {str(value)[:40]!r}."
         )
@@ -152,15 +154,15 @@ def _percent(value: Any, of: str, sides: Mapping[str, Sequence[AxisRef]], totals
         raise RecipeError(
             f"percent{of} needs the totals it divides by, and totals are none. Ask for totals: all."
         )
-    lacks = {"rows": "columns", "columns": "rows"}.get(wanted, "")
+    lacks = {"rows": "columns", "columns": "rows"}.get(base, "")
     if lacks and not sides[lacks]:
         raise RecipeError(
-            f"percent: {wanted}{of} needs variables in {lacks} to be parts of the total. "
+            f"percent: {base}{of} needs variables in {lacks} to be parts of the total. "
             "Add some, or ask for percent: all."
         )
     if not any(sides.values()):
         raise RecipeError(f"percent{of} needs a variable: a grand total has no parts.")
-    return wanted
+    return base
 
 
 def _names(value: Any, what: str) -> list[str]:
@@ -180,15 +182,15 @@ def _where(value: Any, of: str, description: Description) -> list[tuple[AxisRef,
         return []
     if not isinstance(value, Mapping):
         raise RecipeError(f"where{of} must map a variable to categories, such as sex: [F].")
-    found = []
+    conditions = []
     for name, codes in value.items():
         ref = find_axis(description, str(name))
         level = description.variable(ref.variable).level(ref.level)
         texts = codes if isinstance(codes, str) else [str(code) for code in codes]
         if not texts:
             raise RecipeError(f"where{of} names no category of {name}. Name one or leave it out.")
-        found.append((ref, find_codes(level, texts)))
-    return found
+        conditions.append((ref, find_codes(level, texts)))
+    return conditions
 
 
 def _yes(value: Any, what: str, *, yes: str = "yes", no: str = "no") -> bool:

@@ -63,9 +63,9 @@ class AuditLog:
         if wrong:
             raise StoreError(f"The audit log has no field {sorted(wrong)[0]}.")
         at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")
-        said = {name: value for name, value in row.items() if value not in (None, "")}
+        fields = {name: value for name, value in row.items() if value not in (None, "")}
         done: Future[None] = Future()
-        self._queue.put((canonical({"at": at, **said}), done))
+        self._queue.put((canonical({"at": at, **fields}), done))
         return done
 
     def page(
@@ -121,10 +121,10 @@ class AuditLog:
             seq, head = last or (0, "")
             for body in bodies:
                 seq, head = seq + 1, _link(head, body)
-                said = json.loads(body)
+                row = json.loads(body)
                 connection.execute(
                     "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
-                    (seq, said["at"], said.get("dataset", ""), said.get("user", ""), body, head),
+                    (seq, row["at"], row.get("dataset", ""), row.get("user", ""), body, head),
                 )
 
 

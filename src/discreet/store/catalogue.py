@@ -85,10 +85,10 @@ class Catalogue:
         (count,) = self._db.rows("SELECT count(*) FROM saved WHERE owner = ?", owner)[0]
         if count >= 1000:
             raise InputError("You have 1,000 saved tables, which is the most. Delete some first.")
-        made = Saved(secrets.token_hex(8), owner, dataset, title, recipe, shared, self._db.clock())
+        saved = Saved(secrets.token_hex(8), owner, dataset, title, recipe, shared, self._db.clock())
         with self._db.writing() as connection:
-            insert(connection, "saved", made)
-        return made
+            insert(connection, "saved", saved)
+        return saved
 
     def saved(self, identity: str | None = None) -> list[Saved]:
         """One saved table, or all; newest first."""
@@ -149,12 +149,12 @@ class Catalogue:
 
     def propose(self, dataset: str, change: Mapping[str, Any], reason: str, by: str) -> Proposal:
         """A change that waits for a second custodian."""
-        made = Proposal(
+        proposal = Proposal(
             secrets.token_hex(8), dataset, change, reason, by, self._db.clock(), "waiting"
         )
         with self._db.writing() as connection:
-            insert(connection, "proposals", made)
-        return made
+            insert(connection, "proposals", proposal)
+        return proposal
 
     def proposals(self, identity: str | None = None) -> list[Proposal]:
         """One proposal, or all; newest first."""

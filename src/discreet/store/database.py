@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -293,13 +293,16 @@ def insert(connection: sqlite3.Connection, table: str, record: Any) -> None:
 
 def _record(kind: type[T], row: tuple[Any, ...]) -> T:
     """A row as a dataclass: mappings and tuples are stored as JSON, yes and no as 1 and 0."""
-    declared = [str(field.type).partition("[")[0] for field in fields(kind)]  # type: ignore[arg-type]
-    readers = {"Mapping": json.loads, "tuple": lambda text: tuple(json.loads(text)), "bool": bool}
-    return kind(*(readers.get(d, _as_stored)(v) for d, v in zip(declared, row, strict=True)))
-
-
-def _as_stored(value: Any) -> Any:
-    return value
+    readers: dict[str, Callable[[Any], Any]] = {
+        "Mapping": json.loads,
+        "tuple": lambda text: tuple(json.loads(text)),
+        "bool": bool,
+    }
+    values = []
+    for field, value in zip(fields(kind), row, strict=True):  # type: ignore[arg-type]
+        reader = readers.get(str(field.type).partition("[")[0])
+        values.append(reader(value) if reader else value)
+    return kind(*values)
 
 
 def _add_column(connection: sqlite3.Connection, statement: str) -> None:

@@ -150,8 +150,8 @@ def _compare(connection: sqlite3.Connection, account: Account, files: Measuremen
     for question, seq, name, size, inline in connection.execute(
         "SELECT question, seq, digest, size, length(measurements) FROM answers"
     ):
-        found = files.size(name) if inline is None else inline
-        answers[question] = (seq, name, size if found == size else found)
+        on_disk = files.size(name) if inline is None else inline
+        answers[question] = (seq, name, size if on_disk == size else on_disk)
     requests = {
         (row[0], row[1]): row[2]
         for row in connection.execute("SELECT user, key, request FROM requests")

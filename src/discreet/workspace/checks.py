@@ -52,7 +52,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         described = read(folder)
     except DiscreetError as problem:
         return [Finding("error", problem.message, DESCRIPTION)]
-    found = [
+    findings = [
         *_secret(folder),
         *_version(folder, described),
         *_ledger(folder, described),
@@ -64,7 +64,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *_declaring(folder, described, control),
     ]
     order = ("error", "warning", "note")
-    return sorted(found, key=lambda finding: order.index(finding.severity))
+    return sorted(findings, key=lambda finding: order.index(finding.severity))
 
 
 def _secret(folder: Path) -> Iterator[Finding]:
@@ -175,11 +175,11 @@ def _answered_anew(ledger: LedgerStore, described: DescribedData, data_version: 
 
     policy = described.policy
     facts = Facts(described.description, policy, data_version, policy.version)
-    found = 0
+    answers = 0
     for answer in ledger.history(data_version=data_version).answers:
         question = Measurements.from_bytes(answer.measurements, answer.form).question
-        found += question is not None and question_hash(question, facts) != answer.question
-    return found
+        answers += question is not None and question_hash(question, facts) != answer.question
+    return answers
 
 
 def same_people(folder: Path, described: DescribedData) -> Iterator[Finding]:
@@ -288,7 +288,7 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
 
     try:
         source = described.source()
-        found = profile(source, control)
+        seen = profile(source, control)
     except DiscreetError as problem:
         yield Finding(
             "note",
@@ -297,7 +297,7 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
             DESCRIPTION,
         )
         return
-    columns = {column.name: column for column in found.columns}
+    columns = {column.name: column for column in seen.columns}
     fine = []
     for variable in waiting:
         column = columns.get(described.coding.columns[variable.name].finest)

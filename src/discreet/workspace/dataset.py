@@ -54,12 +54,12 @@ class DataSet:
         """Open the data set `DIR[/DATASET]`; what stands in the way gets one sentence."""
         folder = resolve(path)
         described = read(folder)
-        found = versions.current(folder)
-        if found is None:
+        current = versions.current(folder)
+        if current is None:
             raise InputError(
                 f"{folder} is described but not loaded yet. Run `discreet load {folder}`."
             )
-        version, manifest = found
+        version, manifest = current
         origin = origins.verified(folder, version, manifest, described.policy.family)
         _agree(folder, described, manifest)
         return cls(folder, described, version, manifest, origin=origin)
@@ -297,12 +297,12 @@ class Workspace:
             )
         if (folder / DESCRIPTION).is_file():
             return cls(folder.parent, (folder.resolve().name,))
-        found = sorted(
+        names = sorted(
             one.name
             for one in folder.iterdir()
             if not one.name.startswith(".") and (one / DESCRIPTION).is_file()
         )
-        return cls(folder, tuple(found))
+        return cls(folder, tuple(names))
 
     def dataset(self, name: str) -> DataSet:
         """Open one of its data sets."""

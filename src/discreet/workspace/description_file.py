@@ -132,7 +132,7 @@ def _variables(
     block = top.block("variables")
     if block is None or not block.values:
         raise top.error("no variables are described. List them under `variables:`.", "variables")
-    made: list[Variable] = []
+    variables: list[Variable] = []
     columns: dict[str, Columns] = {}
     owner: dict[str, str] = {}
     for name in block.values:
@@ -149,8 +149,8 @@ def _variables(
                     name,
                 )
             owner[word] = name
-        made.append(variable)
-    return tuple(made), columns
+        variables.append(variable)
+    return tuple(variables), columns
 
 
 def _records(top: Block) -> int | None:

@@ -83,8 +83,8 @@ def _variable_facts(variable: Variable, columns: Columns) -> dict[str, Any]:
 def source_digest(source: Source, control: Control) -> str:
     """SHA-256 of the source's file, with table and options where they decide what is read."""
     hasher = hashlib.sha256()
-    said = {"kind": source.kind, "table": source.table, "options": dict(source.options)}
-    hasher.update(json.dumps(said, sort_keys=True).encode())
+    facts = {"kind": source.kind, "table": source.table, "options": dict(source.options)}
+    hasher.update(json.dumps(facts, sort_keys=True).encode())
     try:
         size = max(source.path.stat().st_size, 1)
         with source.path.open("rb") as stream:

@@ -40,13 +40,13 @@ def read_variable(
     parts = _level_blocks(name, block)
     listed: dict[str, Listed] = {}
     for level_name, part in parts.items():
-        found = read_categories(part, folder, files)
-        if found is None:
+        categories = read_categories(part, folder, files)
+        if categories is None:
             raise part.error(
                 f"level {level_name} has no categories. Write `categories:` with code: label, "
                 f"or name a file: `categories: categories/{level_name}.csv`."
             )
-        listed[level_name] = found
+        listed[level_name] = categories
     finest_name = next(iter(parts))
     missing = block.texts("missing")
     finest = listed[finest_name]
@@ -100,14 +100,14 @@ def _level_blocks(name: str, block: Block) -> dict[str, Block]:
     for key in ("column", "categories", "parents"):
         if key in block.values:
             raise block.error(f"{name} has levels, so {key} belongs to one of them; move it.", key)
-    found = block.block("levels")
-    assert found is not None
+    blocks = block.block("levels")
+    assert blocks is not None
     parts: dict[str, Block] = {}
-    for level_name in found.values:
-        checked_name(found, level_name, level_name, "a level")
-        part = found.block(level_name)
+    for level_name in blocks.values:
+        checked_name(blocks, level_name, level_name, "a level")
+        part = blocks.block(level_name)
         if part is None:
-            raise found.error(f"level {level_name} is empty. Give it categories.", level_name)
+            raise blocks.error(f"level {level_name} is empty. Give it categories.", level_name)
         part.only(LEVEL_KEYS)
         parts[level_name] = part
     if not parts:
@@ -119,7 +119,7 @@ def _levels(
     parts: dict[str, Block], listed: dict[str, Listed], missing: str | None
 ) -> tuple[Level, ...]:
     names = list(parts)
-    made: dict[str, Level] = {}
+    above: dict[str, Level] = {}
     is_missing: list[bool] = []
     for position, name in enumerate(names):
         part, here = parts[name], listed[name]
@@ -128,10 +128,10 @@ def _levels(
             is_missing = [code == missing for code in here.labels]
         else:
             below = part.text("of") or names[position - 1]
-            if below not in made:
+            if below not in above:
                 raise part.error(
                     f"level {name} is made of {below!r}, which is not a finer level. "
-                    f"Finer levels: {', '.join(made)}.",
+                    f"Finer levels: {', '.join(above)}.",
                     "of",
                 )
             up = _parents(part, name, here, below, listed[below])
@@ -139,7 +139,7 @@ def _levels(
             codes = list(listed[below].labels)
             step = [index[up[code]] for code in codes]
             _add_up(here, listed[below], up)
-            of_finest = tuple(step[i] for i in made[below].of_finest)
+            of_finest = tuple(step[i] for i in above[below].of_finest)
         inside: dict[int, bool] = {}
         for finest, place in enumerate(of_finest):
             inside[place] = inside.get(place, True) and is_missing[finest]
@@ -147,8 +147,8 @@ def _levels(
             Category(code, label, inside.get(i, False), here.populations.get(code))
             for i, (code, label) in enumerate(here.labels.items())
         )
-        made[name] = Level(name, text_of(part, "label") or Text.of(name), categories, of_finest)
-    return tuple(made.values())
+        above[name] = Level(name, text_of(part, "label") or Text.of(name), categories, of_finest)
+    return tuple(above.values())
 
 
 def _add_up(here: Listed, below: Listed, up: dict[str, str]) -> None:

@@ -296,8 +296,8 @@ def _in_file(level: LevelDraft) -> bool:
 
 def _category(category: CategoryDraft) -> str:
     label = category.label or category.code
-    said = (category.parent, category.population, category.members or None)
-    if all(part is None for part in said) and isinstance(label, str):
+    details = (category.parent, category.population, category.members or None)
+    if all(part is None for part in details) and isinstance(label, str):
         return scalar(label)
     parts: dict[str, Any] = {"label": label}
     if category.members:

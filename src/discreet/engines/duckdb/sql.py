@@ -37,9 +37,9 @@ def sql(template: str, **parts: Part) -> Sql:
     ...
     discreet.errors.Bug: A statement takes SQL of ours, got str for table. This is a bug in discreet, please report it.
     """
-    pieces, wanted = _pieces(template)
-    if wanted != parts.keys():
-        raise Bug(f"A statement has the places {sorted(wanted)}, got {sorted(parts)}.")
+    pieces, places = _pieces(template)
+    if places != parts.keys():
+        raise Bug(f"A statement has the places {sorted(places)}, got {sorted(parts)}.")
     texts = {name: _text(name, part) for name, part in parts.items()}
     filled = [texts[piece] if i % 2 else piece for i, piece in enumerate(pieces)]
     return Sql("".join(filled))
