@@ -21,9 +21,8 @@ def to_mapping(recipe: Recipe) -> dict[str, Any]:
     tables = [
         _table(spec, layout) for spec, layout in zip(question.tables, recipe.layouts, strict=True)
     ]
-    mapping: dict[str, Any] = (
-        (tables[0] or {"rows": []}) if len(tables) == 1 else {"tables": tables}
-    )
+    one, *more = tables
+    mapping: dict[str, Any] = {"tables": tables} if more else one or {"rows": []}
     mapping |= {"method": question.method, **question.settings, **recipe.treatment.settings}
     if recipe.title:
         mapping["title"] = recipe.title

@@ -119,7 +119,7 @@ def _levels(
     parts: dict[str, Block], listed: dict[str, Listed], missing: str | None
 ) -> tuple[Level, ...]:
     names = list(parts)
-    above: dict[str, Level] = {}
+    finer: dict[str, Level] = {}
     is_missing: list[bool] = []
     for position, name in enumerate(names):
         part, here = parts[name], listed[name]
@@ -128,10 +128,10 @@ def _levels(
             is_missing = [code == missing for code in here.labels]
         else:
             below = part.text("of") or names[position - 1]
-            if below not in above:
+            if below not in finer:
                 raise part.error(
                     f"level {name} is made of {below!r}, which is not a finer level. "
-                    f"Finer levels: {', '.join(above)}.",
+                    f"Finer levels: {', '.join(finer)}.",
                     "of",
                 )
             up = _parents(part, name, here, below, listed[below])
@@ -139,7 +139,7 @@ def _levels(
             codes = list(listed[below].labels)
             step = [index[up[code]] for code in codes]
             _add_up(here, listed[below], up)
-            of_finest = tuple(step[i] for i in above[below].of_finest)
+            of_finest = tuple(step[i] for i in finer[below].of_finest)
         inside: dict[int, bool] = {}
         for finest, place in enumerate(of_finest):
             inside[place] = inside.get(place, True) and is_missing[finest]
@@ -147,8 +147,8 @@ def _levels(
             Category(code, label, inside.get(i, False), here.populations.get(code))
             for i, (code, label) in enumerate(here.labels.items())
         )
-        above[name] = Level(name, text_of(part, "label") or Text.of(name), categories, of_finest)
-    return tuple(above.values())
+        finer[name] = Level(name, text_of(part, "label") or Text.of(name), categories, of_finest)
+    return tuple(finer.values())
 
 
 def _add_up(here: Listed, below: Listed, up: dict[str, str]) -> None:
