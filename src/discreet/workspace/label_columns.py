@@ -22,9 +22,9 @@ def label_columns(profile: Profile) -> dict[tuple[str, str], Words]:
     names = {column.name.casefold(): column.name for column in profile.columns}
     pairs = [(_code_of(folded, names), label) for folded, label in names.items()]
     for twins in profile.twins:
-        code, label = sorted(twins, key=lambda name: _length(profile.column(name)))
-        if profile.column(label).type == "text":
-            pairs.append((code, label))
+        shorter, longer = sorted(twins, key=lambda name: _length(profile.column(name)))
+        if profile.column(longer).type == "text":
+            pairs.append((shorter, longer))
     labels: dict[tuple[str, str], Words] = {}
     taken: set[str] = set()
     for code, label in pairs:

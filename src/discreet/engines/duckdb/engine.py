@@ -181,7 +181,7 @@ class DuckDBEngine:
         places = 1 << (domain.size - 1).bit_length()
         return records >= _RECORDS_A_PLACE * places
 
-    def _column(self, ref: AxisRef) -> Sql:
+    def _column(self, ref: AxisRef | Condition) -> Sql:
         return self._columns.of[ref.variable, ref.level]
 
     def _filter(self, condition: Condition) -> Sql:
@@ -195,8 +195,8 @@ class DuckDBEngine:
             ) from None
         if not indices:
             return sql("false")
-        column = self._columns.of[condition.variable, condition.level]
-        return sql("{column} IN ({indices})", column=column, indices=joined(", ", indices))
+        places = joined(", ", indices)
+        return sql("{column} IN ({places})", column=self._column(condition), places=places)
 
 
 def open_engine(
