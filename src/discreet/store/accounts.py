@@ -246,8 +246,7 @@ class Accounts:
             return None
         seen, name, role = rows[0]
         if now - seen > 60:
-            with self._db.writing() as connection:
-                connection.execute("UPDATE sessions SET seen = ? WHERE digest = ?", (now, digest))
+            self._db.execute("UPDATE sessions SET seen = ? WHERE digest = ?", now, digest)
         return Identity(name, role, SCOPES, "session")
 
     def csrf(self, secret: str) -> str:
@@ -256,10 +255,7 @@ class Accounts:
 
     def close_session(self, secret: str) -> None:
         """End a session."""
-        with self._db.writing() as connection:
-            connection.execute(
-                "DELETE FROM sessions WHERE digest = ?", (self._db.keyed("session", secret),)
-            )
+        self._db.execute("DELETE FROM sessions WHERE digest = ?", self._db.keyed("session", secret))
 
     # Requests that name an idempotency key
 
@@ -279,5 +275,4 @@ class Accounts:
 
     def forget_requests(self, *, before: float) -> None:
         """Forget idempotency keys last noted before this time."""
-        with self._db.writing() as connection:
-            connection.execute("DELETE FROM requests WHERE at < ?", (before,))
+        self._db.execute("DELETE FROM requests WHERE at < ?", before)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError
-from .database import insert
 from .workspace_database import WorkspaceDatabase
 
 _ONE_OR_ALL = "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id"
@@ -86,8 +85,7 @@ class Catalogue:
         if count >= 1000:
             raise InputError("You have 1,000 saved tables, which is the most. Delete some first.")
         saved = Saved(secrets.token_hex(8), owner, dataset, title, recipe, shared, self._db.clock())
-        with self._db.writing() as connection:
-            insert(connection, "saved", saved)
+        self._db.insert("saved", saved)
         return saved
 
     def saved(self, identity: str | None = None) -> list[Saved]:
@@ -96,11 +94,8 @@ class Catalogue:
 
     def forget(self, owner: str, identity: str) -> bool:
         """Delete a saved table of this owner; False where there is none."""
-        with self._db.writing() as connection:
-            gone = connection.execute(
-                "DELETE FROM saved WHERE id = ? AND owner = ?", (identity, owner)
-            )
-            return gone.rowcount == 1
+        own = "DELETE FROM saved WHERE id = ? AND owner = ?"
+        return self._db.execute(own, identity, owner) == 1
 
     # Releases
 
@@ -119,8 +114,7 @@ class Catalogue:
         """Note a release whose files lie in their place."""
         if release.supersedes is not None:
             self.may_supersede(release.dataset, release.supersedes)
-        with self._db.writing() as connection:
-            insert(connection, "releases", release)
+        self._db.insert("releases", release)
 
     def published(self, identity: str | None = None) -> list[Published]:
         """One release, or all; newest first, embargoed and withdrawn ones too."""
@@ -137,13 +131,11 @@ class Catalogue:
 
     def withdraw(self, identity: str, by: str, reason: str) -> bool:
         """Withdraw a release, once, with a reason that stays."""
-        with self._db.writing() as connection:
-            changed = connection.execute(
-                "UPDATE releases SET withdrawn_at = ?, withdrawn_by = ?, withdrawn_reason = ? "
-                "WHERE id = ? AND withdrawn_at IS NULL",
-                (self._db.clock(), by, reason, identity),
-            )
-            return changed.rowcount == 1
+        change = (
+            "UPDATE releases SET withdrawn_at = ?, withdrawn_by = ?, withdrawn_reason = ? "
+            "WHERE id = ? AND withdrawn_at IS NULL"
+        )
+        return self._db.execute(change, self._db.clock(), by, reason, identity) == 1
 
     # Proposals
 
@@ -152,8 +144,7 @@ class Catalogue:
         proposal = Proposal(
             secrets.token_hex(8), dataset, change, reason, by, self._db.clock(), "waiting"
         )
-        with self._db.writing() as connection:
-            insert(connection, "proposals", proposal)
+        self._db.insert("proposals", proposal)
         return proposal
 
     def proposals(self, identity: str | None = None) -> list[Proposal]:
@@ -162,13 +153,11 @@ class Catalogue:
 
     def decide(self, identity: str, state: str, by: str, note: str) -> bool:
         """Settle a waiting proposal; False where it does not wait."""
-        with self._db.writing() as connection:
-            changed = connection.execute(
-                "UPDATE proposals SET state = ?, decided_by = ?, decided_at = ?, note = ? "
-                "WHERE id = ? AND state = 'waiting'",
-                (state, by, self._db.clock(), note, identity),
-            )
-            return changed.rowcount == 1
+        change = (
+            "UPDATE proposals SET state = ?, decided_by = ?, decided_at = ?, note = ? "
+            "WHERE id = ? AND state = 'waiting'"
+        )
+        return self._db.execute(change, state, by, self._db.clock(), note, identity) == 1
 
     def settle(self, identity: str, *, made: bool) -> None:
         """The change of an agreed proposal is made, or cannot be and waits again."""
@@ -178,8 +167,7 @@ class Catalogue:
             else "UPDATE proposals SET state = 'waiting', decided_by = NULL, decided_at = NULL, "
             "note = '' WHERE id = ? AND state = 'applying'"
         )
-        with self._db.writing() as connection:
-            connection.execute(change, (identity,))
+        self._db.execute(change, identity)
 
     # Policies
 

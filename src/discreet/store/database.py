@@ -282,13 +282,16 @@ class Database:
         with self._writing_lock, in_words(self._name), transaction(self._writing) as connection:
             yield connection
 
+    def execute(self, sql: str, *values: object) -> int:
+        """One statement in a transaction of its own; how many rows it changed."""
+        with self.writing() as connection:
+            return connection.execute(sql, values).rowcount
 
-def insert(connection: sqlite3.Connection, table: str, record: Any) -> None:
-    """Add a dataclass whose fields are all columns of a table, in order; mappings become JSON."""
-    values = [getattr(record, field.name) for field in fields(record)]
-    places = ", ".join("?" * len(values))
-    row = [json.dumps(v, ensure_ascii=False) if isinstance(v, Mapping) else v for v in values]
-    connection.execute(f"INSERT INTO {table} VALUES ({places})", row)
+    def insert(self, table: str, record: Any) -> None:
+        """Add a dataclass whose fields are all columns of a table, in order; mappings become JSON."""
+        values = [getattr(record, field.name) for field in fields(record)]
+        row = [json.dumps(v, ensure_ascii=False) if isinstance(v, Mapping) else v for v in values]
+        self.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
 
 
 def _record(kind: type[T], row: tuple[Any, ...]) -> T:

@@ -69,12 +69,11 @@ class Jobs:
         """A new job that waits for a worker; `hold` is the budget it will spend."""
         held = hold.id if isinstance(hold, Hold) else hold
         identity, now = secrets.token_hex(12), self._clock()
-        with self._database.writing() as connection:
-            connection.execute(
-                "INSERT INTO jobs VALUES (?, ?, 'waiting', ?, ?, ?, 0, 0, 0, '', 0, NULL, NULL, 0, "
-                "NULL, ?)",
-                (identity, kind, canonical(request), user, now, held),
-            )
+        self._database.execute(
+            "INSERT INTO jobs VALUES (?, ?, 'waiting', ?, ?, ?, 0, 0, 0, '', 0, NULL, NULL, 0, "
+            "NULL, ?)",
+            *(identity, kind, canonical(request), user, now, held),
+        )
         return self.get(identity)
 
     def get(self, identity: str) -> Job:
@@ -118,58 +117,46 @@ class Jobs:
         """Say that the worker lives; returns whether it was asked to stop."""
         now = self._clock()
         change = "UPDATE jobs SET lease_until = ?, heartbeat = ?"
-        self._mine(identity, lease, change, now + seconds, now)
-        return self.get(identity).cancel_requested
+        return self._mine(identity, lease, change, now + seconds, now).cancel_requested
 
     def progress(
         self, identity: str, lease: str, share: float, doing: str, *, seconds: float = 60.0
     ) -> bool:
         """Say how far the work is (0 … 1), which is a heartbeat too."""
-        now = self._clock()
-        self._mine(
-            identity,
-            lease,
-            "UPDATE jobs SET share = ?, doing = ?, lease_until = ?, heartbeat = ?",
-            min(max(float(share), 0.0), 1.0),
-            doing,
-            now + seconds,
-            now,
-        )
-        return self.get(identity).cancel_requested
+        now, done = self._clock(), min(max(float(share), 0.0), 1.0)
+        change = "UPDATE jobs SET share = ?, doing = ?, lease_until = ?, heartbeat = ?"
+        job = self._mine(identity, lease, change, done, doing, now + seconds, now)
+        return job.cancel_requested
 
     def request_cancel(self, identity: str) -> Job:
         """Ask a job to stop; one that still waits stops at once."""
-        with self._database.writing() as connection:
-            connection.execute(
-                "UPDATE jobs SET cancel_requested = 1, "
-                "state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END "
-                "WHERE id = ? AND state IN ('waiting', 'running')",
-                (identity,),
-            )
+        self._database.execute(
+            "UPDATE jobs SET cancel_requested = 1, "
+            "state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END "
+            "WHERE id = ? AND state IN ('waiting', 'running')",
+            identity,
+        )
         return self.get(identity)
 
     def finish(self, identity: str, lease: str, result: str) -> Job:
         """The job is done; `result` says where its result lies."""
         change = "UPDATE jobs SET state = 'done', share = 1, lease = NULL, result = ?"
-        self._mine(identity, lease, change, result)
-        return self.get(identity)
+        return self._mine(identity, lease, change, result)
 
     def fail(self, identity: str, lease: str, error: str) -> Job:
         """The job ended with an error, said in one sentence."""
         change = "UPDATE jobs SET state = 'failed', lease = NULL, error = ?"
-        self._mine(identity, lease, change, error)
-        return self.get(identity)
+        return self._mine(identity, lease, change, error)
 
     def cancelled(self, identity: str, lease: str) -> Job:
         """The worker stopped as it was asked to."""
-        self._mine(identity, lease, "UPDATE jobs SET state = 'cancelled', lease = NULL")
-        return self.get(identity)
+        return self._mine(identity, lease, "UPDATE jobs SET state = 'cancelled', lease = NULL")
 
-    def _mine(self, identity: str, lease: str, change: str, *values: object) -> None:
-        with self._database.writing() as connection:
-            changed = connection.execute(change + _MINE, (*values, identity, lease))
-            if changed.rowcount != 1:
-                raise LeaseLost(
-                    f"Job {identity[:40]} is no longer this worker's. Stop working on it; another "
-                    "worker has it or it has ended."
-                )
+    def _mine(self, identity: str, lease: str, change: str, *values: object) -> Job:
+        """The job, changed by the worker that holds its lease."""
+        if self._database.execute(change + _MINE, *values, identity, lease) != 1:
+            raise LeaseLost(
+                f"Job {identity[:40]} is no longer this worker's. Stop working on it; another "
+                "worker has it or it has ended."
+            )
+        return self.get(identity)

@@ -224,13 +224,10 @@ def served(folder: Path, description: Description, family: Family) -> list[str] 
     replacing one says anything about adding or removing one.
     """
     path = folder / SERVED_FAMILY
-    try:
-        noted = path.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
+    noted = served_laws.noted_lines(path)
+    if noted is None:
         return None
-    except (OSError, UnicodeDecodeError):
-        noted = ["unreadable"]
-    noted = [line.strip() for line in noted if line.strip()] or ["unreadable"]
+    noted = noted or ["unreadable"]
     if noted[0] != str(family):
         raise InputError(
             f"{folder} has served tables of family {noted[0]}, and {DESCRIPTION} now says {family}: what "
