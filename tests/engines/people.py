@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +14,8 @@ from discreet.core.description import Description, Weight
 from discreet.core.domain import Category, Count, Level, Text, Variable, variable
 from discreet.core.true_values import reveal
 from discreet.engines.coding import Coding, Columns, Source
+from discreet.engines.duckdb.canonical import canonical
 from discreet.engines.duckdb.engine import DuckDBEngine, open_engine
-from discreet.engines.duckdb.keys import record_key
 from discreet.engines.duckdb.loading import load
 
 from .numpy_engine import NumpyEngine
@@ -101,6 +102,17 @@ class People:
             for i, value in enumerate((1, low, high, units)):
                 cells[address][i] += value
         return {address: tuple(values) for address, values in cells.items()}  # type: ignore[misc]
+
+
+def record_key(salt: bytes, unit: str) -> tuple[int, int]:
+    """The key of a unit by its definition: low and high 32 bits.
+
+    >>> low, high = record_key(b"salt", "42")
+    >>> hex(high << 32 | low) == "0x" + hashlib.sha256(b"salt42").hexdigest()[:16]
+    True
+    """
+    digest = hashlib.sha256(salt + canonical(unit).encode()).digest()
+    return int.from_bytes(digest[4:8], "big"), int.from_bytes(digest[:4], "big")
 
 
 def coarser(name: str, column: str | None, codes: tuple[str, ...], up: tuple[int, ...]) -> Coarser:

@@ -26,14 +26,13 @@ from discreet.core.description import Weight
 from discreet.core.domain import Variable
 from discreet.engines.coding import Coding, Columns, LoadReport, Source
 from discreet.engines.duckdb.canonical import canonical, canonical_sql
-from discreet.engines.duckdb.keys import record_key
 from discreet.engines.duckdb.loading import load
 from discreet.engines.duckdb.profiling import profile
 from discreet.engines.duckdb.sql import plain
 from discreet.errors import Cancelled, DataError, DiscreetError, InputError, StoreError
 from discreet.file_names import DATA
 
-from .people import coarser, coded, coding_of
+from .people import coarser, coded, coding_of, record_key
 
 SECRET = "canary-424242"
 SHARED = duckdb.connect()

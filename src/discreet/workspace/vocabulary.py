@@ -6,16 +6,8 @@ import re
 from collections.abc import Sequence
 
 LABEL_ENDS = (
-    "_label",
-    "_name",
-    "_desc",
-    "_description",
-    "_text",
-    " label",
-    " name",
-    ".label",
-    "label",
-)
+    "_label", "_name", "_desc", "_description", "_text", " label", " name", ".label", "label",
+)  # fmt: skip
 
 MISSING_WORDS = frozenset(
     [

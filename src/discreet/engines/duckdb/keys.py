@@ -8,7 +8,6 @@ custodian's own classical keys are stored as they are in the low half, the high 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from duckdb.sqltypes import UBIGINT, UTINYINT
 
 from ...errors import DataError
 from ...file_names import DATA
-from .canonical import canonical, without_exponent_sql
+from .canonical import without_exponent_sql
 from .sources import RELATION, Opened
 from .sql import Sql, plain, sql
 from .statements import Connection, Runner
@@ -29,17 +28,6 @@ from .statements import Connection, Runner
 _DRAW = plain("discreet_draw_keys")
 FRACTION_SCALE = 10**8
 """Fraction keys have eight decimals."""
-
-
-def record_key(salt: bytes, unit: str) -> tuple[int, int]:
-    """The key of a unit by its definition: low and high 32 bits.
-
-    >>> low, high = record_key(b"salt", "42")
-    >>> hex(high << 32 | low) == "0x" + hashlib.sha256(b"salt42").hexdigest()[:16]
-    True
-    """
-    digest = hashlib.sha256(salt + canonical(unit).encode()).digest()
-    return int.from_bytes(digest[4:8], "big"), int.from_bytes(digest[:4], "big")
 
 
 def id_key(opened: Opened, column: str) -> Sql:

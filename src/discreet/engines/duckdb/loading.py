@@ -15,7 +15,6 @@ import json
 import shutil
 import time
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -128,11 +127,8 @@ def _code(
         units = weight_sql(runner, relation, weight, coding.weight_mark)
         select.append(sql("{of} AS w", of=units))
     with contextlib.ExitStack() as stack:
-        parameters: dict[str, Any] = {}
-        unit: Sql | None = None
-        if coding.id_column:
-            unit = id_key(relation, coding.id_column)
-            parameters["salt"] = coding.salt
+        parameters = {"salt": coding.salt} if coding.id_column else {}
+        unit = id_key(relation, coding.id_column) if coding.id_column else None
         if coding.key_column:
             key = own_key(runner, relation, coding.key_column)
             if unit is not None:
