@@ -37,8 +37,8 @@ from discreet.core.question import Treatment
 from discreet.core.table import Status
 from discreet.core.true_values import Cells, cube, reveal, seal
 from discreet.engines.coding import Source
-from discreet.engines.duckdb import open_engine
-from discreet.engines.loading import load
+from discreet.engines.duckdb.engine import open_engine
+from discreet.engines.duckdb.loading import load
 from discreet.methods.base import Facts
 from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.dialects import ten_five

@@ -32,8 +32,8 @@ from bench.records import DEATHS, SIZES, coding, description, write
 from discreet.core.domain import AxisRef, Count
 from discreet.core.true_values import cubes, reveal
 from discreet.engines.coding import Source
-from discreet.engines.duckdb import DuckDBEngine, open_engine
-from discreet.engines.loading import load
+from discreet.engines.duckdb.engine import DuckDBEngine, open_engine
+from discreet.engines.duckdb.loading import load
 from discreet.file_names import DATA
 
 AXES = ("ccg", "cause", "age", "sex")

@@ -23,7 +23,7 @@ import duckdb
 from bench.bars import measured
 from bench.records import coding, write
 from discreet.engines.coding import Source
-from discreet.engines.loading import load
+from discreet.engines.duckdb.loading import load
 
 
 def plain_copy(source: Path, into: Path) -> None:

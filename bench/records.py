@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from discreet.core.description import Description
 from discreet.core.domain import Text, Variable, variable
-from discreet.engines.coding import Coding, LevelCoding, VariableCoding
+from discreet.engines.coding import Coding, Columns
 
 SIZES = {"ccg": 251, "cause": 15, "age": 10, "sex": 2, "month": 12, "marital": 6}
 REGIONS = 13
@@ -37,11 +37,12 @@ def description() -> Description:
 
 
 def coding(*, with_id: bool = True) -> Coding:
-    made = []
-    for v in variables():
-        levels = tuple(LevelCoding(x.name, x.name, x.codes, x.of_finest) for x in v.levels[1:])
-        made.append(VariableCoding(v.name, v.name, v.finest.codes, levels))
-    return Coding(tuple(made), "id" if with_id else None, salt=b"sixteen byte key")
+    columns = {
+        v.name: Columns(v.name, {level.name: level.name for level in v.levels[1:]})
+        for v in variables()
+    }
+    key = "id" if with_id else None
+    return Coding(description(), columns, key, salt=b"sixteen byte key")
 
 
 def write(path: Path, records: int) -> None:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from discreet.core.description import Description, Weight
-from discreet.core.domain import Count, Text, Variable, variable
+from discreet.core.domain import Category, Count, Level, Text, Variable, variable
 from discreet.core.true_values import reveal
-from discreet.engines.coding import Coding, LevelCoding, Source, VariableCoding, WeightCoding
-from discreet.engines.duckdb import DuckDBEngine, open_engine
-from discreet.engines.keys import record_key
-from discreet.engines.loading import load
+from discreet.engines.coding import Coding, Columns, Source
+from discreet.engines.duckdb.canonical import canonical
+from discreet.engines.duckdb.engine import DuckDBEngine, open_engine
+from discreet.engines.duckdb.loading import load
 
 from .numpy_engine import NumpyEngine
 
 SALT = b"a salt for tests"
 SCALE = 100
+Coarser = tuple[Level, str | None]
 
 
 @dataclass
@@ -42,8 +44,8 @@ class People:
 
     @property
     def coding(self) -> Coding:
-        weight = None if self.weights is None else WeightCoding("w", SCALE)
-        return Coding(tuple(coding_of(v) for v in self.variables), "id", weight=weight, salt=SALT)
+        columns = {v.name: Columns(v.name) for v in self.variables}
+        return Coding(self.description, columns, "id", salt=SALT)
 
     def write(self, path: Path, order: list[int] | None = None) -> Source:
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -102,9 +104,60 @@ class People:
         return {address: tuple(values) for address, values in cells.items()}  # type: ignore[misc]
 
 
-def coding_of(v: Variable, **more: object) -> VariableCoding:
-    levels = tuple(LevelCoding(lv.name, None, lv.codes, lv.of_finest) for lv in v.levels[1:])
-    return VariableCoding(v.name, v.name, v.finest.codes, levels, **more)  # type: ignore[arg-type]
+def record_key(salt: bytes, unit: str) -> tuple[int, int]:
+    """The key of a unit by its definition: low and high 32 bits.
+
+    >>> low, high = record_key(b"salt", "42")
+    >>> hex(high << 32 | low) == "0x" + hashlib.sha256(b"salt42").hexdigest()[:16]
+    True
+    """
+    digest = hashlib.sha256(salt + canonical(unit).encode()).digest()
+    return int.from_bytes(digest[4:8], "big"), int.from_bytes(digest[:4], "big")
+
+
+def coarser(name: str, column: str | None, codes: tuple[str, ...], up: tuple[int, ...]) -> Coarser:
+    """A coarser level, and the column that holds it, if one does."""
+    return Level(name, Text.of(name), tuple(Category.of(code) for code in codes), up), column
+
+
+def coded(
+    name: str,
+    column: str,
+    codes: tuple[str, ...],
+    levels: tuple[Coarser, ...] = (),
+    missing_index: int | None = None,
+    missing_values: tuple[str, ...] = (),
+    other_index: int | None = None,
+) -> tuple[Variable, Columns]:
+    """A variable, and where it lies in the data."""
+    made = variable(name, codes)
+    of_levels = {level.name: own for level, own in levels if own is not None}
+    missing, other = (None if i is None else codes[i] for i in (missing_index, other_index))
+    return (
+        replace(made, levels=(*made.levels, *(level for level, _ in levels))),
+        Columns(column, of_levels, missing, missing_values, other),
+    )
+
+
+def coding_of(
+    variables: tuple[tuple[Variable, Columns], ...],
+    id_column: str | None = None,
+    records_per_unit: int = 1,
+    weight: Weight | None = None,
+    key_column: str | None = None,
+    salt: bytes = b"",
+    bound: str = "stop",
+) -> Coding:
+    """How a source with these variables is coded."""
+    description = Description(
+        "people",
+        Text.of("People"),
+        tuple(one for one, _ in variables),
+        records_per_unit=records_per_unit,
+        weight=weight,
+    )
+    columns = {one.name: columns for one, columns in variables}
+    return Coding(description, columns, id_column, key_column, bound=bound, salt=salt)
 
 
 def values(table: object) -> dict[int, tuple[int, ...]]:

@@ -16,14 +16,14 @@ import pytest
 
 from discreet.core.control import Control
 from discreet.core.domain import AxisRef, Condition, Count, variable
-from discreet.engines import duckdb as engine_module
-from discreet.engines.coding import Coding, Source, VariableCoding
-from discreet.engines.duckdb import ESCAPES, DuckDBEngine, open_engine
-from discreet.engines.loading import load
+from discreet.engines.coding import Source
+from discreet.engines.duckdb import engine as engine_module
+from discreet.engines.duckdb.engine import ESCAPES, DuckDBEngine, open_engine
+from discreet.engines.duckdb.loading import load
 from discreet.errors import Cancelled, EngineError, InputError
 from discreet.file_names import DATA
 
-from .people import People, towns, values
+from .people import People, coded, coding_of, towns, values
 
 EVERYTHING = Count(tuple(AxisRef(v.name, v.name) for v in towns().variables))
 
@@ -276,7 +276,7 @@ def test_a_running_count_is_interrupted(tmp_path: Path) -> None:
         )
     names = {"a": 1000, "b": 1000, "c": 4}
     variables = tuple(variable(name, list(map(str, range(n)))) for name, n in names.items())
-    coding = Coding(tuple(VariableCoding(v.name, v.name, v.finest.codes) for v in variables))
+    coding = coding_of(tuple(coded(v.name, v.name, v.finest.codes) for v in variables))
     load(Source.guess(tmp_path / "a.parquet"), coding, tmp_path / "v")
     description = replace(towns().description, variables=variables, weight=None)
     stop = threading.Event()

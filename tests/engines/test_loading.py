@@ -22,26 +22,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.control import Control
-from discreet.engines.canonical import canonical, canonical_sql
-from discreet.engines.coding import (
-    Coding,
-    LevelCoding,
-    LoadReport,
-    Source,
-    VariableCoding,
-    WeightCoding,
-)
-from discreet.engines.keys import record_key
-from discreet.engines.loading import load
-from discreet.engines.profiling import profile
-from discreet.engines.sql import plain
+from discreet.core.description import Weight
+from discreet.core.domain import Variable
+from discreet.engines.coding import Coding, Columns, LoadReport, Source
+from discreet.engines.duckdb.canonical import canonical, canonical_sql
+from discreet.engines.duckdb.loading import load
+from discreet.engines.duckdb.profiling import profile
+from discreet.engines.duckdb.sql import plain
 from discreet.errors import Cancelled, DataError, DiscreetError, InputError, StoreError
 from discreet.file_names import DATA
+
+from .people import coarser, coded, coding_of, record_key
 
 SECRET = "canary-424242"
 SHARED = duckdb.connect()
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)))
-SEX = VariableCoding("sex", "sex", ("f", "m"))
+SEX = coded("sex", "sex", ("f", "m"))
 
 
 def write(path: Path, text: str, encoding: str = "utf-8") -> Source:
@@ -92,7 +88,7 @@ def test_any_delimiter_encoding_and_quoting(
     for i, code in enumerate(place * 3):
         lines.append(f"{quote}{code}{quote}{delimiter}{'fm'[i % 2]}")
     source = write(tmp_path / "a.csv", "\r\n".join(lines) + "\r\n", encoding)
-    coding = Coding((VariableCoding("place", "place", place), SEX))
+    coding = coding_of((coded("place", "place", place), SEX))
     report, rows = loaded(source, coding, tmp_path / "v")
     assert report.records == 12
     assert sorted(row[:2] for row in rows) == sorted((i % 4, i % 2) for i in range(12))
@@ -100,7 +96,7 @@ def test_any_delimiter_encoding_and_quoting(
 
 def test_cp1252_needs_no_telling(tmp_path: Path) -> None:
     source = write(tmp_path / "a.csv", "w,sex\n€5,f\n“x”,m\n", "cp1252")
-    coding = Coding((VariableCoding("w", "w", ("€5", "“x”")), SEX))
+    coding = coding_of((coded("w", "w", ("€5", "“x”")), SEX))
     assert loaded(source, coding, tmp_path / "v")[0].records == 2
 
 
@@ -108,9 +104,7 @@ def test_options_said_are_taken(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("f~1\nm~2\n")
     source = Source("csv", path, None, {"delimiter": "~", "header": "no"})
-    coding = Coding(
-        (VariableCoding("s", "column1", ("f", "m")), VariableCoding("n", "column2", ("1", "2")))
-    )
+    coding = coding_of((coded("s", "column1", ("f", "m")), coded("n", "column2", ("1", "2"))))
     assert [r[:2] for r in loaded(source, coding, tmp_path / "v")[1]] == [(0, 0), (1, 1)]
 
 
@@ -128,7 +122,7 @@ def test_options_said_are_taken(tmp_path: Path) -> None:
 )
 def test_odd_files_are_read(name: str, text: str, tmp_path: Path) -> None:
     """Empty first lines, line ends of any sort, names that look like patterns, blanks in names."""
-    _, rows = loaded(write(tmp_path / name, text), Coding((SEX,)), tmp_path / "v")
+    _, rows = loaded(write(tmp_path / name, text), coding_of((SEX,)), tmp_path / "v")
     assert [row[0] for row in rows] == [0, 1]
 
 
@@ -154,10 +148,10 @@ def same_everywhere(folder: Path) -> list[Source]:
 
 def test_every_kind_gives_the_same_records_and_keys(tmp_path: Path) -> None:
     """CSV, Parquet, DuckDB and SQLite: the same codes and, by definition, the same record keys."""
-    coding = Coding(
+    coding = coding_of(
         (
-            VariableCoding("sex", "sex", ("f", "m", "?"), missing_index=2),
-            VariableCoding("n", "n", ("1", "2")),
+            coded("sex", "sex", ("f", "m", "?"), missing_index=2),
+            coded("n", "n", ("1", "2")),
         ),
         "id",
         salt=b"s",
@@ -174,14 +168,14 @@ def test_every_kind_gives_the_same_records_and_keys(tmp_path: Path) -> None:
 
 def test_columns_are_small_integers_and_levels_are_beside(tmp_path: Path) -> None:
     codes = tuple(f"c{i}" for i in range(300))
-    town = VariableCoding(
+    town = coded(
         "town",
         "town",
         codes,
-        (LevelCoding("r", None, ("x", "y"), tuple(i % 2 for i in range(300))),),
+        (coarser("r", None, ("x", "y"), tuple(i % 2 for i in range(300))),),
     )
     source = write(tmp_path / "a.csv", "town\n" + "\n".join(codes) + "\n")
-    load(source, Coding((town,)), tmp_path / "v")
+    load(source, coding_of((town,)), tmp_path / "v")
     with duckdb.connect(str(tmp_path / "v" / DATA), read_only=True) as connection:
         kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE records").fetchall()}
         assert kinds == {
@@ -198,20 +192,20 @@ def test_columns_are_small_integers_and_levels_are_beside(tmp_path: Path) -> Non
 def test_seventy_thousand_categories_load(tmp_path: Path) -> None:
     codes = tuple(f"c{i}" for i in range(70_000))
     source = write(tmp_path / "a.csv", "big\n" + "\n".join(codes) + "\n")
-    report, rows = loaded(source, Coding((VariableCoding("big", "big", codes),)), tmp_path / "v")
+    report, rows = loaded(source, coding_of((coded("big", "big", codes),)), tmp_path / "v")
     assert report.records == 70_000
     assert [row[0] for row in rows] == list(range(70_000))
 
 
 def test_too_many_categories_is_a_sentence() -> None:
     with pytest.raises(DataError, match="1,000,001 categories, most is 1,000,000"):
-        VariableCoding("big", "big", tuple(map(str, range(1_000_001))))
+        coding_of((coded("big", "big", tuple(map(str, range(1_000_001)))),))
 
 
 def test_other_and_missing_go_where_declared(tmp_path: Path) -> None:
     source = write(tmp_path / "a.csv", "sex\nf\nx\nNA\n-9.0\ny\n \nm\n")
-    sex = VariableCoding("sex", "sex", ("f", "m", "o", "?"), (), 3, ("NA", "-9"), 2)
-    report, rows = loaded(source, Coding((sex,)), tmp_path / "v")
+    sex = coded("sex", "sex", ("f", "m", "o", "?"), (), 3, ("NA", "-9"), 2)
+    report, rows = loaded(source, coding_of((sex,)), tmp_path / "v")
     assert [row[0] for row in rows] == [0, 1, 2, 2, 3, 3, 3]
     assert (report.other, report.missing, report.dropped) == ({"sex": 2}, {"sex": 3}, 0)
     assert "7" not in repr(report).split("seconds")[0]
@@ -232,9 +226,9 @@ def test_columns_of_any_type_are_read_by_their_text(tmp_path: Path) -> None:
     pq.write_table(
         pa.table({name: values for name, (values, _) in columns.items()}), tmp_path / "a.parquet"
     )
-    coding = Coding(
+    coding = coding_of(
         tuple(
-            VariableCoding(name, name, codes, missing_index=len(codes) - 1)
+            coded(name, name, codes, missing_index=len(codes) - 1)
             for name, (_, codes) in columns.items()
         )
     )
@@ -251,7 +245,7 @@ def test_columns_of_any_type_are_read_by_their_text(tmp_path: Path) -> None:
 
 
 def test_the_file_is_private_and_alone(tmp_path: Path) -> None:
-    load(write(tmp_path / "a.csv", "sex\nf\n"), Coding((SEX,)), tmp_path / "v")
+    load(write(tmp_path / "a.csv", "sex\nf\n"), coding_of((SEX,)), tmp_path / "v")
     assert [path.name for path in (tmp_path / "v").iterdir()] == [DATA]
     assert (tmp_path / "v" / DATA).stat().st_mode & 0o077 == 0
 
@@ -289,11 +283,11 @@ def test_the_file_is_private_and_alone(tmp_path: Path) -> None:
 def test_bad_files_are_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
     source = write(tmp_path / "a.csv", text)
     said = Source(source.kind, source.path, None, {"header": "yes", "delimiter": ","})
-    assert sentence in refused(said, Coding((SEX,), "id", salt=b"s"), tmp_path / "v")
+    assert sentence in refused(said, coding_of((SEX,), "id", salt=b"s"), tmp_path / "v")
 
 
 def test_bad_places_are_one_sentence(tmp_path: Path) -> None:
-    coding = Coding((SEX,))
+    coding = coding_of((SEX,))
     assert "no file 'none.csv'" in refused(
         Source.guess(tmp_path / "none.csv"), coding, tmp_path / "v"
     )
@@ -320,17 +314,17 @@ def test_a_torn_parquet_file_is_one_sentence(tmp_path: Path) -> None:
     )
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    assert "not a Parquet file" in refused(Source.guess(path), Coding((SEX,)), tmp_path / "v")
+    assert "not a Parquet file" in refused(Source.guess(path), coding_of((SEX,)), tmp_path / "v")
     path.write_bytes(whole[:500] + b"\xff" * 40_000 + whole[40_500:])
     with pytest.raises(DiscreetError) as caught:
-        load(Source.guess(path), Coding((SEX,)), tmp_path / "v")
+        load(Source.guess(path), coding_of((SEX,)), tmp_path / "v")
     assert "a.parquet" in str(caught.value)
     assert not list((tmp_path / "v").iterdir())
 
 
 def test_tables_must_be_named(tmp_path: Path) -> None:
     same_everywhere(tmp_path)
-    coding = Coding((SEX,))
+    coding = coding_of((SEX,))
     missing = Source.guess(str(tmp_path / "a.duckdb"))
     assert "has 2 tables: one, other. Name one, as in a.duckdb::one" in refused(
         missing, coding, tmp_path / "v"
@@ -342,30 +336,30 @@ def test_tables_must_be_named(tmp_path: Path) -> None:
 def test_nested_columns_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"sex": [["f"], ["m"]]}), tmp_path / "a.parquet")
     assert "can be coded" in refused(
-        Source.guess(tmp_path / "a.parquet"), Coding((SEX,)), tmp_path / "v"
+        Source.guess(tmp_path / "a.parquet"), coding_of((SEX,)), tmp_path / "v"
     )
 
 
 def test_codes_that_read_the_same_are_refused(tmp_path: Path) -> None:
     source = write(tmp_path / "a.csv", "n\n1\n")
-    coding = Coding((VariableCoding("n", "n", ("1", "1.0")),))
+    coding = coding_of((coded("n", "n", ("1", "1.0")),))
     assert "two codes that read as '1'" in refused(source, coding, tmp_path / "v")
 
 
-def town(column: str | None) -> VariableCoding:
-    level = LevelCoding("region", column, ("N", "S"), (0, 1, 1, 1))
-    return VariableCoding("town", "town", ("a", "b", "c", "?"), (level,), 3)
+def town(column: str | None) -> tuple[Variable, Columns]:
+    level = coarser("region", column, ("N", "S"), (0, 1, 1, 1))
+    return coded("town", "town", ("a", "b", "c", "?"), (level,), 3)
 
 
 def test_a_child_has_one_parent(tmp_path: Path) -> None:
     """A parent column is held against the declared hierarchy; the child's code is named."""
     good = write(tmp_path / "a.csv", "town,region\na,N\nb,S\n,\n")
-    assert loaded(good, Coding((town("region"),)), tmp_path / "v")[0].records == 3
+    assert loaded(good, coding_of((town("region"),)), tmp_path / "v")[0].records == 3
     bad = write(tmp_path / "b.csv", "town,region\na,N\nb,S\nb,N\nc,S\n")
-    message = refused(bad, Coding((town("region"),)), tmp_path / "w")
+    message = refused(bad, coding_of((town("region"),)), tmp_path / "w")
     assert "1 category of town" in message
     assert "for example 'b', declared under 'S'" in message
-    assert loaded(bad, Coding((town(None),)), tmp_path / "x")[0].records == 4
+    assert loaded(bad, coding_of((town(None),)), tmp_path / "x")[0].records == 4
 
 
 # Units
@@ -374,8 +368,8 @@ def test_a_child_has_one_parent(tmp_path: Path) -> None:
 def test_a_unit_is_held_to_its_records(tmp_path: Path) -> None:
     """`bound: drop` keeps as many records of a unit as declared, the same ones in any order."""
     lines = [f"{unit},{n % 7}" for unit in range(20) for n in range(unit % 5)] + [",3"]
-    number = VariableCoding("n", "n", tuple(map(str, range(7))))
-    coding = Coding((number,), "id", 2, salt=b"s", bound="drop")
+    number = coded("n", "n", tuple(map(str, range(7))))
+    coding = coding_of((number,), "id", 2, salt=b"s", bound="drop")
     kept = []
     for i, order in enumerate((lines, lines[::-1])):
         source = write(tmp_path / f"{i}.csv", "id,n\n" + "\n".join(order) + "\n")
@@ -389,8 +383,8 @@ def test_a_unit_is_held_to_its_records(tmp_path: Path) -> None:
 def test_whose_record_stays_is_nobody_elses_business(tmp_path: Path) -> None:
     """Removing one unit changes nothing about the records kept of another."""
     lines = [f"{unit},{n}" for unit in range(6) for n in range(4)]
-    number = VariableCoding("n", "n", tuple(map(str, range(7))))
-    coding = Coding((number,), "id", 2, salt=b"s", bound="drop")
+    number = coded("n", "n", tuple(map(str, range(7))))
+    coding = coding_of((number,), "id", 2, salt=b"s", bound="drop")
     source = write(tmp_path / "a.csv", "id,n\n" + "\n".join(lines) + "\n")
     _, everybody = loaded(source, coding, tmp_path / "v")
     source = write(tmp_path / "b.csv", "id,n\n" + "\n".join(lines[4:]) + "\n")
@@ -401,9 +395,9 @@ def test_whose_record_stays_is_nobody_elses_business(tmp_path: Path) -> None:
 def test_own_keys_and_ids_together(tmp_path: Path) -> None:
     """With the custodian's keys, the id still bounds units and is not stored."""
     source = write(tmp_path / "a.csv", "id,sex,k\n1,f,5\n1,m,6\n2,f,7\n")
-    coding = Coding((SEX,), "id", salt=b"s", key_column="k")
+    coding = coding_of((SEX,), "id", salt=b"s", key_column="k")
     assert "1 id in column 'id'" in refused(source, coding, tmp_path / "v")
-    coding = Coding((SEX,), "id", salt=b"s", key_column="k", bound="drop")
+    coding = coding_of((SEX,), "id", salt=b"s", key_column="k", bound="drop")
     report, rows = loaded(source, coding, tmp_path / "w")
     assert (report.records, report.dropped, len(rows[0])) == (2, 1, 3)
 
@@ -415,7 +409,7 @@ def test_keys_are_the_first_bits_of_sha256(tmp_path: Path) -> None:
     """Ids as canonical text: 1.0, ' 1' and 1 are one unit; 01 is another. Unicode is UTF-8."""
     ids = ["1.0", "01", "Zoë", "12345678901234567890"]
     source = write(tmp_path / "a.csv", "id,sex\n" + "".join(f"{i},f\n" for i in ids))
-    _, rows = loaded(source, Coding((SEX,), "id", salt=b"\0\xff"), tmp_path / "v")
+    _, rows = loaded(source, coding_of((SEX,), "id", salt=b"\0\xff"), tmp_path / "v")
     assert sorted(row[1:] for row in rows) == sorted(record_key(b"\0\xff", i) for i in ids)
     assert record_key(b"", "1.0") == record_key(b"", " 1")
 
@@ -425,7 +419,7 @@ def test_drawn_keys_differ_between_records_and_loads(tmp_path: Path) -> None:
     source = write(tmp_path / "a.csv", "sex\n" + "f\nm\n" * 5_000)
     keys: set[tuple[int, int]] = set()
     for i in range(2):
-        _, rows = loaded(source, Coding((SEX,)), tmp_path / f"v{i}")
+        _, rows = loaded(source, coding_of((SEX,)), tmp_path / f"v{i}")
         keys |= {row[1:] for row in rows}
     assert len(keys) == 20_000
 
@@ -441,18 +435,18 @@ def test_own_keys_are_stored_as_they_are(
     texts: list[str], expected: list[int], tmp_path: Path
 ) -> None:
     source = write(tmp_path / "a.csv", "sex,k\n" + "".join(f"f,{text}\n" for text in texts))
-    _, rows = loaded(source, Coding((SEX,), key_column="k"), tmp_path / "v")
+    _, rows = loaded(source, coding_of((SEX,), key_column="k"), tmp_path / "v")
     assert sorted(row[1:] for row in rows) == sorted((key, 0) for key in expected)
 
 
 @pytest.mark.parametrize("text", ["4294967296", "-1", "x", "", "0.123456789", "1.5", "99999999999"])
 def test_own_keys_out_of_range_are_refused(text: str, tmp_path: Path) -> None:
     source = write(tmp_path / "a.csv", f"sex,k\nf,1\nm,{text}\n")
-    assert "key" in refused(source, Coding((SEX,), key_column="k"), tmp_path / "v")
+    assert "key" in refused(source, coding_of((SEX,), key_column="k"), tmp_path / "v")
 
 
 def test_the_salt_is_not_shown() -> None:
-    assert "pepper" not in repr(Coding((SEX,), "id", salt=b"pepper"))
+    assert "pepper" not in repr(coding_of((SEX,), "id", salt=b"pepper"))
 
 
 # Weights
@@ -461,7 +455,7 @@ def test_the_salt_is_not_shown() -> None:
 def test_weights_are_exact(tmp_path: Path) -> None:
     texts = ["0", "1.5", "2.50", "0.01", "123456789012.99", "3.000000000000000"]
     source = write(tmp_path / "a.csv", "sex,w\n" + "".join(f"f,{text}\n" for text in texts))
-    coding = Coding((SEX,), weight=WeightCoding("w", 100))
+    coding = coding_of((SEX,), weight=Weight("w", 100))
     _, rows = loaded(source, coding, tmp_path / "v")
     assert sorted(row[1] for row in rows) == sorted(int(Fraction(t) * 100) for t in texts)
 
@@ -470,7 +464,7 @@ def test_float_columns_are_read_as_the_decimals_they_show(tmp_path: Path) -> Non
     """0.1 in a float column is one tenth; small numbers with exponents too."""
     table = pa.table({"sex": ["f", "f"], "w": [0.1, 0.00001]})
     pq.write_table(table, tmp_path / "a.parquet")
-    coding = Coding((SEX,), weight=WeightCoding("w", 100_000))
+    coding = coding_of((SEX,), weight=Weight("w", 100_000))
     _, rows = loaded(Source.guess(tmp_path / "a.parquet"), coding, tmp_path / "v")
     assert sorted(row[1] for row in rows) == [1, 10_000]
 
@@ -489,14 +483,14 @@ def test_float_columns_are_read_as_the_decimals_they_show(tmp_path: Path) -> Non
 )
 def test_bad_weights_are_refused(text: str, sentence: str, tmp_path: Path) -> None:
     source = write(tmp_path / "a.csv", f"sex,w\nf,1\nm,{text}\n")
-    coding = Coding((SEX,), weight=WeightCoding("w", 100, Fraction(10)))
+    coding = coding_of((SEX,), weight=Weight("w", 100, Fraction(10)))
     assert sentence in refused(source, coding, tmp_path / "v")
 
 
 def test_weights_whose_sum_cannot_be_held_are_refused(tmp_path: Path) -> None:
     """No sum of weights can wrap: the load stops where all together pass 2^62 units."""
     source = write(tmp_path / "a.csv", "sex,w\n" + "f,999999999999\n" * 5)
-    coding = Coding((SEX,), weight=WeightCoding("w", 10**6))
+    coding = coding_of((SEX,), weight=Weight("w", 10**6))
     assert "2^62" in refused(source, coding, tmp_path / "v")
 
 
@@ -516,7 +510,7 @@ def big_file(folder: Path, records: int = 2_000_000) -> Source:
 def test_progress_moves_forward_and_names_the_records(tmp_path: Path) -> None:
     steps: list[tuple[float, str]] = []
     control = Control(lambda share, doing: steps.append((share, doing)))
-    load(big_file(tmp_path), Coding((SEX,), "id", salt=b"s"), tmp_path / "v", control)
+    load(big_file(tmp_path), coding_of((SEX,), "id", salt=b"s"), tmp_path / "v", control)
     shares = [share for share, _ in steps]
     assert shares == sorted(shares)
     assert 0 <= shares[0] <= shares[-1] <= 1
@@ -532,7 +526,7 @@ def test_a_stop_leaves_nothing(tmp_path: Path) -> None:
 
     control = Control(progress, stop.is_set)
     with pytest.raises(Cancelled):
-        load(big_file(tmp_path), Coding((SEX,), "id", salt=b"s"), tmp_path / "v", control)
+        load(big_file(tmp_path), coding_of((SEX,), "id", salt=b"s"), tmp_path / "v", control)
     assert not list((tmp_path / "v").iterdir())
 
 
@@ -549,11 +543,14 @@ LOADER = """
     import os, signal, sys, threading, resource
     from pathlib import Path
     from discreet.core.control import Control
-    from discreet.engines.coding import Coding, Source, VariableCoding
-    from discreet.engines.loading import load
+    from discreet.core.description import Description
+    from discreet.core.domain import Text, variable
+    from discreet.engines.coding import Coding, Columns, Source
+    from discreet.engines.duckdb.loading import load
     from discreet.errors import DiscreetError
     source, target, trouble = Source.guess(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    coding = Coding((VariableCoding("sex", "sex", ("f", "m")),), "id" if trouble != "none" else None, salt=b"s")
+    people = Description("people", Text.of("People"), (variable("sex", ["f", "m"]),))
+    coding = Coding(people, {"sex": Columns("sex")}, "id" if trouble != "none" else None, salt=b"s")
     told = []
     # a shell that starts tests in the background has them ignore Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -610,7 +607,7 @@ def test_a_target_must_be_empty(tmp_path: Path) -> None:
     (tmp_path / "v" / "mine").touch()
     source = write(tmp_path / "a.csv", "sex\nf\n")
     with pytest.raises(StoreError, match="not empty"):
-        load(source, Coding((SEX,)), tmp_path / "v")
+        load(source, coding_of((SEX,)), tmp_path / "v")
     assert (tmp_path / "v" / "mine").exists()
 
 
@@ -618,13 +615,13 @@ def test_a_read_only_disk_is_one_sentence(tmp_path: Path, mount: Callable[[str],
     source, disk = write(tmp_path / "a.csv", "sex\nf\n"), mount("ro")
     for folder in (disk, disk / "v"):
         with pytest.raises(StoreError, match="cannot be written"):
-            load(source, Coding((SEX,)), folder)
+            load(source, coding_of((SEX,)), folder)
 
 
 def test_a_target_under_a_file_is_one_sentence(tmp_path: Path) -> None:
     source = write(tmp_path / "a.csv", "sex\nf\n")
     with pytest.raises(StoreError, match="cannot be written"):
-        load(source, Coding((SEX,)), source.path / "v")
+        load(source, coding_of((SEX,)), source.path / "v")
 
 
 # Sources and canonical text
@@ -674,5 +671,5 @@ def test_canonical_text_is_one_rule(text: str) -> None:
 
 def test_signals_are_as_before(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
-    load(write(tmp_path / "a.csv", "sex\nf\n"), Coding((SEX,)), tmp_path / "v")
+    load(write(tmp_path / "a.csv", "sex\nf\n"), coding_of((SEX,)), tmp_path / "v")
     assert signal.getsignal(signal.SIGINT) is before

@@ -8,10 +8,12 @@ import duckdb
 import pytest
 
 from discreet.core.control import Control
-from discreet.engines.coding import Coding, LevelCoding, Profile, Source, VariableCoding
-from discreet.engines.loading import load
-from discreet.engines.profiling import profile
+from discreet.engines.coding import Profile, Source
+from discreet.engines.duckdb.loading import load
+from discreet.engines.duckdb.profiling import profile
 from discreet.errors import Cancelled, DataError
+
+from .people import coarser, coded, coding_of
 
 ROWS = [
     ("p1", "a", "Alfa", "N", "1", "1.5", "2020-01-31", "007"),
@@ -87,9 +89,9 @@ def test_dialects_are_found_and_serve_to_load(
     town, region = found.column("town"), found.column("region")
     codes, coarse = (tuple(v for v, _ in c.values) for c in (town, region))
     up = found.parent_maps["town", "region"]
-    level = LevelCoding("region", "region", coarse, tuple(coarse.index(up[c]) for c in codes))
-    n = VariableCoding("n", "n", tuple(v for v, _ in found.column("n").values))
-    coding = Coding((VariableCoding("town", "town", codes, (level,)), n), "id", salt=b"s")
+    level = coarser("region", "region", coarse, tuple(coarse.index(up[c]) for c in codes))
+    n = coded("n", "n", tuple(v for v, _ in found.column("n").values))
+    coding = coding_of((coded("town", "town", codes, (level,)), n), "id", salt=b"s")
     assert load(found.source, coding, tmp_path / "v").records == 6
 
 

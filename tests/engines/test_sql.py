@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.engines.sql import Sql, identifier, joined, literal, plain, sql
+from discreet.engines.duckdb.sql import Sql, identifier, joined, literal, plain, sql
 from discreet.errors import Bug
 
 CONNECTION = duckdb.connect()
@@ -56,5 +56,5 @@ def test_engines_put_no_statement_together_elsewhere():
     made = re.compile(
         r"""f["'][^"']*\b(SELECT|FROM|WHERE|CAST|CREATE|JOIN|INSERT|DELETE|UPDATE)\b"""
     )
-    for path in (Path(__file__).parents[2] / "src" / "discreet" / "engines").glob("*.py"):
+    for path in (Path(__file__).parents[2] / "src" / "discreet" / "engines").rglob("*.py"):
         assert not made.search(path.read_text("utf-8")), path.name

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.engines.duckdb import DuckDBEngine
+from discreet.engines.duckdb.engine import DuckDBEngine
 from discreet.server import Settings, logs, slow_clients
 from discreet.server.limits import Buckets, Slots
 from discreet.server.problems import Problem

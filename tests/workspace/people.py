@@ -16,7 +16,7 @@ from ..patience import PATIENCE
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["discreet.workspace", "discreet.engines.loading", "duckdb", "pyarrow"]
+    ["discreet.workspace", "discreet.engines.duckdb.loading", "duckdb", "pyarrow"]
 )
 
 YAML = """\
@@ -80,7 +80,7 @@ def load_here(folder: str, tell: str = "", begun: Any = None) -> None:
 
     `begun` is a pipe that gets a word when the load begins.
     """
-    from discreet.engines import loading
+    from discreet.engines.duckdb import loading
     from discreet.errors import DiscreetError
     from discreet.workspace import load
 
@@ -161,7 +161,7 @@ def load_without_room(folder: str, most_bytes: int, tell: str) -> None:
 
 def load_as_nobody(folder: str, tell: str) -> None:
     """Load without the right to write into the folder."""
-    from discreet.engines import loading
+    from discreet.engines.duckdb import loading
     from discreet.errors import DiscreetError
     from discreet.workspace import load
     from discreet.workspace.description_file import read

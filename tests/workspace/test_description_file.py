@@ -72,12 +72,12 @@ def test_a_description_is_what_the_file_says(tmp_path: Path) -> None:
     assert not area.declared
     assert sex.declared
     assert sex.role == "private"
-    coding = got.coding()
+    coding = got.coding
     assert coding.id_column == "person"
-    ward, second = coding.variables
-    assert (ward.missing_index, ward.missing_values) == (3, ("NA", "-9"))
-    assert second.other_index == 2
-    assert [level.column for level in ward.levels] == ["side", None]
+    ward, second = (coding.columns[variable.name] for variable in coding.variables)
+    assert (ward.missing, ward.missing_values) == (area.finest.codes[3], ("NA", "-9"))
+    assert second.other == sex.finest.codes[2]
+    assert ward.levels == {area.levels[1].name: "side"}
     (zero,) = got.description.structural_zeros
     assert [(c.variable, c.level, c.codes) for c in zero.conditions] == [
         ("area", "side", ("north",)),
@@ -316,7 +316,7 @@ def test_what_is_written_reads_back_equal(
         draft.population,
         draft.unit,
     )
-    assert (facts.records, list(facts.notes), got.id_column) == (
+    assert (facts.records, list(facts.notes), got.coding.id_column) == (
         draft.records,
         draft.notes,
         draft.id,

@@ -29,7 +29,7 @@ def test_init_on_the_demo_deaths_finds_what_is_shipped(tmp_path: Path, labels: b
     write_csv("deaths", tmp_path / "deaths.csv", labels=labels)
     init(tmp_path / "deaths.csv", tmp_path / "found")
     got, shipped = read(tmp_path / "found"), draft("deaths")
-    assert got.id_column == shipped.id
+    assert got.coding.id_column == shipped.id
     assert [v.name for v in got.description.variables] == [v.name for v in shipped.variables]
     for variable, meant in zip(got.description.variables, shipped.variables, strict=True):
         assert not variable.declared

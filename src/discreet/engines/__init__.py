@@ -1,5 +1,4 @@
-"""The engine room: data are dictionary-coded once (`coding`, `loading`), then counted (`duckdb`).
+"""The engine room: data are dictionary-coded once (`coding`), then counted.
 
-`profiling` looks at a source before anything is declared; `base` is the protocol every engine
-keeps. True counts leave only as sealed tables.
+`base` says what every engine does; `duckdb` does it. True counts leave only as sealed tables.
 """

@@ -1,6 +1,8 @@
-"""The engine protocol: one real job, counting.
+"""What an engine does, in three verbs: profile a source, load it coded, count.
 
-An engine counts the records of one loaded version of a data set over the codes of variables at
+`profile(source, control)` gives a `Profile`, `load(source, coding, target, control)` makes a version
+in a new folder and gives a `LoadReport`, `open_engine(folder, description)` gives an `Engine`. It
+counts the records of one loaded version of a data set over the codes of variables at
 levels, and sums record keys (as two 32-bit halves) and weights beside. Every engine gives the same
 integers (tests/engines holds the contract), so the same question gives the same cell-key table on
 any of them, byte for byte.

@@ -1,20 +1,21 @@
 """Where data come from and how they become integers: what loading is told.
 
-A `Source` names a file or a database table. A `Coding` says, for every variable, which column
-holds it and which code gets which number, at the finest level and at every coarser one; which
-column names the unit; what the weight is; and how record keys are made. `loading.load` carries it
-out, once; afterwards every table is a GROUP BY on small integers.
+A `Source` names a file or a database table. A `Coding` says which columns hold the variables of a
+description, the unit, the weight and record keys; the description says which code gets which
+number, at every level. Loading carries it out, once; afterwards every table is a GROUP BY on small
+integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from ..core.description import Description
+from ..core.domain import Level, Variable
 from ..errors import DataError, InputError
 
 KINDS = ("csv", "parquet", "duckdb", "sqlite")
@@ -131,83 +132,20 @@ def _by_first_bytes(path: Path) -> str | None:
 
 
 @dataclass(frozen=True)
-class LevelCoding:
-    """A coarser level: its codes, where each finest code goes, and its own column, if it has one.
-
-    Where `column` is given, loading checks that every record's parent is the declared one.
-    """
-
-    name: str
-    column: str | None
-    codes: tuple[str, ...] = field(repr=False)
-    of_finest: tuple[int, ...] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        _no_twice(self.name, self.codes)
-        if any(not 0 <= i < len(self.codes) for i in self.of_finest):
-            raise DataError(
-                f"Level {self.name} sends a category to a place outside its {len(self.codes)} codes."
-            )
-
-
-@dataclass(frozen=True)
-class VariableCoding:
-    """A variable: its column, the codes of its finest level in order, and its coarser levels.
+class Columns:
+    """Where a variable's codes lie in the data, and where odd ones go.
 
     A value is compared as canonical text: trimmed, whole numbers without `.0`. NULL, the empty
-    text and `missing_values` are missing and get `missing_index`; a value outside the codes gets
-    `other_index`. Where these are None, such a value stops the load.
+    text and `missing_values` are missing and go to the category `missing`; a value outside the
+    codes goes to `other`. Where these are None, such a value stops the load. Where a coarser level
+    has a column, loading checks that every record's parent is the declared one.
     """
 
-    name: str
-    column: str
-    codes: tuple[str, ...] = field(repr=False)
-    levels: tuple[LevelCoding, ...] = ()
-    missing_index: int | None = None
+    finest: str
+    levels: Mapping[str, str] = field(default_factory=dict)
+    missing: str | None = None
     missing_values: tuple[str, ...] = ()
-    other_index: int | None = None
-
-    def __post_init__(self) -> None:
-        if not self.codes:
-            raise DataError(f"Variable {self.name} has no categories; it needs at least one.")
-        if len(self.codes) > MOST_CATEGORIES:
-            raise DataError(
-                f"Variable {self.name} has {len(self.codes):,} categories, most is "
-                f"{MOST_CATEGORIES:,}. Leave it out, or group its codes into a level."
-            )
-        _no_twice(self.name, self.codes)
-        for what, index in (("missing", self.missing_index), ("other", self.other_index)):
-            if index is not None and not 0 <= index < len(self.codes):
-                raise DataError(
-                    f"Variable {self.name} puts {what} values in category number {index}, "
-                    f"outside its {len(self.codes)} codes."
-                )
-        for level in self.levels:
-            if len(level.of_finest) != len(self.codes):
-                raise DataError(
-                    f"Level {level.name} of {self.name} maps {len(level.of_finest)} categories, "
-                    f"but the variable has {len(self.codes)}."
-                )
-
-
-@dataclass(frozen=True)
-class WeightCoding:
-    """A weight column, read as exact decimals and held in whole units of 1/`scale`.
-
-    A weight that is negative, above `bound` or not a whole number of units stops the load.
-    """
-
-    column: str
-    scale: int
-    bound: Fraction | None = None
-    mark: str = "."
-    """The decimal mark of the source: a point or a comma."""
-
-    def __post_init__(self) -> None:
-        if self.scale < 1:
-            raise DataError(f"A weight's scale is a whole number ≥ 1, got {self.scale}.")
-        if self.mark not in (".", ","):
-            raise DataError(f"A weight's decimal mark is . or , and not {self.mark!r}.")
+    other: str | None = None
 
 
 @dataclass(frozen=True)
@@ -215,35 +153,69 @@ class Coding:
     """How one source becomes integers.
 
     `id_column` names the unit; record keys are then the first 64 bits of SHA-256(salt ‖ id).
-    `bound` says what happens to a unit with more than `records_per_unit` records: *stop* the
+    `bound` says what happens to a unit with more records than the description allows: *stop* the
     load, or *drop* all but that many, chosen by a public rule. `key_column` holds the custodian's
-    own classical keys, whole numbers below 2^32 or fractions of eight decimals, instead.
+    own classical keys, whole numbers below 2^32 or fractions of eight decimals, instead. A weight
+    is read from the column of its name as exact decimals and held in whole units; one that is
+    negative, above its bound or not a whole number of units stops the load.
     """
 
-    variables: tuple[VariableCoding, ...]
+    description: Description
+    columns: Mapping[str, Columns] = field(repr=False)
     id_column: str | None = None
-    records_per_unit: int = 1
-    weight: WeightCoding | None = None
     key_column: str | None = None
-    salt: bytes = field(default=b"", repr=False)
+    weight_mark: str = "."
+    """The decimal mark of the weights in the source: a point or a comma."""
     bound: str = "stop"
+    salt: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
-        _no_twice("the data set", tuple(variable.name for variable in self.variables))
-        if self.records_per_unit < 1:
-            raise DataError(f"records_per_unit is at least 1, got {self.records_per_unit}.")
+        for variable in self.description.variables:
+            size = len(variable.finest)
+            if not size:
+                raise DataError(
+                    f"Variable {variable.name} has no categories; it needs at least one."
+                )
+            if size > MOST_CATEGORIES:
+                raise DataError(
+                    f"Variable {variable.name} has {size:,} categories, most is "
+                    f"{MOST_CATEGORIES:,}. Leave it out, or group its codes into a level."
+                )
+            for level in variable.levels:
+                _check_level(level, size)
         if self.bound not in ("stop", "drop"):
             raise DataError(f"bound is stop or drop, got {self.bound!r}.")
 
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables in the order they are coded in."""
+        return self.description.variables
+
     @cached_property
-    def columns(self) -> tuple[str, ...]:
+    def source_columns(self) -> tuple[str, ...]:
         """Every column of the source that is read, once each, in order."""
-        wanted: list[str | None] = [self.id_column, self.key_column]
-        wanted.append(self.weight.column if self.weight else None)
+        weight = self.description.weight
+        names = [self.id_column, self.key_column, weight.name if weight else None]
         for variable in self.variables:
-            wanted.append(variable.column)
-            wanted.extend(level.column for level in variable.levels)
-        return tuple(dict.fromkeys(name for name in wanted if name is not None))
+            columns = self.columns[variable.name]
+            names.append(columns.finest)
+            names.extend(columns.levels.get(level.name) for level in variable.levels[1:])
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _check_level(level: Level, size: int) -> None:
+    """Every code stands once, and every category of the finest level goes to one of them."""
+    if len(level.index) < len(level):
+        twice = next(code for i, code in enumerate(level.codes) if level.index[code] != i)
+        raise DataError(f"{level.name} lists {twice!r} twice; each code stands once.")
+    if len(level.of_finest) != size:
+        raise DataError(
+            f"Level {level.name} maps {len(level.of_finest)} categories, but the variable has {size}."
+        )
+    if any(not 0 <= i < len(level) for i in level.of_finest):
+        raise DataError(
+            f"Level {level.name} sends a category to a place outside its {len(level)} codes."
+        )
 
 
 @dataclass(frozen=True)
@@ -260,16 +232,6 @@ class LoadReport:
     seconds: float = field(default=0.0, compare=False)
 
 
-def _no_twice(name: str, codes: tuple[str, ...]) -> None:
-    if len(set(codes)) == len(codes):
-        return
-    seen: set[str] = set()
-    for code in codes:
-        if code in seen:
-            raise DataError(f"{name} lists {code!r} twice; each code stands once.")
-        seen.add(code)
-
-
 @dataclass(frozen=True)
 class Dialect:
     """How a CSV file is written."""
@@ -284,13 +246,13 @@ class Dialect:
 
     def options(self) -> dict[str, str]:
         """As the options of a `Source`."""
-        made = {
+        options = {
             "delimiter": self.delimiter,
             "encoding": self.encoding,
             "quote": self.quote,
             "header": "yes" if self.header else "no",
         }
-        return {**made, "escape": self.escape} if self.escape else made
+        return {**options, "escape": self.escape} if self.escape else options
 
 
 @dataclass(frozen=True)

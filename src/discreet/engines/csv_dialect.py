@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,24 +34,25 @@ _MARKS = (
 
 def detect(path: Path, said: Mapping[str, str], control: Control) -> tuple[Dialect, list[str]]:
     """The dialect of a file and its column names (`column1`, … where it has no header)."""
-    head = _beginning(path)
+    with path.open("rb") as file:
+        head = file.read(_SAMPLE_BYTES)
     encoding = _said_encoding(path, said["encoding"]) if "encoding" in said else ""
     encoding = encoding or _encoding(path, head, control)
     sample = _decoded(path, head, encoding)
     if not sample.strip("\ufeff \t\r\n"):
         raise DataError(f"{path.name} is empty. It needs a line of column names and records.")
-    quote = _one(path, "quote", said["quote"]) if "quote" in said else ""
-    delimiter = _one(path, "delimiter", said["delimiter"]) if "delimiter" in said else ""
-    escape = _one(path, "escape", said["escape"]) if "escape" in said else ""
-    quotes = (quote,) if "quote" in said else _QUOTES
-    best: tuple[tuple[float, int], str, str] | None = None
-    for q in quotes:
-        for d in (delimiter,) if delimiter else _DELIMITERS:
-            score = _score(sample, d, q, escape)
-            if best is None or score > best[0]:
-                best = (score, d, q)
-    assert best is not None
-    _, delimiter, quote = best
+    signs = {
+        option: _one(path, option, said[option])
+        for option in ("quote", "delimiter", "escape")
+        if option in said
+    }
+    escape = signs.get("escape", "")
+    quotes = [signs["quote"]] if "quote" in signs else _QUOTES
+    delimiters = [signs["delimiter"]] if "delimiter" in signs else _DELIMITERS
+    quote, delimiter = max(
+        itertools.product(quotes, delimiters),
+        key=lambda pair: _score(sample, pair[1], pair[0], escape),
+    )
     rows = _rows(sample, delimiter, quote, escape, 1000)
     first = rows[0]
     header = _said_header(path, said["header"]) if "header" in said else not _looks_like_data(rows)
@@ -85,27 +87,22 @@ def one_line_end(path: Path, into: Path, control: Control) -> bool:
     """
     total, plain, wide = max(path.stat().st_size, 1), 0, 0
     with path.open("rb") as source, into.open("wb") as target:
-        kept = b""
+        pending = b""
         while block := source.read(_BLOCK_BYTES):
-            block = kept + block
-            kept = b"\r" if block.endswith(b"\r") else b""
-            block = block[: len(block) - len(kept)]
-            found = block.count(b"\r\n")
-            wide, plain = wide + found, plain + block.count(b"\n") - found
+            block = pending + block
+            pending = b"\r" if block.endswith(b"\r") else b""
+            block = block[: len(block) - len(pending)]
+            crlf = block.count(b"\r\n")
+            wide, plain = wide + crlf, plain + block.count(b"\n") - crlf
             target.write(block.replace(b"\r\n", b"\n"))
             control.step(0.02 * source.tell() / total, f"mending the line ends of {path.name}")
-        target.write(kept)
+        target.write(pending)
     return bool(plain and wide)
 
 
 def is_utf8(encoding: str) -> bool:
     """Whether DuckDB reads this encoding itself (a mark at the beginning is skipped)."""
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
-
-
-def _beginning(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_SAMPLE_BYTES)
 
 
 def _said_encoding(path: Path, name: str) -> str:

@@ -16,55 +16,20 @@ from ..methods import registry
 from ..methods.declaration import Declaration, Part
 from .workloads import tables_of_workload
 
-_TABLE_KEYS = (
-    *("rows", "columns", "layers", "where", "totals", "weighted", "share", "name", "percent"),
-)
+_SIDES = ("rows", "columns", "layers")
+_TABLE_KEYS = (*_SIDES, "where", "totals", "weighted", "share", "name", "percent")
 _PERCENT = {"row": "rows", "column": "columns", "layer": "layers", "total": "all", "table": "all"}
 _NO_PERCENT = {"", "none", "no", "false"}
 _RECIPE_KEYS = ("dataset", "title", "method", "language", "tables", "workload")
-_OTHER_STATISTICS = {
-    "mean",
-    "median",
-    "sum",
-    "average",
-    "quantile",
-    "measure",
-    "value",
-    "statistic",
-}
+_OTHER_STATISTICS = frozenset(
+    ["mean", "median", "sum", "average", "quantile", "measure", "value", "statistic"]
+)
 
 
-def make(
-    description: Description,
-    policy: Policy,
-    *,
-    rows: Sequence[str] | str = (),
-    columns: Sequence[str] | str = (),
-    layers: Sequence[str] | str = (),
-    where: Mapping[str, Sequence[str] | str] | None = None,
-    totals: bool | str = True,
-    weighted: bool | str = False,
-    percent: str | None = None,
-    method: str | None = None,
-    title: str = "",
-    language: str = "",
-    **parameters: object,
-) -> Recipe:
-    """A recipe for one table, from names as people write them."""
-    table = {
-        "rows": rows,
-        "columns": columns,
-        "layers": layers,
-        "where": where or {},
-        "totals": totals,
-        "weighted": weighted,
-        "percent": percent,
-    }
-    given = {key: value for key, value in parameters.items() if value is not None}
-    whole: dict[str, Any] = {"tables": [table], "title": title, "language": language, **given}
-    if method is not None:
-        whole["method"] = method
-    return from_mapping(whole, description, policy)
+def make(description: Description, policy: Policy, **parts: Any) -> Recipe:
+    """A recipe for one table, from names as people write them; a part that is None is not said."""
+    said = {key: value for key, value in parts.items() if value is not None}
+    return from_mapping({"rows": (), **said}, description, policy)
 
 
 def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Policy) -> Recipe:
@@ -103,10 +68,10 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
     _check_shares(specs)
     if len(specs) == 1:
         specs = [replace(specs[0], share=None)]
-    said = declared.read(settings)
-    question = Question(description.name, tuple(specs), declared.name, said[Part.MEASURED])
+    values = declared.read(settings)
+    question = Question(description.name, tuple(specs), declared.name, values[Part.MEASURED])
     title = str(recipe.get("title") or "")
-    return Recipe(question, tuple(layouts), title, Treatment(said[Part.TREATED]))
+    return Recipe(question, tuple(layouts), title, Treatment(values[Part.TREATED]))
 
 
 def _method_name(written: Any, policy: Policy) -> str:
@@ -137,7 +102,7 @@ def _table(
         raise RecipeError(f"Table {number} must be a mapping with rows and columns.")
     _check_keys(table, _TABLE_KEYS, f"table {number}" if many > 1 else "a table")
     sides: dict[str, tuple[AxisRef, ...]] = {}
-    for side in ("rows", "columns", "layers"):
+    for side in _SIDES:
         names = _names(table.get(side), side + of)
         sides[side] = tuple(find_axis(description, name) for name in names)
     refs = [ref for side in sides.values() for ref in side]
@@ -164,9 +129,9 @@ def _table(
     if spec.weighted and description.weight is None:
         raise RecipeError(f"{description.name} has no weights. Leave out weighted{of}.")
     layout = Layout(
-        rows=tuple(str(ref) for ref in sides["rows"]),
-        columns=tuple(str(ref) for ref in sides["columns"]),
-        layers=tuple(str(ref) for ref in sides["layers"]),
+        rows=tuple(map(str, sides["rows"])),
+        columns=tuple(map(str, sides["columns"])),
+        layers=tuple(map(str, sides["layers"])),
         language=language,
         percent=_percent(table.get("percent"), of, sides, spec.totals),
     )
@@ -180,8 +145,8 @@ def _percent(value: Any, of: str, sides: Mapping[str, Sequence[AxisRef]], totals
     text = str(value).strip().casefold()
     if text in _NO_PERCENT:
         return ""
-    wanted = _PERCENT.get(text, text)
-    if wanted not in _PERCENT.values():
+    base = _PERCENT.get(text, text)
+    if base not in _PERCENT.values():
         raise RecipeError(
             f"percent{of} must be rows, columns, layers, all or none, got {str(value)[:40]!r}."
         )
@@ -189,15 +154,15 @@ def _percent(value: Any, of: str, sides: Mapping[str, Sequence[AxisRef]], totals
         raise RecipeError(
             f"percent{of} needs the totals it divides by, and totals are none. Ask for totals: all."
         )
-    lacks = {"rows": "columns", "columns": "rows"}.get(wanted, "")
+    lacks = {"rows": "columns", "columns": "rows"}.get(base, "")
     if lacks and not sides[lacks]:
         raise RecipeError(
-            f"percent: {wanted}{of} needs variables in {lacks} to be parts of the total. "
+            f"percent: {base}{of} needs variables in {lacks} to be parts of the total. "
             "Add some, or ask for percent: all."
         )
     if not any(sides.values()):
         raise RecipeError(f"percent{of} needs a variable: a grand total has no parts.")
-    return wanted
+    return base
 
 
 def _names(value: Any, what: str) -> list[str]:
@@ -217,15 +182,15 @@ def _where(value: Any, of: str, description: Description) -> list[tuple[AxisRef,
         return []
     if not isinstance(value, Mapping):
         raise RecipeError(f"where{of} must map a variable to categories, such as sex: [F].")
-    found = []
+    conditions = []
     for name, codes in value.items():
         ref = find_axis(description, str(name))
         level = description.variable(ref.variable).level(ref.level)
         texts = codes if isinstance(codes, str) else [str(code) for code in codes]
         if not texts:
             raise RecipeError(f"where{of} names no category of {name}. Name one or leave it out.")
-        found.append((ref, find_codes(level, texts)))
-    return found
+        conditions.append((ref, find_codes(level, texts)))
+    return conditions
 
 
 def _yes(value: Any, what: str, *, yes: str = "yes", no: str = "no") -> bool:

@@ -45,8 +45,8 @@ def query_mapping(text: str) -> dict[str, Any]:
 
 def _condition(value: str) -> tuple[str, str | list[str]]:
     """A variable and its codes; they are in double quotes where one holds a comma or a colon."""
-    if found := _QUOTED.fullmatch(value):
-        return found["name"], [one.replace('""', '"') for one in _CODE.findall(found["codes"])]
+    if quoted := _QUOTED.fullmatch(value):
+        return quoted["name"], [one.replace('""', '"') for one in _CODE.findall(quoted["codes"])]
     name, mark, codes = value.rpartition(":")
     if not mark:
         raise RecipeError(f"where must look like where=sex:F,M, got {value!r}.")

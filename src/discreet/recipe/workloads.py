@@ -44,20 +44,20 @@ def tables_of_workload(text: str, description: Description) -> list[tuple[AxisRe
             f"'{text.strip()[:60]}' names no table: it wants {order} variables of "
             f"{len(free) + len(always)}{', with ' + str(len(always)) + ' fixed' if always else ''}."
         )
-    found = [tuple(sorted((*always, *rest))) for rest in itertools.combinations(free, more)]
-    if len(found) > MOST_TABLES:
+    tables = [tuple(sorted((*always, *rest))) for rest in itertools.combinations(free, more)]
+    if len(tables) > MOST_TABLES:
         raise RecipeError(
-            f"'{text.strip()[:60]}' means {len(found):,} tables; most is {MOST_TABLES:,}. "
+            f"'{text.strip()[:60]}' means {len(tables):,} tables; most is {MOST_TABLES:,}. "
             "Name fewer variables, or ask for fewer at a time."
         )
-    return found
+    return tables
 
 
 def _refs(names: str | None, description: Description) -> list[AxisRef]:
-    found = [find_axis(description, name) for name in (names or "").split(",") if name.strip()]
+    refs = [find_axis(description, name) for name in (names or "").split(",") if name.strip()]
     seen: set[str] = set()
-    for ref in found:
+    for ref in refs:
         if ref.variable in seen:
             raise RecipeError(f"{ref.variable} is named twice in a workload. Name it once.")
         seen.add(ref.variable)
-    return found
+    return refs

@@ -21,13 +21,14 @@ def to_mapping(recipe: Recipe) -> dict[str, Any]:
     tables = [
         _table(spec, layout) for spec, layout in zip(question.tables, recipe.layouts, strict=True)
     ]
-    found: dict[str, Any] = (tables[0] or {"rows": []}) if len(tables) == 1 else {"tables": tables}
-    found |= {"method": question.method, **question.settings, **recipe.treatment.settings}
+    one, *more = tables
+    mapping: dict[str, Any] = {"tables": tables} if more else one or {"rows": []}
+    mapping |= {"method": question.method, **question.settings, **recipe.treatment.settings}
     if recipe.title:
-        found["title"] = recipe.title
+        mapping["title"] = recipe.title
     if language := recipe.layouts[0].language:
-        found["language"] = language
-    return found
+        mapping["language"] = language
+    return mapping
 
 
 def to_query(recipe: Recipe) -> str:

@@ -184,12 +184,7 @@ class Accounts:
 
     def tokens(self, user: str) -> list[Token]:
         """The tokens of a user, newest first."""
-        rows = self._db.rows(
-            "SELECT id, user, label, scopes, created, expires, revoked FROM tokens "
-            "WHERE user = ? ORDER BY created DESC, id",
-            user,
-        )
-        return [Token(r[0], r[1], r[2], tuple(json.loads(r[3])), r[4], r[5], r[6]) for r in rows]
+        return self._db.records(Token, "tokens", "WHERE user = ? ORDER BY created DESC, id", user)
 
     def revoke_token(self, user: str, identity: str) -> bool:
         """End a token of this user at once, with all that were made with it.
@@ -251,8 +246,7 @@ class Accounts:
             return None
         seen, name, role = rows[0]
         if now - seen > 60:
-            with self._db.writing() as connection:
-                connection.execute("UPDATE sessions SET seen = ? WHERE digest = ?", (now, digest))
+            self._db.execute("UPDATE sessions SET seen = ? WHERE digest = ?", now, digest)
         return Identity(name, role, SCOPES, "session")
 
     def csrf(self, secret: str) -> str:
@@ -261,10 +255,7 @@ class Accounts:
 
     def close_session(self, secret: str) -> None:
         """End a session."""
-        with self._db.writing() as connection:
-            connection.execute(
-                "DELETE FROM sessions WHERE digest = ?", (self._db.keyed("session", secret),)
-            )
+        self._db.execute("DELETE FROM sessions WHERE digest = ?", self._db.keyed("session", secret))
 
     # Requests that name an idempotency key
 
@@ -284,5 +275,4 @@ class Accounts:
 
     def forget_requests(self, *, before: float) -> None:
         """Forget idempotency keys last noted before this time."""
-        with self._db.writing() as connection:
-            connection.execute("DELETE FROM requests WHERE at < ?", (before,))
+        self._db.execute("DELETE FROM requests WHERE at < ?", before)

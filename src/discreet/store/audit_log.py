@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import queue
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -24,9 +22,8 @@ from typing import Any
 from ..errors import LedgerDamaged, StoreError
 from ..file_names import AUDIT
 from .chain import canonical
-from .database import connect, in_words
+from .database import Database
 
-NAME = "The audit log"
 FIELDS = frozenset(
     {"request", "user", "role", "via", "ip", "method", "route", "dataset", "question", "rule"}
     | {"status", "cells", "charged", "reason", "event", "milliseconds"}
@@ -47,15 +44,9 @@ class AuditLog:
     """The log of a workspace; shared by threads and processes."""
 
     def __init__(self, folder: str | Path, *, clock: Callable[[], float] = time.time) -> None:
-        path = Path(folder) / AUDIT
         self._clock = clock
-        self._reading_lock = threading.Lock()
-        with in_words(NAME):
-            if not path.exists():
-                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-            self._writing = connect(path, create=True, synchronous="NORMAL")
-            self._writing.executescript(_TABLES)
-            self._reading = connect(path)
+        path = Path(folder) / AUDIT
+        self._database = Database(path, "The audit log", _TABLES, synchronous="NORMAL")
         self._queue: queue.SimpleQueue[tuple[str, Future[None]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="audit log", daemon=True)
         self._thread.start()
@@ -64,9 +55,7 @@ class AuditLog:
         """Write what waits and let go of the file."""
         self._queue.put(None)
         self._thread.join(timeout=10)
-        with self._reading_lock:
-            self._reading.close()
-        self._writing.close()
+        self._database.close()
 
     def add(self, row: Mapping[str, Any]) -> Future[None]:
         """Add a row; the future is done when it is in the file."""
@@ -74,29 +63,27 @@ class AuditLog:
         if wrong:
             raise StoreError(f"The audit log has no field {sorted(wrong)[0]}.")
         at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")
-        said = {name: value for name, value in row.items() if value not in (None, "")}
+        fields = {name: value for name, value in row.items() if value not in (None, "")}
         done: Future[None] = Future()
-        self._queue.put((canonical({"at": at, **said}), done))
+        self._queue.put((canonical({"at": at, **fields}), done))
         return done
 
     def page(
         self, *, before: int | None = None, dataset: str = "", user: str = "", most: int = 100
     ) -> list[dict[str, Any]]:
         """Rows, newest first, from below the number `before`."""
-        with self._reading_lock, in_words(NAME):
-            rows = self._reading.execute(
-                "SELECT seq, body, hash FROM log WHERE (:before IS NULL OR seq < :before) "
-                "AND (:dataset = '' OR dataset = :dataset) AND (:user = '' OR user = :user) "
-                "ORDER BY seq DESC LIMIT :most",
-                {"before": before, "dataset": dataset, "user": user, "most": most},
-            ).fetchall()
+        rows = self._database.rows(
+            "SELECT seq, body, hash FROM log WHERE (?1 IS NULL OR seq < ?1) "
+            "AND (?2 = '' OR dataset = ?2) AND (?3 = '' OR user = ?3) ORDER BY seq DESC LIMIT ?4",
+            *(before, dataset, user, most),
+        )
         return [{"number": seq, **json.loads(body), "hash": stored} for seq, body, stored in rows]
 
     def verify(self) -> int:
         """Recompute the chain; how many rows there are."""
         head, count = "", 0
-        with self._reading_lock, in_words(NAME):
-            for seq, body, stored in self._reading.execute(
+        with self._database.reading() as connection:
+            for seq, body, stored in connection.execute(
                 "SELECT seq, body, hash FROM log ORDER BY seq"
             ):
                 head = _link(head, body)
@@ -118,8 +105,7 @@ class AuditLog:
 
     def _commit(self, rows: list[tuple[str, Future[None]]]) -> None:
         try:
-            with in_words(NAME):
-                self._insert([body for body, _ in rows])
+            self._insert([body for body, _ in rows])
         except BaseException as error:
             for _, done in rows:
                 done.set_exception(error)
@@ -128,25 +114,18 @@ class AuditLog:
             done.set_result(None)
 
     def _insert(self, bodies: list[str]) -> None:
-        connection = self._writing
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self._database.writing() as connection:
             last = connection.execute(
                 "SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1"
             ).fetchone()
             seq, head = last or (0, "")
             for body in bodies:
                 seq, head = seq + 1, _link(head, body)
-                said = json.loads(body)
+                row = json.loads(body)
                 connection.execute(
                     "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
-                    (seq, said["at"], said.get("dataset", ""), said.get("user", ""), body, head),
+                    (seq, row["at"], row.get("dataset", ""), row.get("user", ""), body, head),
                 )
-            connection.execute("COMMIT")
-        except sqlite3.Error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
 
 def _link(head: str, body: str) -> str:

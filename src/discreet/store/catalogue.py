@@ -16,6 +16,8 @@ from typing import Any
 from ..errors import InputError
 from .workspace_database import WorkspaceDatabase
 
+_ONE_OR_ALL = "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id"
+
 
 @dataclass(frozen=True)
 class Saved:
@@ -62,9 +64,9 @@ class Proposal:
     by: str
     created: float
     state: str
-    decided_by: str | None
-    decided_at: float | None
-    note: str
+    decided_by: str | None = None
+    decided_at: float | None = None
+    note: str = ""
 
 
 class Catalogue:
@@ -82,38 +84,18 @@ class Catalogue:
         (count,) = self._db.rows("SELECT count(*) FROM saved WHERE owner = ?", owner)[0]
         if count >= 1000:
             raise InputError("You have 1,000 saved tables, which is the most. Delete some first.")
-        made = Saved(secrets.token_hex(8), owner, dataset, title, recipe, shared, self._db.clock())
-        with self._db.writing() as connection:
-            connection.execute(
-                "INSERT INTO saved VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    made.id,
-                    owner,
-                    dataset,
-                    title,
-                    json.dumps(recipe, ensure_ascii=False),
-                    int(shared),
-                    made.created,
-                ),
-            )
-        return made
+        saved = Saved(secrets.token_hex(8), owner, dataset, title, recipe, shared, self._db.clock())
+        self._db.insert("saved", saved)
+        return saved
 
     def saved(self, identity: str | None = None) -> list[Saved]:
         """One saved table, or all; newest first."""
-        rows = self._db.rows(
-            "SELECT id, owner, dataset, title, recipe, shared, created FROM saved "
-            "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id",
-            identity,
-        )
-        return [Saved(r[0], r[1], r[2], r[3], json.loads(r[4]), bool(r[5]), r[6]) for r in rows]
+        return self._db.records(Saved, "saved", _ONE_OR_ALL, identity)
 
     def forget(self, owner: str, identity: str) -> bool:
         """Delete a saved table of this owner; False where there is none."""
-        with self._db.writing() as connection:
-            gone = connection.execute(
-                "DELETE FROM saved WHERE id = ? AND owner = ?", (identity, owner)
-            )
-            return gone.rowcount == 1
+        own = "DELETE FROM saved WHERE id = ? AND owner = ?"
+        return self._db.execute(own, identity, owner) == 1
 
     # Releases
 
@@ -132,36 +114,11 @@ class Catalogue:
         """Note a release whose files lie in their place."""
         if release.supersedes is not None:
             self.may_supersede(release.dataset, release.supersedes)
-        with self._db.writing() as connection:
-            connection.execute(
-                "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
-                (
-                    release.id,
-                    release.dataset,
-                    release.title,
-                    json.dumps(release.recipe, ensure_ascii=False),
-                    release.question,
-                    release.guarantee,
-                    json.dumps(release.files),
-                    release.by,
-                    release.created,
-                    release.publish_at,
-                    release.supersedes,
-                ),
-            )
+        self._db.insert("releases", release)
 
     def published(self, identity: str | None = None) -> list[Published]:
         """One release, or all; newest first, embargoed and withdrawn ones too."""
-        rows = self._db.rows(
-            "SELECT id, dataset, title, recipe, question, guarantee, files, by, created, publish_at, "
-            "supersedes, withdrawn_at, withdrawn_by, withdrawn_reason FROM releases "
-            "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id",
-            identity,
-        )
-        return [
-            Published(r[0], r[1], r[2], json.loads(r[3]), r[4], r[5], json.loads(r[6]), *r[7:])
-            for r in rows
-        ]
+        return self._db.records(Published, "releases", _ONE_OR_ALL, identity)
 
     def successor(self, identity: str) -> str | None:
         """The public release that supersedes this one."""
@@ -174,44 +131,33 @@ class Catalogue:
 
     def withdraw(self, identity: str, by: str, reason: str) -> bool:
         """Withdraw a release, once, with a reason that stays."""
-        with self._db.writing() as connection:
-            changed = connection.execute(
-                "UPDATE releases SET withdrawn_at = ?, withdrawn_by = ?, withdrawn_reason = ? "
-                "WHERE id = ? AND withdrawn_at IS NULL",
-                (self._db.clock(), by, reason, identity),
-            )
-            return changed.rowcount == 1
+        change = (
+            "UPDATE releases SET withdrawn_at = ?, withdrawn_by = ?, withdrawn_reason = ? "
+            "WHERE id = ? AND withdrawn_at IS NULL"
+        )
+        return self._db.execute(change, self._db.clock(), by, reason, identity) == 1
 
     # Proposals
 
     def propose(self, dataset: str, change: Mapping[str, Any], reason: str, by: str) -> Proposal:
         """A change that waits for a second custodian."""
-        identity = secrets.token_hex(8)
-        with self._db.writing() as connection:
-            connection.execute(
-                "INSERT INTO proposals VALUES (?, ?, ?, ?, ?, ?, 'waiting', NULL, NULL, '')",
-                (identity, dataset, json.dumps(change), reason, by, self._db.clock()),
-            )
-        return self.proposals(identity)[0]
+        proposal = Proposal(
+            secrets.token_hex(8), dataset, change, reason, by, self._db.clock(), "waiting"
+        )
+        self._db.insert("proposals", proposal)
+        return proposal
 
     def proposals(self, identity: str | None = None) -> list[Proposal]:
         """One proposal, or all; newest first."""
-        rows = self._db.rows(
-            "SELECT id, dataset, change, reason, by, created, state, decided_by, decided_at, note "
-            "FROM proposals WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id",
-            identity,
-        )
-        return [Proposal(r[0], r[1], json.loads(r[2]), *r[3:]) for r in rows]
+        return self._db.records(Proposal, "proposals", _ONE_OR_ALL, identity)
 
     def decide(self, identity: str, state: str, by: str, note: str) -> bool:
         """Settle a waiting proposal; False where it does not wait."""
-        with self._db.writing() as connection:
-            changed = connection.execute(
-                "UPDATE proposals SET state = ?, decided_by = ?, decided_at = ?, note = ? "
-                "WHERE id = ? AND state = 'waiting'",
-                (state, by, self._db.clock(), note, identity),
-            )
-            return changed.rowcount == 1
+        change = (
+            "UPDATE proposals SET state = ?, decided_by = ?, decided_at = ?, note = ? "
+            "WHERE id = ? AND state = 'waiting'"
+        )
+        return self._db.execute(change, state, by, self._db.clock(), note, identity) == 1
 
     def settle(self, identity: str, *, made: bool) -> None:
         """The change of an agreed proposal is made, or cannot be and waits again."""
@@ -221,8 +167,7 @@ class Catalogue:
             else "UPDATE proposals SET state = 'waiting', decided_by = NULL, decided_at = NULL, "
             "note = '' WHERE id = ? AND state = 'applying'"
         )
-        with self._db.writing() as connection:
-            connection.execute(change, (identity,))
+        self._db.execute(change, identity)
 
     # Policies
 

@@ -30,13 +30,13 @@ class CommitRequest:
         self.key, self.user, self.project = key, user, project
         self.data_version, self.policy_version = data_version, policy_version
         self.measurements_digest = digest(measurements)
-        said = {
+        request = {
             "charges": [[_as_asked(charge) for charge in charges]],  # the form of older ledgers
             "project": project,
             "data_version": data_version,
             "policy_version": policy_version,
         }
-        self.digest = digest(canonical(said).encode())
+        self.digest = digest(canonical(request).encode())
 
 
 def _as_asked(charge: Charge) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The SQLite file of a ledger: tables, triggers, settings, and errors in words.
+"""SQLite files: how they are opened, read and written, the tables of a ledger, errors in words.
 
 Amounts are exact fractions as text, added and compared by two functions given to SQLite, so that
 the guard on a budget is one statement (`UPDATE … WHERE loss_fits(…)`) and three times 1/3 is 1.
@@ -8,15 +8,20 @@ Whole multiples of a fixed unit would have been smaller and faster, and would ha
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ..core.loss import fits, loss_from_json, loss_to_json, plus
 from ..errors import LedgerDamaged, StoreError
 from .chain import canonical
 
+T = TypeVar("T")
 FORM = 2
 OLD_FORM = 1
 """Version 0.1: what `ledger_upgrade` reads."""
@@ -111,13 +116,17 @@ def connect(path: Path, *, create: bool = False, synchronous: str = "FULL") -> s
     return connection
 
 
-def add_column(connection: sqlite3.Connection, statement: str) -> None:
-    """Bring a file of an earlier layout up to date; one that has the column stays as it is."""
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """A transaction that writes, durable when the block ends well and gone when it does not."""
     try:
-        connection.execute(statement)
-    except sqlite3.OperationalError as error:
-        if "duplicate column" not in str(error):
-            raise
+        connection.execute("BEGIN IMMEDIATE")  # may fail and leave a transaction open
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -207,3 +216,102 @@ def _damaged(what: str) -> LedgerDamaged:
         f"{what} is damaged: it is not a whole SQLite file any more. Nothing is "
         "answered; restore it from a copy that verifies."
     )
+
+
+class Database:
+    """A file of tables with one connection to read and one to write; may be shared by threads.
+
+    Tables are made where they are missing; `later` are columns that earlier files lack.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        tables: str,
+        *,
+        later: tuple[str, ...] = (),
+        synchronous: str = "FULL",
+        mode: int = 0o600,
+    ) -> None:
+        self._name = name
+        self._reading_lock, self._writing_lock = threading.Lock(), threading.Lock()
+        with in_words(name):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, mode))
+            self._writing = connect(path, create=True, synchronous=synchronous)
+            try:
+                self._make_tables(tables)
+                for column in later:
+                    _add_column(self._writing, column)
+            except BaseException:
+                self._writing.close()
+                raise
+            self._reading = connect(path)
+
+    def _make_tables(self, tables: str) -> None:
+        self._writing.executescript(tables)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._reading_lock, self._writing_lock:
+            self._reading.close()
+            self._writing.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection to read with."""
+        with self._reading_lock, in_words(self._name):
+            yield self._reading
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """All rows of one SELECT."""
+        with self.reading() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    def records(self, kind: type[T], table: str, rest: str, *values: object) -> list[T]:
+        """Rows of a table as dataclasses; their fields are columns of it."""
+        columns = ", ".join(field.name for field in fields(kind))  # type: ignore[arg-type]
+        rows = self.rows(f"SELECT {columns} FROM {table} {rest}", *values)
+        return [_record(kind, row) for row in rows]
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction, durable when the block ends well."""
+        with self._writing_lock, in_words(self._name), transaction(self._writing) as connection:
+            yield connection
+
+    def execute(self, sql: str, *values: object) -> int:
+        """One statement in a transaction of its own; how many rows it changed."""
+        with self.writing() as connection:
+            return connection.execute(sql, values).rowcount
+
+    def insert(self, table: str, record: Any) -> None:
+        """Add a dataclass whose fields are all columns of a table, in order; mappings become JSON."""
+        values = [getattr(record, field.name) for field in fields(record)]
+        row = [json.dumps(v, ensure_ascii=False) if isinstance(v, Mapping) else v for v in values]
+        self.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row)
+
+
+def _record(kind: type[T], row: tuple[Any, ...]) -> T:
+    """A row as a dataclass: mappings and tuples are stored as JSON, yes and no as 1 and 0."""
+    readers: dict[str, Callable[[Any], Any]] = {
+        "Mapping": json.loads,
+        "tuple": lambda text: tuple(json.loads(text)),
+        "bool": bool,
+    }
+    values = []
+    for field, value in zip(fields(kind), row, strict=True):  # type: ignore[arg-type]
+        reader = readers.get(str(field.type).partition("[")[0])
+        values.append(reader(value) if reader else value)
+    return kind(*values)
+
+
+def _add_column(connection: sqlite3.Connection, statement: str) -> None:
+    """Bring a file of an earlier layout up to date; one that has the column stays as it is."""
+    try:
+        connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if "duplicate column" not in str(error):
+            raise

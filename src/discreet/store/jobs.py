@@ -15,25 +15,24 @@ renews lapses.
 
 from __future__ import annotations
 
-import json
 import secrets
-import sqlite3
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..errors import InputError, StoreError
 from ..file_names import JOBS
 from .base import Hold, Job, JobState
 from .chain import canonical
-from .database import add_column, connect, in_words
+from .database import Database
 
-_COLUMNS = (
-    "id, kind, state, request, user, created, lease_until, heartbeat, share, doing, "
-    "cancel_requested, result, error, attempts, hold"
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, "
+    "state TEXT NOT NULL, request TEXT NOT NULL, user TEXT NOT NULL, "
+    "created REAL NOT NULL, lease_until REAL NOT NULL, heartbeat REAL NOT NULL, "
+    "share REAL NOT NULL, doing TEXT NOT NULL, cancel_requested INTEGER NOT NULL, "
+    "result TEXT, error TEXT, attempts INTEGER NOT NULL, lease TEXT, hold TEXT) STRICT"
 )
 _MINE = " WHERE id = ? AND lease = ? AND state = 'running'"
 
@@ -47,24 +46,17 @@ class Jobs:
 
     def __init__(self, folder: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        path = Path(folder) / JOBS
-        with in_words("The list of jobs"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = connect(path, create=True)
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, "
-                "state TEXT NOT NULL, request TEXT NOT NULL, user TEXT NOT NULL, "
-                "created REAL NOT NULL, lease_until REAL NOT NULL, heartbeat REAL NOT NULL, "
-                "share REAL NOT NULL, doing TEXT NOT NULL, cancel_requested INTEGER NOT NULL, "
-                "result TEXT, error TEXT, attempts INTEGER NOT NULL, lease TEXT, hold TEXT) STRICT"
-            )
-            add_column(self._connection, "ALTER TABLE jobs ADD COLUMN hold TEXT")
+        self._database = Database(
+            Path(folder) / JOBS,
+            "The list of jobs",
+            _TABLE,
+            later=("ALTER TABLE jobs ADD COLUMN hold TEXT",),
+            mode=0o666,
+        )
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
-            self._connection.close()
+        self._database.close()
 
     def create(
         self,
@@ -77,45 +69,37 @@ class Jobs:
         """A new job that waits for a worker; `hold` is the budget it will spend."""
         held = hold.id if isinstance(hold, Hold) else hold
         identity, now = secrets.token_hex(12), self._clock()
-        with self._write() as connection:
-            connection.execute(
-                "INSERT INTO jobs VALUES (?, ?, 'waiting', ?, ?, ?, 0, 0, 0, '', 0, NULL, NULL, 0, "
-                "NULL, ?)",
-                (identity, kind, canonical(request), user, now, held),
-            )
+        self._database.execute(
+            "INSERT INTO jobs VALUES (?, ?, 'waiting', ?, ?, ?, 0, 0, 0, '', 0, NULL, NULL, 0, "
+            "NULL, ?)",
+            *(identity, kind, canonical(request), user, now, held),
+        )
         return self.get(identity)
 
     def get(self, identity: str) -> Job:
         """One job by its id."""
-        with self._lock, in_words("The list of jobs"):
-            row = self._connection.execute(
-                f"SELECT {_COLUMNS} FROM jobs WHERE id = ?", (identity,)
-            ).fetchone()
-        if row is None:
+        jobs = self._database.records(Job, "jobs", "WHERE id = ?", identity)
+        if not jobs:
             raise InputError(f"There is no job {identity[:40]}. List the jobs to see their ids.")
-        return _job(row)
+        return jobs[0]
 
     def list(self, *, state: JobState | None = None, user: str | None = None) -> list[Job]:
         """Jobs, newest first."""
-        with self._lock, in_words("The list of jobs"):
-            rows = self._connection.execute(
-                f"SELECT {_COLUMNS} FROM jobs WHERE (:state IS NULL OR state = :state) "
-                "AND (:user IS NULL OR user = :user) ORDER BY created DESC, rowid DESC",
-                {"state": state, "user": user},
-            ).fetchall()
-        return [_job(row) for row in rows]
+        chosen = "WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR user = ?2) "
+        newest_first = "ORDER BY created DESC, rowid DESC"
+        return self._database.records(Job, "jobs", chosen + newest_first, state, user)
 
     def claim(self, *, kind: str | None = None, seconds: float = 60.0) -> tuple[Job, str] | None:
         """The oldest job that waits, or whose worker fell silent, and a lease on it; else None."""
         lease, now = secrets.token_hex(12), self._clock()
-        with self._write() as connection:
+        with self._database.writing() as connection:
             connection.execute(
                 "UPDATE jobs SET state = 'cancelled', lease = NULL WHERE cancel_requested = 1 AND "
                 "(state = 'waiting' OR (state = 'running' AND lease_until <= ?))",
                 (now,),
             )
             row = connection.execute(
-                f"SELECT {_COLUMNS} FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
+                "SELECT id FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
                 "(state = 'waiting' OR (state = 'running' AND lease_until <= :now)) "
                 "ORDER BY created, rowid LIMIT 1",
                 {"kind": kind, "now": now},
@@ -133,78 +117,46 @@ class Jobs:
         """Say that the worker lives; returns whether it was asked to stop."""
         now = self._clock()
         change = "UPDATE jobs SET lease_until = ?, heartbeat = ?"
-        self._mine(identity, lease, change, now + seconds, now)
-        return self.get(identity).cancel_requested
+        return self._mine(identity, lease, change, now + seconds, now).cancel_requested
 
     def progress(
         self, identity: str, lease: str, share: float, doing: str, *, seconds: float = 60.0
     ) -> bool:
         """Say how far the work is (0 … 1), which is a heartbeat too."""
-        now = self._clock()
-        self._mine(
-            identity,
-            lease,
-            "UPDATE jobs SET share = ?, doing = ?, lease_until = ?, heartbeat = ?",
-            min(max(float(share), 0.0), 1.0),
-            doing,
-            now + seconds,
-            now,
-        )
-        return self.get(identity).cancel_requested
+        now, done = self._clock(), min(max(float(share), 0.0), 1.0)
+        change = "UPDATE jobs SET share = ?, doing = ?, lease_until = ?, heartbeat = ?"
+        job = self._mine(identity, lease, change, done, doing, now + seconds, now)
+        return job.cancel_requested
 
     def request_cancel(self, identity: str) -> Job:
         """Ask a job to stop; one that still waits stops at once."""
-        with self._write() as connection:
-            connection.execute(
-                "UPDATE jobs SET cancel_requested = 1, "
-                "state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END "
-                "WHERE id = ? AND state IN ('waiting', 'running')",
-                (identity,),
-            )
+        self._database.execute(
+            "UPDATE jobs SET cancel_requested = 1, "
+            "state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END "
+            "WHERE id = ? AND state IN ('waiting', 'running')",
+            identity,
+        )
         return self.get(identity)
 
     def finish(self, identity: str, lease: str, result: str) -> Job:
         """The job is done; `result` says where its result lies."""
         change = "UPDATE jobs SET state = 'done', share = 1, lease = NULL, result = ?"
-        self._mine(identity, lease, change, result)
-        return self.get(identity)
+        return self._mine(identity, lease, change, result)
 
     def fail(self, identity: str, lease: str, error: str) -> Job:
         """The job ended with an error, said in one sentence."""
         change = "UPDATE jobs SET state = 'failed', lease = NULL, error = ?"
-        self._mine(identity, lease, change, error)
-        return self.get(identity)
+        return self._mine(identity, lease, change, error)
 
     def cancelled(self, identity: str, lease: str) -> Job:
         """The worker stopped as it was asked to."""
-        self._mine(identity, lease, "UPDATE jobs SET state = 'cancelled', lease = NULL")
+        return self._mine(identity, lease, "UPDATE jobs SET state = 'cancelled', lease = NULL")
+
+    def _mine(self, identity: str, lease: str, change: str, *values: object) -> Job:
+        """The job, changed by the worker that holds its lease."""
+        if self._database.execute(change + _MINE, *values, identity, lease) != 1:
+            raise LeaseLost(
+                f"Job {identity[:40]} is no longer this worker's. Stop working on it; another "
+                "worker has it or it has ended."
+            )
         return self.get(identity)
-
-    def _mine(self, identity: str, lease: str, change: str, *values: object) -> None:
-        with self._write() as connection:
-            changed = connection.execute(change + _MINE, (*values, identity, lease))
-            if changed.rowcount != 1:
-                raise LeaseLost(
-                    f"Job {identity[:40]} is no longer this worker's. Stop working on it; another "
-                    "worker has it or it has ended."
-                )
-
-    @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, in_words("The list of jobs"):
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-
-
-def _job(row: tuple[Any, ...]) -> Job:
-    values = list(row)  # without the lease, which is the worker's alone
-    values[2] = cast(JobState, values[2])
-    values[3] = json.loads(values[3])
-    values[10] = bool(values[10])
-    return Job(*values)

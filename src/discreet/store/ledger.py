@@ -49,32 +49,42 @@ class Ledger(LedgerStore):
         folder: Path,
         dataset: str,
         anchor: Path,
-        writing: sqlite3.Connection,
-        reading: sqlite3.Connection,
-        lock: FairLock,
-        end: tuple[int, str],
-        ledger_id: str,
         clock: Callable[[], float],
         wait_seconds: float,
+        synchronous: str,
     ) -> None:
         self.folder = folder
         self.dataset = dataset
         self.anchor_path = anchor
         self._name = f"The ledger of {dataset}"
-        self._end = self._ending = self._anchored = end
-        self._ledger_id = ledger_id
         self._clock = clock
         self._wait_seconds = wait_seconds
         self._process = os.getpid()
-        self._reading = reading
         self._reading_lock = threading.Lock()
-        self._lock = lock
         self._files = MeasurementFiles(folder)
-        self._transaction = LedgerTransaction(dataset, self._files, clock)
+        connections: list[sqlite3.Connection] = []
+        with in_words(self._name):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = FairLock(folder / LEDGER_LOCK)
+            try:
+                with self._lock:
+                    create_if_new(folder / STORE, anchor, dataset, clock, synchronous)
+                for _ in range(2):
+                    connections.append(connect(folder / STORE, synchronous=synchronous))
+                noted = Anchor.read(anchor)  # before the log, which may only be ahead of it
+                end, account = checked(connections[1], noted, dataset, self._files)
+            except BaseException:
+                for connection in connections:
+                    connection.close()
+                self._lock.close()
+                raise
+        self._end = self._ending = self._anchored = end
+        self._ledger_id = account.ledger
+        writing, self._reading = connections
         self._writer = Writer(
             self._name,
             writing,
-            lock,
+            self._lock,
             before=self._catch_up,
             ending=self._note_end,
             after=self._move_anchor,
@@ -95,39 +105,8 @@ class Ledger(LedgerStore):
 
         `synchronous` is for tests that show why it must be FULL.
         """
-        folder = Path(folder)
-        anchor_path = folder / ANCHOR if anchor is None else Path(anchor)
-        path = folder / STORE
-        name = f"The ledger of {dataset}"
-        connections: list[sqlite3.Connection] = []
-        with in_words(name):
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = FairLock(folder / LEDGER_LOCK)
-            try:
-                with lock:
-                    create_if_new(path, anchor_path, dataset, clock, synchronous)
-                for _ in range(2):
-                    connections.append(connect(path, synchronous=synchronous))
-                noted = Anchor.read(anchor_path)  # before the log, which may only be ahead of it
-                end, account = checked(connections[1], noted, dataset, MeasurementFiles(folder))
-            except BaseException:
-                for connection in connections:
-                    connection.close()
-                lock.close()
-                raise
-        writing, reading = connections
-        return cls(
-            folder,
-            dataset,
-            anchor_path,
-            writing,
-            reading,
-            lock,
-            end,
-            account.ledger,
-            clock,
-            wait_seconds,
-        )
+        noted_in = Path(folder) / ANCHOR if anchor is None else Path(anchor)
+        return cls(Path(folder), dataset, noted_in, clock, wait_seconds, synchronous)
 
     def close(self) -> None:
         """Finish queued commits and let go of the files."""
@@ -152,8 +131,8 @@ class Ledger(LedgerStore):
 
     def standing(self, *, user: str = "", project: str = "") -> list[Standing]:
         """Where the data set stands, then the user and the project where they have a sub-cap."""
-        with self._read() as connection:
-            return self._transaction.standing(connection, user, project)
+        with self._read() as transaction:
+            return transaction.standing(user, project)
 
     def require(
         self,
@@ -165,8 +144,8 @@ class Ledger(LedgerStore):
     ) -> None:
         """Raise `BudgetExceeded` where these charges would not fit now; reserves nothing."""
         several, held = _several(charges), _hold_id(hold)
-        with self._read() as connection:
-            self._transaction.check(connection, several, user, project, without=held)
+        with self._read() as transaction:
+            transaction.check(several, user, project, without=held)
 
     # Holding budget for a job
 
@@ -182,33 +161,29 @@ class Ledger(LedgerStore):
         """Reserve budget for a job that has drawn nothing yet; lapses by itself after `seconds`."""
         several = _several(charges)
         hold = Hold(_hold_id(again) or secrets.token_hex(16), self._clock() + seconds)
-        return self._write(
-            lambda connection: self._transaction.hold(connection, hold, several, user, project)
-        )
+        return self._write(lambda transaction: transaction.hold(hold, several, user, project))
 
     def renew(self, hold: Hold | str, *, seconds: float = 600.0) -> Hold:
         """Extend a hold that has not lapsed; for one that has, ask with `hold(again=…)`."""
         longer = Hold(_hold_id(hold) or "", self._clock() + seconds)
-        return self._write(lambda connection: self._transaction.renew(connection, longer))
+        return self._write(lambda transaction: transaction.renew(longer))
 
     def lapse(self, hold: Hold | str) -> None:
         """Give up a hold; one that lapsed, was given up or was used is gone already."""
         held = _hold_id(hold)
-        self._write(
-            lambda connection: connection.execute("DELETE FROM holds WHERE id = ?", (held,))
-        )
+        self._write(lambda transaction: transaction.lapse(held))
 
     # Answers
 
     def find(self, question: str) -> StoredAnswer | None:
         """The answer already charged for this question, whoever asked; costs nothing."""
-        with self._read() as connection:
-            return self._transaction.answer(connection, question)
+        with self._read() as transaction:
+            return transaction.answer(question)
 
     def history(self, data_version: str | None = None) -> History:
         """All answers so far, oldest first, and the head to commit after."""
-        with self._read() as connection:
-            return self._transaction.history(connection, data_version)
+        with self._read() as transaction:
+            return transaction.history(data_version)
 
     def commit(
         self,
@@ -234,11 +209,11 @@ class Ledger(LedgerStore):
             policy_version,
         )
         held = _hold_id(hold)
-        with self._read() as connection:
-            ready = self._transaction.ready(connection, request)
+        with self._read() as transaction:
+            ready = transaction.ready(request)
             if ready is None:
-                self._transaction.check_unmoved(connection, after)
-                self._transaction.check(connection, request.charges, user, project, without=held)
+                transaction.check_unmoved(after)
+                transaction.check(request.charges, user, project, without=held)
         if ready is not None:
             if held is not None:
                 self.lapse(held)
@@ -246,9 +221,7 @@ class Ledger(LedgerStore):
         if len(measurements) > INLINE_BYTES:
             with in_words(self._name):
                 self._files.keep(measurements, request.measurements_digest)
-        return self._write(
-            lambda connection: self._transaction.commit(connection, request, held, after)
-        )
+        return self._write(lambda transaction: transaction.commit(request, held, after))
 
     # The log
 
@@ -256,8 +229,8 @@ class Ledger(LedgerStore):
         """Every row of the log, oldest first."""
         after = 0
         while True:
-            with self._read() as connection:
-                rows = connection.execute(
+            with self._read() as transaction:
+                rows = transaction.connection.execute(
                     "SELECT seq, body, hash FROM log WHERE seq > ? ORDER BY seq LIMIT 500", (after,)
                 ).fetchall()
             if not rows:
@@ -274,21 +247,17 @@ class Ledger(LedgerStore):
     def tidy(self) -> int:
         """Delete measurement files that no charge names; returns how many."""
 
-        def work(connection: sqlite3.Connection) -> int:
-            named = connection.execute("SELECT digest FROM answers WHERE measurements IS NULL")
-            return self._files.tidy({row[0] for row in named})
-
-        return self._write(work)
+        return self._write(lambda transaction: transaction.tidy())
 
     # Inside
 
     @contextmanager
-    def _read(self) -> Iterator[sqlite3.Connection]:
+    def _read(self) -> Iterator[LedgerTransaction]:
         self._same_process()
         with self._reading_lock, in_words(self._name):
             try:
                 self._reading.execute("BEGIN")
-                yield self._reading
+                yield self._transaction(self._reading)
             finally:
                 if self._reading.in_transaction:
                     self._reading.execute("ROLLBACK")
@@ -299,9 +268,14 @@ class Ledger(LedgerStore):
                 f"{self._name} was opened before this process was forked. Open it again here."
             )
 
-    def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _write(self, work: Callable[[LedgerTransaction], T]) -> T:
         self._same_process()
-        return self._writer.run(work, wait_seconds=self._wait_seconds)
+        return self._writer.run(
+            lambda connection: work(self._transaction(connection)), wait_seconds=self._wait_seconds
+        )
+
+    def _transaction(self, connection: sqlite3.Connection) -> LedgerTransaction:
+        return LedgerTransaction(connection, self.dataset, self._files, self._clock)
 
     def _catch_up(self, connection: sqlite3.Connection) -> None:
         """Rows others added since: each must continue the chain this process has verified."""
@@ -335,9 +309,7 @@ class Ledger(LedgerStore):
                     f"A change of a budget needs {name}: the ledger keeps it for ever. "
                     f"Give {name}=…"
                 )
-        self._write(
-            lambda connection: self._transaction.set_cap(connection, scope, budget, who, reason)
-        )
+        self._write(lambda transaction: transaction.set_cap(scope, budget, who, reason))
 
 
 def _several(charges: Charge | Sequence[Charge]) -> tuple[Charge, ...]:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from types import TracebackType
 from typing import Any, Self
 
 from ..core.charge import Charge, as_dp_accounting_event, as_register, sum_of
@@ -26,7 +24,6 @@ from ..core.loss import (
     PureLoss,
     ZcdpLoss,
     in_words,
-    largest_epsilon,
     loss_to_json,
     plus,
     zero,
@@ -161,12 +158,7 @@ class LedgerStore(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def cap(self) -> Loss | None:
@@ -196,11 +188,6 @@ class LedgerStore(ABC):
         """What may still be asked for, as people read it, rounded down; None without a budget."""
         left = self.left(user=user, project=project)
         return None if left is None else in_words(left, left=True)
-
-    def largest_affordable(self, *, user: str = "", project: str = "") -> Fraction:
-        """The largest pure epsilon that fits everywhere; rounded down for zCDP."""
-        left = self.left(user=user, project=project)
-        return Fraction(0) if left is None else largest_epsilon(left)
 
     def affords(
         self, charges: Charge | Sequence[Charge], *, user: str = "", project: str = ""

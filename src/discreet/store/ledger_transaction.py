@@ -1,6 +1,6 @@
 """A ledger inside one transaction: who may spend, what it leaves, and the row that says so.
 
-Every method here works on a connection with an open transaction; `ledger.py` decides which.
+Who makes one has begun a transaction on its connection, and ends it; see `ledger.py`.
 """
 
 from __future__ import annotations
@@ -61,34 +61,36 @@ _NAMED = (
 class LedgerTransaction:
     """What may be asked of the tables of one ledger within a transaction."""
 
-    def __init__(self, dataset: str, files: MeasurementFiles, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        dataset: str,
+        files: MeasurementFiles,
+        clock: Callable[[], float],
+    ) -> None:
+        self.connection = connection
         self.dataset = dataset
         self.files = files
         self.clock = clock
 
-    def append(self, connection: sqlite3.Connection, body: dict[str, Any]) -> tuple[int, str]:
+    def append(self, body: dict[str, Any]) -> tuple[int, str]:
         """Add a row to the chain; returns its number and hash."""
-        row = connection.execute("SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+        row = self.connection.execute(
+            "SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1"
+        ).fetchone()
         text = canonical(body)
         seq, stored = row[0] + 1, link(row[1], text)
-        connection.execute("INSERT INTO log VALUES (?, ?, ?)", (seq, text, stored))
+        self.connection.execute("INSERT INTO log VALUES (?, ?, ?)", (seq, text, stored))
         return seq, stored
 
     def now(self) -> str:
         """The time, as the log writes it."""
         return datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="milliseconds")
 
-    def set_cap(
-        self,
-        connection: sqlite3.Connection,
-        scope: str,
-        budget: Loss | None,
-        who: str,
-        reason: str,
-    ) -> None:
+    def set_cap(self, scope: str, budget: Loss | None, who: str, reason: str) -> None:
         """Set, change or (None) take away a cap; what was spent before counts against it."""
         account = Account()
-        rows = connection.execute("SELECT seq, body, hash FROM log ORDER BY seq").fetchall()
+        rows = self.connection.execute("SELECT seq, body, hash FROM log ORDER BY seq").fetchall()
         follow(rows, 0, START, account)
         if budget is not None:
             others = {s: cap for s, cap in account.caps.items() if s != scope}
@@ -101,26 +103,20 @@ class LedgerTransaction:
                         f"for {other} cannot stand together. Use one kind, or take the sub-caps "
                         "away first."
                     )
-            self._held(connection, scope, budget.kind, None, None)  # or raise: it must count holds
+            self._held(scope, budget.kind, None, None)  # or raise: it must count holds
         stored = None if budget is None else loss_to_json(budget)
         account.set_cap(scope, stored)
         body = {"scope": scope, "budget": stored, "who": who, "reason": reason}
-        self.append(connection, {"kind": "cap", "at": self.now(), **body})
-        connection.execute("DELETE FROM scopes WHERE scope = ?", (scope,))
+        self.append({"kind": "cap", "at": self.now(), **body})
+        self.connection.execute("DELETE FROM scopes WHERE scope = ?", (scope,))
         if budget is not None:
-            connection.execute(
+            self.connection.execute(
                 "INSERT INTO scopes VALUES (?, ?, ?)",
                 (scope, loss_text(account.caps[scope]), loss_text(account.spent[scope])),
             )
 
     def standing(
-        self,
-        connection: sqlite3.Connection,
-        user: str,
-        project: str,
-        *,
-        without: str | None = None,
-        question: str | None = None,
+        self, user: str, project: str, *, without: str | None = None, question: str | None = None
     ) -> list[Standing]:
         """Where each scope with a cap stands.
 
@@ -128,31 +124,24 @@ class LedgerTransaction:
         """
         standings = []
         for scope in scopes_of(user, project):
-            row = connection.execute(
+            row = self.connection.execute(
                 "SELECT cap, spent FROM scopes WHERE scope = ?", (scope,)
             ).fetchone()
             if row is not None:
                 cap, spent = (loss_from_json(json.loads(text)) for text in row)
-                held = self._held(connection, scope, cap.kind, without, question)
+                held = self._held(scope, cap.kind, without, question)
                 standings.append(Standing(scope, cap, spent, held, minus(cap, plus(spent, held))))
         return standings
 
-    def _held(
-        self,
-        connection: sqlite3.Connection,
-        scope: str,
-        kind: str,
-        without: str | None,
-        question: str | None,
-    ) -> Loss:
+    def _held(self, scope: str, kind: str, without: str | None, question: str | None) -> Loss:
         """What holds reserve: each question once, and none that is answered and so is free."""
         kind_of_scope, _, name = scope.partition(":")
         values = (self.clock(),) if scope == DATASET else (self.clock(), name)
         held = set()
-        for identity, stored in connection.execute(_HOLDS[kind_of_scope], values).fetchall():
+        for identity, stored in self.connection.execute(_HOLDS[kind_of_scope], values).fetchall():
             charges = [Charge.from_json(charge) for charge in json.loads(stored)["charges"]]
             asked = charges[0].question
-            if identity != without and asked != question and not _answered(connection, asked):
+            if identity != without and asked != question and not self._answered(asked):
                 held.add((asked, sum_of(kind, charges)))
         total = zero(kind)
         for _, loss in held:
@@ -160,43 +149,31 @@ class LedgerTransaction:
         return total
 
     def check(
-        self,
-        connection: sqlite3.Connection,
-        charges: Sequence[Charge],
-        user: str,
-        project: str,
-        without: str | None,
+        self, charges: Sequence[Charge], user: str, project: str, without: str | None
     ) -> None:
         """Raise where the charges would not fit now; a record or an answered question fits."""
         question = question_of(charges)
-        if not has_loss(charges) or _answered(connection, question):
+        if not has_loss(charges) or self._answered(question):
             return
-        for standing in self._budgets(connection, user, project, without, question):
+        for standing in self._budgets(user, project, without, question):
             cost = sum_of(standing.cap.kind, charges)
             if not fits(plus(plus(standing.spent, standing.held), cost), standing.cap):
                 raise self._exceeded(standing, cost)
 
-    def hold(
-        self,
-        connection: sqlite3.Connection,
-        hold: Hold,
-        charges: Sequence[Charge],
-        user: str,
-        project: str,
-    ) -> Hold:
+    def hold(self, hold: Hold, charges: Sequence[Charge], user: str, project: str) -> Hold:
         """Reserve the charges, or raise where they do not fit; a hold of the same id is replaced."""
-        connection.execute("DELETE FROM holds WHERE expires <= ?", (self.clock(),))
-        self.check(connection, charges, user, project, without=hold.id)
+        self.connection.execute("DELETE FROM holds WHERE expires <= ?", (self.clock(),))
+        self.check(charges, user, project, without=hold.id)
         stored = canonical({"charges": [charge.to_json() for charge in charges]})
-        connection.execute(
+        self.connection.execute(
             "INSERT OR REPLACE INTO holds VALUES (?, ?, ?, ?, ?)",
             (hold.id, user, project, stored, hold.expires),
         )
         return hold
 
-    def renew(self, connection: sqlite3.Connection, hold: Hold) -> Hold:
+    def renew(self, hold: Hold) -> Hold:
         """Extend a hold that lives to `hold.expires`."""
-        changed = connection.execute(
+        changed = self.connection.execute(
             "UPDATE holds SET expires = ? WHERE id = ? AND expires > ?",
             (hold.expires, hold.id, self.clock()),
         )
@@ -206,15 +183,14 @@ class LedgerTransaction:
             )
         return hold
 
+    def lapse(self, held: str | None) -> None:
+        """Give up a hold; one that is gone already is no matter."""
+        self.connection.execute("DELETE FROM holds WHERE id = ?", (held,))
+
     def _budgets(
-        self,
-        connection: sqlite3.Connection,
-        user: str,
-        project: str,
-        without: str | None,
-        question: str,
+        self, user: str, project: str, without: str | None, question: str
     ) -> list[Standing]:
-        standings = self.standing(connection, user, project, without=without, question=question)
+        standings = self.standing(user, project, without=without, question=question)
         if not standings or standings[0].scope != DATASET:
             raise Refusal(
                 f"{self.dataset} has no budget yet, so nothing may be spent. "
@@ -244,9 +220,9 @@ class LedgerTransaction:
             alternatives=[offer] if best else [],
         )
 
-    def ready(self, connection: sqlite3.Connection, request: CommitRequest) -> StoredAnswer | None:
+    def ready(self, request: CommitRequest) -> StoredAnswer | None:
         """The answer where this request, or another one, has charged it before."""
-        row = connection.execute(
+        row = self.connection.execute(
             "SELECT request FROM requests WHERE user = ? AND key = ?", (request.user, request.key)
         ).fetchone()
         if row is not None and row[0] != request.digest:
@@ -254,26 +230,18 @@ class LedgerTransaction:
                 "This idempotency key came before with another request. "
                 "Use a new key for a new request; nothing was charged."
             )
-        return self.answer(connection, request.question)
+        return self.answer(request.question)
 
-    def commit(
-        self,
-        connection: sqlite3.Connection,
-        request: CommitRequest,
-        held: str | None,
-        after: str | None,
-    ) -> StoredAnswer:
+    def commit(self, request: CommitRequest, held: str | None, after: str | None) -> StoredAnswer:
         """Charge the request and store it, unless it was before; in the caller's transaction."""
-        if held is not None:
-            connection.execute("DELETE FROM holds WHERE id = ?", (held,))
-        ready = self.ready(connection, request)
+        self.lapse(held)
+        ready = self.ready(request)
         if ready is not None:
             return ready
-        self.check_unmoved(connection, after)
-        self._spend(connection, request)
+        self.check_unmoved(after)
+        self._spend(request)
         at, question, size = self.now(), request.question, len(request.measurements)
         seq, stored = self.append(
-            connection,
             {
                 "kind": "charge",
                 "question": question,
@@ -290,11 +258,11 @@ class LedgerTransaction:
             },
         )
         inline = request.measurements if size <= INLINE_BYTES else None
-        connection.execute(
+        self.connection.execute(
             "INSERT INTO answers VALUES (?, ?, ?, ?, ?)",
             (question, seq, request.measurements_digest, size, inline),
         )
-        connection.execute(
+        self.connection.execute(
             "INSERT INTO requests VALUES (?, ?, ?, ?)",
             (request.user, request.key, request.digest, json.dumps([question])),
         )
@@ -309,39 +277,44 @@ class LedgerTransaction:
             fresh=True,
         )
 
-    def check_unmoved(self, connection: sqlite3.Connection, after: str | None) -> None:
+    def check_unmoved(self, after: str | None) -> None:
         """Raise where anything was committed after the head `after`."""
-        if after is not None and self.head(connection) != after:
+        if after is not None and self.head() != after:
             raise HistoryMoved(
                 f"Something else was released from {self.dataset} while this was decided. "
                 "Nothing was stored; decide again on the newer history."
             )
 
-    def head(self, connection: sqlite3.Connection) -> str:
+    def head(self) -> str:
         """The hash of the last row that answers something; empty where there is none."""
-        row = connection.execute(
+        row = self.connection.execute(
             "SELECT hash FROM log WHERE seq = (SELECT max(seq) FROM answers)"
         ).fetchone()
         return "" if row is None else str(row[0])
 
-    def history(self, connection: sqlite3.Connection, data_version: str | None) -> History:
+    def history(self, data_version: str | None) -> History:
         """Every answer, or those of one data version, oldest first."""
-        rows = connection.execute(_ANSWERS + "ORDER BY a.seq").fetchall()
+        rows = self.connection.execute(_ANSWERS + "ORDER BY a.seq").fetchall()
         answers = (
             self.stored(row)
             for row in rows
             if data_version in (None, json.loads(row[4])["data_version"])
         )
-        return History(self.head(connection), tuple(answers))
+        return History(self.head(), tuple(answers))
 
-    def _spend(self, connection: sqlite3.Connection, request: CommitRequest) -> None:
+    def tidy(self) -> int:
+        """Delete measurement files that no charge names; returns how many."""
+        named = self.connection.execute("SELECT digest FROM answers WHERE measurements IS NULL")
+        return self.files.tidy({row[0] for row in named})
+
+    def _spend(self, request: CommitRequest) -> None:
         charges = request.charges
         if not has_loss(charges):
             return
         user, project = request.user, request.project
-        for standing in self._budgets(connection, user, project, None, request.question):
+        for standing in self._budgets(user, project, None, request.question):
             cost = loss_text(sum_of(standing.cap.kind, charges))
-            changed = connection.execute(
+            changed = self.connection.execute(
                 "UPDATE scopes SET spent = loss_plus(spent, :cost) "
                 "WHERE scope = :scope AND loss_fits(spent, :held, :cost, cap)",
                 {"cost": cost, "scope": standing.scope, "held": loss_text(standing.held)},
@@ -349,9 +322,9 @@ class LedgerTransaction:
             if changed.rowcount != 1:
                 raise self._exceeded(standing, loss_from_json(json.loads(cost)))
 
-    def answer(self, connection: sqlite3.Connection, question: str) -> StoredAnswer | None:
+    def answer(self, question: str) -> StoredAnswer | None:
         """The stored answer to a question, checked against its digest."""
-        row = connection.execute(_ANSWERS + _NAMED, (question,)).fetchone()
+        row = self.connection.execute(_ANSWERS + _NAMED, (question,)).fetchone()
         return None if row is None else self.stored(row)
 
     def stored(self, row: tuple[Any, ...]) -> StoredAnswer:
@@ -377,12 +350,12 @@ class LedgerTransaction:
             form=None if form is None else json.loads(form),
         )
 
-
-def _answered(connection: sqlite3.Connection, question: str) -> bool:
-    known = (
-        "SELECT 1 FROM answers WHERE question = ?1 UNION SELECT 1 FROM carried WHERE question = ?1"
-    )
-    return connection.execute(known, (question,)).fetchone() is not None
+    def _answered(self, question: str) -> bool:
+        known = (
+            "SELECT 1 FROM answers WHERE question = ?1 "
+            "UNION SELECT 1 FROM carried WHERE question = ?1"
+        )
+        return self.connection.execute(known, (question,)).fetchone() is not None
 
 
 def loss_text(loss: Loss) -> str:

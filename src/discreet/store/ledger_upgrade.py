@@ -21,7 +21,7 @@ from ..file_names import ANCHOR, LEDGER_LOCK, STORE
 from ..version import __version__
 from .base import StoredAnswer
 from .chain import Account, Anchor, canonical
-from .database import CARRIED, FORM, OLD_FORM, connect, form_of, in_words
+from .database import CARRIED, FORM, OLD_FORM, connect, form_of, in_words, transaction
 from .ledger_transaction import LedgerTransaction
 from .lock import FairLock
 from .measurement_files import MeasurementFiles
@@ -55,7 +55,8 @@ class OldLedger:
     ) -> None:
         self.old = form_of(connection) == OLD_FORM
         self._folder, self._connection, self._account = folder, connection, account
-        self._work = LedgerTransaction(account.dataset, MeasurementFiles(folder), clock)
+        files = MeasurementFiles(folder)
+        self._work = LedgerTransaction(connection, account.dataset, files, clock)
 
     @property
     def names(self) -> dict[str, str]:
@@ -75,9 +76,7 @@ class OldLedger:
 
     def carry(self, carried: Sequence[Carried]) -> None:
         """Give answers their names; durable when this returns."""
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._connection) as connection:
             if self.old:
                 for statement in CARRIED:
                     connection.execute(statement)
@@ -88,16 +87,11 @@ class OldLedger:
                 "software": f"discreet {__version__}",
                 "carried": [asdict(one) for one in carried],
             }
-            seq, head = self._work.append(connection, body)
+            seq, head = self._work.append(body)
             connection.executemany(
                 "INSERT INTO carried VALUES (?, ?, ?)",
                 [(one.answer, one.question, canonical(one.form)) for one in carried],
             )
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
         self._account.add(seq, body)
         Anchor(self._account.dataset, self._account.ledger, seq, head).write(self._folder / ANCHOR)
 

@@ -16,7 +16,6 @@ import os
 import struct
 import weakref
 from pathlib import Path
-from types import TracebackType
 
 try:
     import fcntl
@@ -72,12 +71,7 @@ class FairLock:
         self.acquire()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.release()
 
     def __del__(self) -> None:

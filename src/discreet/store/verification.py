@@ -12,7 +12,7 @@ from ..errors import LedgerDamaged, StoreError
 from ..file_names import ANCHOR, STORE
 from .base import DATASET, Verified
 from .chain import START, Account, Anchor, canonical, digest, follow, link
-from .database import FORM, check_tables, connect, create_tables, form_of, in_words
+from .database import FORM, check_tables, connect, create_tables, form_of, in_words, transaction
 from .ledger_transaction import loss_text
 from .measurement_files import MeasurementFiles
 
@@ -69,8 +69,7 @@ def create_if_new(
     anchor_path.parent.mkdir(parents=True, exist_ok=True)
     connection = connect(path, create=True, synchronous=synchronous)
     try:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(connection):
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 create_tables(connection)
                 body = canonical(
@@ -87,19 +86,14 @@ def create_if_new(
                 connection.execute("INSERT INTO log VALUES (?, ?, ?)", first)
             check_tables(connection)
             rows = connection.execute("SELECT seq, body, hash FROM log ORDER BY seq LIMIT 2")
-            found = rows.fetchall()
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-        if len(found) != 1:
+            first_two = rows.fetchall()
+        if len(first_two) != 1:
             raise LedgerDamaged(
                 f"The ledger's anchor {anchor_path.name} is missing. Nothing is answered; put the "
                 "anchor back from a copy."
             )
         account = Account()
-        seq, head = follow(found, 0, START, account)
+        seq, head = follow(first_two, 0, START, account)
         Anchor(account.dataset, account.ledger, seq, head).write(anchor_path)
     finally:
         connection.close()
@@ -156,8 +150,8 @@ def _compare(connection: sqlite3.Connection, account: Account, files: Measuremen
     for question, seq, name, size, inline in connection.execute(
         "SELECT question, seq, digest, size, length(measurements) FROM answers"
     ):
-        found = files.size(name) if inline is None else inline
-        answers[question] = (seq, name, size if found == size else found)
+        on_disk = files.size(name) if inline is None else inline
+        answers[question] = (seq, name, size if on_disk == size else on_disk)
     requests = {
         (row[0], row[1]): row[2]
         for row in connection.execute("SELECT user, key, request FROM requests")

@@ -9,16 +9,13 @@ import hashlib
 import os
 import secrets
 import sqlite3
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ..errors import StoreError
 from ..file_names import ACCOUNTS, ACCOUNTS_KEY
-from .database import connect, in_words
+from .database import Database, in_words
 
 NAME = "The list of accounts"
 FORM = 2
@@ -48,60 +45,26 @@ CREATE TABLE IF NOT EXISTS policy_log (seq INTEGER PRIMARY KEY, dataset TEXT NOT
 """
 
 
-class WorkspaceDatabase:
-    """The file, with one connection to read and one to write; may be shared by threads."""
+class WorkspaceDatabase(Database):
+    """The file of a workspace's server, and the key beside it."""
 
     def __init__(self, folder: str | Path, clock: Callable[[], float] = time.time) -> None:
         self.folder = Path(folder)
         self.clock = clock
-        self._reading_lock, self._writing_lock = threading.Lock(), threading.Lock()
+        super().__init__(self.folder / ACCOUNTS, NAME, _TABLES)
         with in_words(NAME):
-            path = self.folder / ACCOUNTS
-            if not path.exists():
-                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-            self._writing = connect(path, create=True)
-            try:
-                self._make_tables()
-            except BaseException:
-                self._writing.close()
-                raise
-            self._reading = connect(path)
             self._key = _key(self.folder / ACCOUNTS_KEY)
 
-    def _make_tables(self) -> None:
+    def _make_tables(self, tables: str) -> None:
         with self.writing() as connection:
             if is_old(connection):
                 raise StoreError(
                     "The accounts of this workspace are of an older version of discreet. Stop its "
                     f"server and run `discreet upgrade {self.folder}`, which keeps a copy."
                 )
-            for statement in _TABLES.split(";"):
+            for statement in tables.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {FORM}")
-
-    def close(self) -> None:
-        """Let go of the file."""
-        with self._reading_lock, self._writing_lock:
-            self._reading.close()
-            self._writing.close()
-
-    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """All rows of one SELECT."""
-        with self._reading_lock, in_words(NAME):
-            return self._reading.execute(sql, values).fetchall()
-
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction, durable when the block ends well."""
-        with self._writing_lock, in_words(NAME):
-            self._writing.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._writing
-                self._writing.execute("COMMIT")
-            except BaseException:
-                if self._writing.in_transaction:
-                    self._writing.execute("ROLLBACK")
-                raise
 
     def keyed(self, purpose: str, *parts: str | bytes) -> bytes:
         """A keyed digest: the same in every process of this workspace, unguessable outside."""

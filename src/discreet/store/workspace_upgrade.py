@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from ..file_names import ACCOUNTS, JOBS
 from .chain import canonical
-from .database import connect, in_words
+from .database import connect, in_words, transaction
 from .jobs import Jobs
 from .workspace_database import FORM, NAME, is_old
 
@@ -41,7 +41,7 @@ class OldAccounts:
         Idempotency keys are forgotten: what they stood for is written otherwise now, and a question
         asked again is answered again at no cost.
         """
-        with _writing(self._connection) as connection:
+        with transaction(self._connection) as connection:
             saved = connection.execute("SELECT id, recipe FROM saved").fetchall()
             for identity, text in saved:
                 recipe = json.dumps(rewrite(json.loads(text)), ensure_ascii=False)
@@ -67,21 +67,9 @@ def rewrite_jobs(folder: Path, rewrite: Callable[[dict[str, Any], str], dict[str
         return 0
     Jobs(folder).close()
     with in_words("The list of jobs"), closing(connect(folder / JOBS)) as opened:
-        with _writing(opened) as connection:
+        with transaction(opened) as connection:
             rows = connection.execute("SELECT id, state, request FROM jobs").fetchall()
             for identity, state, text in rows:
                 request = canonical(rewrite(json.loads(text), state))
                 connection.execute("UPDATE jobs SET request = ? WHERE id = ?", (request, identity))
         return len(rows)
-
-
-@contextmanager
-def _writing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

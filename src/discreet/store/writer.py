@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ..errors import DiscreetError, StoreError
-from .database import in_words
+from .database import in_words, transaction
 from .lock import FairLock
 
 T = TypeVar("T")
@@ -132,9 +132,7 @@ class Writer:
                 task.done.set()
 
     def _transact(self, tasks: list[_Task[Any]]) -> None:
-        connection = self.connection
-        try:
-            connection.execute("BEGIN IMMEDIATE")  # may fail and leave a transaction open
+        with transaction(self.connection) as connection:
             self._before(connection)
             for task in tasks:
                 connection.execute("SAVEPOINT request")
@@ -145,9 +143,4 @@ class Writer:
                     connection.execute("ROLLBACK TO request")
                 connection.execute("RELEASE request")
             self._ending(connection)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
         self._after()

@@ -50,8 +50,8 @@ def change_budget(
     with changing(folder):
         finish(folder, ledger)
         _changed(folder, change)  # says what stands in the way before anything is noted
-        said = {"budget": dict(change), "who": who, "reason": reason}
-        replace_text(folder / BUDGET_NOTE, json.dumps(said, ensure_ascii=False) + "\n")
+        note = {"budget": dict(change), "who": who, "reason": reason}
+        replace_text(folder / BUDGET_NOTE, json.dumps(note, ensure_ascii=False) + "\n")
         finish(folder, ledger)
 
 

@@ -29,6 +29,11 @@ class Listed:
     lines: dict[str, int] = field(default_factory=dict)
     file: str = ""
 
+    def error(self, message: str, line: int | str) -> DescriptionError:
+        """A sentence about a line of the file, or about the line of a code."""
+        at = self.lines[line] if isinstance(line, str) else line
+        return DescriptionError(message, file=self.file, line=at)
+
 
 def text_of(block: Block, key: str) -> Text | None:
     """A text, plain or by language."""
@@ -50,29 +55,29 @@ def read_categories(part: Block, folder: Path, files: list[Path]) -> Listed | No
     if value is None:
         return None
     if isinstance(value, Scalar):
-        made = _category_file(part, value.text, folder, files)
+        listed = _category_file(part, value.text, folder, files)
     elif isinstance(value, Items):
-        made = Listed({}, file=part.file)
+        listed = Listed({}, file=part.file)
         for item in value.values:
             if not isinstance(item, Scalar):
                 raise part.error("a list of categories holds codes only.", "categories")
-            _add(made, item.text, Text.of(item.text), item.line)
+            _add(listed, item.text, Text.of(item.text), item.line)
     else:
-        made = _inline(value)
+        listed = _inline(value)
     mapping = part.text("parents")
     if mapping:
-        _parents_file(part, made, mapping, folder, files)
-    if not made.labels:
+        _parents_file(part, listed, mapping, folder, files)
+    if not listed.labels:
         raise part.error("the list of categories is empty.", "categories")
-    return made
+    return listed
 
 
 def _inline(block: Block) -> Listed:
-    made = Listed({}, file=block.file)
+    listed = Listed({}, file=block.file)
     for code, value in block.values.items():
         line = block.lines[code]
         if isinstance(value, Scalar):
-            _add(made, code, Text.of(code if value.empty else value.text), line)
+            _add(listed, code, Text.of(code if value.empty else value.text), line)
             continue
         entry = block.block(code)
         assert entry is not None
@@ -81,15 +86,15 @@ def _inline(block: Block) -> Listed:
         else:
             entry.only(CATEGORY_KEYS)
             label = text_of(entry, "label")
-        _add(made, code, label or Text.of(code), line)
+        _add(listed, code, label or Text.of(code), line)
         if entry.text("parent"):
-            made.parents[code] = entry.text("parent")
+            listed.parents[code] = entry.text("parent")
         if "members" in entry.values:
-            made.members[code] = entry.texts("members")
+            listed.members[code] = entry.texts("members")
         population = entry.whole("population")
         if population is not None:
-            made.populations[code] = population
-    return made
+            listed.populations[code] = population
+    return listed
 
 
 def is_code(text: str) -> bool:
@@ -102,7 +107,7 @@ def is_code(text: str) -> bool:
     return well_formed and not _CONTROL.search(text) and text != TOTAL
 
 
-def _add(made: Listed, code: str, label: Text, line: int) -> None:
+def _add(listed: Listed, code: str, label: Text, line: int) -> None:
     problem = ""
     if code != TOTAL and not is_code(code):
         problem = (
@@ -111,17 +116,17 @@ def _add(made: Listed, code: str, label: Text, line: int) -> None:
         )
     elif code == TOTAL:
         problem = f"the code {TOTAL} means a total; no category may use it."
-    elif code in made.labels:
-        problem = f"category {code!r} is listed twice (first on line {made.lines[code]})."
-    elif len(made.labels) >= MOST_CATEGORIES:
+    elif code in listed.labels:
+        problem = f"category {code!r} is listed twice (first on line {listed.lines[code]})."
+    elif len(listed.labels) >= MOST_CATEGORIES:
         problem = (
             f"more than {MOST_CATEGORIES:,} categories: that is an identifier, not a variable. "
             "Leave it out, or give it coarser categories."
         )
     if problem:
-        raise DescriptionError(problem, file=made.file, line=line)
-    made.labels[code] = label
-    made.lines[code] = line
+        raise listed.error(problem, line)
+    listed.labels[code] = label
+    listed.lines[code] = line
 
 
 def _rows(part: Block, key: str, name: str, folder: Path, files: list[Path]) -> list[list[str]]:
@@ -143,75 +148,55 @@ def _rows(part: Block, key: str, name: str, folder: Path, files: list[Path]) -> 
 
 def _category_file(part: Block, name: str, folder: Path, files: list[Path]) -> Listed:
     rows = _rows(part, "categories", name, folder, files)
-    made = Listed({}, file=str(folder / name))
+    listed = Listed({}, file=str(folder / name))
     header = [word.strip() for word in rows[0]] if rows else []
     languages = [word.removeprefix("label:") for word in header if word.startswith("label:")]
-    allowed = {
-        "code",
-        "label",
-        "parent",
-        "population",
-        *(f"label:{language}" for language in languages),
-    }
+    labels = [f"label:{language}" for language in languages]
+    allowed = {"code", "label", "parent", "population", *labels}
     if "code" not in header or not set(header) <= allowed or len(set(header)) != len(header):
-        raise DescriptionError(
+        raise listed.error(
             "the first line must be code,label,parent (label and parent may be left out; "
             "label:fr for a language, population for public counts), "
             f"got {','.join(header)[:60]!r}.",
-            file=made.file,
-            line=1,
+            1,
         )
     for line, row in enumerate(rows[1:], 2):
         if not row:
             continue
         if len(row) != len(header):
-            raise DescriptionError(
-                f"{len(row)} fields where the first line has {len(header)}.",
-                file=made.file,
-                line=line,
-            )
+            raise listed.error(f"{len(row)} fields where the first line has {len(header)}.", line)
         cells = dict(zip(header, row, strict=True))
         label: str | dict[str, str] = cells.get("label") or cells["code"]
         if languages:
             default = {"": cells["label"]} if cells.get("label") else {}
             label = {**default, **{language: cells[f"label:{language}"] for language in languages}}
-        _add(made, cells["code"], Text.of(label), line)
+        _add(listed, cells["code"], Text.of(label), line)
         if cells.get("parent"):
-            made.parents[cells["code"]] = cells["parent"]
+            listed.parents[cells["code"]] = cells["parent"]
         if cells.get("population"):
             if not cells["population"].isdecimal() or len(cells["population"]) > 15:
-                raise DescriptionError(
-                    f"population must be a whole number, got {cells['population'][:40]!r}.",
-                    file=made.file,
-                    line=line,
+                raise listed.error(
+                    f"population must be a whole number, got {cells['population'][:40]!r}.", line
                 )
-            made.populations[cells["code"]] = int(cells["population"])
-    return made
+            listed.populations[cells["code"]] = int(cells["population"])
+    return listed
 
 
-def _parents_file(part: Block, made: Listed, name: str, folder: Path, files: list[Path]) -> None:
+def _parents_file(part: Block, listed: Listed, name: str, folder: Path, files: list[Path]) -> None:
     """A mapping file: two columns, the code here and the code one level up; first line is a head."""
     for line, row in enumerate(_rows(part, "parents", name, folder, files), 1):
         if line == 1 or not row:
             continue
-        file = str(folder / name)
+        problem = ""
         if len(row) != 2:
-            raise DescriptionError(
-                f"a mapping file has two columns, code and parent; got {len(row)}.",
-                file=file,
-                line=line,
+            problem = f"a mapping file has two columns, code and parent; got {len(row)}."
+        elif row[0] not in listed.labels:
+            problem = f"{row[0]!r} is not a category.{did_you_mean(row[0], listed.labels)}"
+        elif listed.parents.setdefault(*row) != row[1]:
+            code, parent = row
+            problem = (
+                f"{code!r} has two parents, {listed.parents[code]!r} and {parent!r}; "
+                "each child has one."
             )
-        code, parent = row
-        if code not in made.labels:
-            raise DescriptionError(
-                f"{code!r} is not a category.{did_you_mean(code, made.labels)}",
-                file=file,
-                line=line,
-            )
-        if made.parents.setdefault(code, parent) != parent:
-            raise DescriptionError(
-                f"{code!r} has two parents, {made.parents[code]!r} and {parent!r}; "
-                "each child has one.",
-                file=file,
-                line=line,
-            )
+        if problem:
+            raise DescriptionError(problem, file=str(folder / name), line=line)

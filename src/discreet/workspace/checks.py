@@ -52,7 +52,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         described = read(folder)
     except DiscreetError as problem:
         return [Finding("error", problem.message, DESCRIPTION)]
-    found = [
+    findings = [
         *_secret(folder),
         *_version(folder, described),
         *_ledger(folder, described),
@@ -64,7 +64,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *_declaring(folder, described, control),
     ]
     order = ("error", "warning", "note")
-    return sorted(found, key=lambda finding: order.index(finding.severity))
+    return sorted(findings, key=lambda finding: order.index(finding.severity))
 
 
 def _secret(folder: Path) -> Iterator[Finding]:
@@ -107,7 +107,7 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
             VERSIONS,
             f"Restore it from a backup, or remove it and load again. {again}",
         )
-    if loading.coding_digest(described.coding()) != manifest.coding:
+    if loading.coding_digest(described.coding) != manifest.coding:
         yield Finding(
             "error",
             "columns, levels, categories, id, unit's records or weight were changed after loading.",
@@ -175,11 +175,11 @@ def _answered_anew(ledger: LedgerStore, described: DescribedData, data_version: 
 
     policy = described.policy
     facts = Facts(described.description, policy, data_version, policy.version)
-    found = 0
+    answers = 0
     for answer in ledger.history(data_version=data_version).answers:
         question = Measurements.from_bytes(answer.measurements, answer.form).question
-        found += question is not None and question_hash(question, facts) != answer.question
-    return found
+        answers += question is not None and question_hash(question, facts) != answer.question
+    return answers
 
 
 def same_people(folder: Path, described: DescribedData) -> Iterator[Finding]:
@@ -222,7 +222,7 @@ def _laws(folder: Path, described: DescribedData) -> Iterator[Finding]:
 
 def small_keys(folder: Path, described: DescribedData) -> Iterator[Finding]:
     """Strong cell keys made from a key column whose keys are few or small."""
-    policy, column = described.policy, described.key_column
+    policy, column = described.policy, described.coding.key_column
     strong = str(policy.methods.get("cell-key", {}).get("keys", "strong")) == "strong"
     if column is None or policy.family is not Family.CELL_KEY or not strong:
         return
@@ -284,11 +284,11 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
     waiting = [v for v in described.description.variables if not v.declared]
     if not waiting:
         return
-    from ..engines.profiling import profile
+    from ..engines.duckdb.profiling import profile
 
     try:
         source = described.source()
-        found = profile(source, control)
+        seen = profile(source, control)
     except DiscreetError as problem:
         yield Finding(
             "note",
@@ -297,10 +297,10 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
             DESCRIPTION,
         )
         return
-    columns = {column.name: column for column in found.columns}
+    columns = {column.name: column for column in seen.columns}
     fine = []
     for variable in waiting:
-        column = columns.get(described.columns[variable.name].finest)
+        column = columns.get(described.coding.columns[variable.name].finest)
         if column is None:
             continue
         unsafe = _unsafe(column)

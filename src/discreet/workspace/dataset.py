@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..core.description import Budget, Description, Policy
@@ -55,12 +54,12 @@ class DataSet:
         """Open the data set `DIR[/DATASET]`; what stands in the way gets one sentence."""
         folder = resolve(path)
         described = read(folder)
-        found = versions.current(folder)
-        if found is None:
+        current = versions.current(folder)
+        if current is None:
             raise InputError(
                 f"{folder} is described but not loaded yet. Run `discreet load {folder}`."
             )
-        version, manifest = found
+        version, manifest = current
         origin = origins.verified(folder, version, manifest, described.policy.family)
         _agree(folder, described, manifest)
         return cls(folder, described, version, manifest, origin=origin)
@@ -129,7 +128,7 @@ class DataSet:
         """
         with self._opening:
             if self._engine is None:
-                from ..engines.duckdb import open_engine
+                from ..engines.duckdb.engine import open_engine
 
                 if self.spends is not Spends.NOTHING:
                     self.ledger()  # made before anything is noted as served
@@ -182,12 +181,7 @@ class DataSet:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
 
@@ -230,13 +224,10 @@ def served(folder: Path, description: Description, family: Family) -> list[str] 
     replacing one says anything about adding or removing one.
     """
     path = folder / SERVED_FAMILY
-    try:
-        noted = path.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
+    noted = served_laws.noted_lines(path)
+    if noted is None:
         return None
-    except (OSError, UnicodeDecodeError):
-        noted = ["unreadable"]
-    noted = [line.strip() for line in noted if line.strip()] or ["unreadable"]
+    noted = noted or ["unreadable"]
     if noted[0] != str(family):
         raise InputError(
             f"{folder} has served tables of family {noted[0]}, and {DESCRIPTION} now says {family}: what "
@@ -271,7 +262,7 @@ def _ledger_there(folder: Path) -> None:
 
 def _agree(folder: Path, described: DescribedData, manifest: versions.Manifest) -> None:
     """discreet.yaml must still describe the version that is served."""
-    if coding_digest(described.coding()) != manifest.coding:
+    if coding_digest(described.coding) != manifest.coding:
         raise InputError(
             f"{folder / DESCRIPTION} was changed after the data were loaded: columns, levels, "
             f"categories, id, unit's records or weight differ. Run `discreet load {folder}`."
@@ -303,12 +294,12 @@ class Workspace:
             )
         if (folder / DESCRIPTION).is_file():
             return cls(folder.parent, (folder.resolve().name,))
-        found = sorted(
+        names = sorted(
             one.name
             for one in folder.iterdir()
             if not one.name.startswith(".") and (one / DESCRIPTION).is_file()
         )
-        return cls(folder, tuple(found))
+        return cls(folder, tuple(names))
 
     def dataset(self, name: str) -> DataSet:
         """Open one of its data sets."""

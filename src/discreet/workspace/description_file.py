@@ -9,51 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..core.description import Description, Policy, StructuralZero, Weight
 from ..core.domain import Condition, Text, Variable
+from ..engines.coding import Coding, Columns, Source
 from ..errors import DescriptionError, InputError, did_you_mean
 from ..file_names import DESCRIPTION
 from .category_file import text_of
 from .policy_file import check_rules, number, read_policy
 from .report_declarations import Declared, read_declared
-from .variable_file import Columns, checked_name, read_variable
+from .variable_file import checked_name, read_variable
 from .yaml_reader import Block, Items, Scalar, read_file
 
-if TYPE_CHECKING:
-    from ..engines.coding import Coding, Source
-
-
-KEYS = [
-    "dataset",
-    "title",
-    "synthetic",
-    "population",
-    "period",
-    "unit",
-    "records_per_unit",
-    "bound",
-    "records",
-    "licence",
-    "contact",
-    "attribution",
-    "notes",
-    "language",
-    "source",
-    "id",
-    "key_column",
-    "weight",
-    "family",
-    "method",
-    "methods",
-    "rules",
-    "budget",
-    "reliable",
-    "variables",
-    "structural_zeros",
-    "report",
-]
+KEYS = (
+    "dataset", "title", "synthetic", "population", "period", "unit", "records_per_unit", "bound",
+    "records", "licence", "contact", "attribution", "notes", "language", "source", "id",
+    "key_column", "weight", "family", "method", "methods", "rules", "budget", "reliable",
+    "variables", "structural_zeros", "report",
+)  # fmt: skip
 SOURCE_KEYS = ("file", "database", "table", "delimiter", "encoding", "quote", "escape", "header")
 WEIGHT_KEYS = ("column", "decimals", "bound", "mark")
 
@@ -63,25 +36,22 @@ class DescribedData:
     """What one discreet.yaml says."""
 
     folder: Path
-    description: Description
+    coding: Coding = field(repr=False)
+    """The description, and how the records become integers; the salt is put in at load."""
     policy: Policy
     source_keys: Mapping[str, str]
-    columns: Mapping[str, Columns] = field(repr=False)
-    id_column: str | None = None
-    key_column: str | None = None
-    weight_column: str | None = None
-    weight_mark: str = "."
-    """The decimal mark of the weights in the source."""
-    bound: str = "stop"
     declared: Declared = field(default_factory=Declared)
     """What the custodian declares for release reports."""
     files: tuple[Path, ...] = ()
     """Every file that was read, so that a cache knows when to forget."""
 
+    @property
+    def description(self) -> Description:
+        """The public facts."""
+        return self.coding.description
+
     def source(self) -> Source:
         """Where the records come from; a relative path starts at the data set's folder."""
-        from ..engines.coding import Source
-
         keys = dict(self.source_keys)
         where = keys.pop("file", None) or keys.pop("database", None)
         if where is None:
@@ -94,44 +64,6 @@ class DescribedData:
         path = guess.path if guess.path.is_absolute() else self.folder / guess.path
         kind = Source.guess(path).kind if "://" not in where else guess.kind
         return Source(kind, path, table or guess.table, keys)
-
-    def coding(self, salt: bytes = b"") -> Coding:
-        """How the records become integers."""
-        from ..engines.coding import Coding, LevelCoding, VariableCoding, WeightCoding
-
-        variables = []
-        for variable in self.description.variables:
-            columns = self.columns[variable.name]
-            coarser = tuple(
-                LevelCoding(
-                    level.name, columns.levels.get(level.name), level.codes, level.of_finest
-                )
-                for level in variable.levels[1:]
-            )
-            index = variable.finest.index
-            variables.append(
-                VariableCoding(
-                    variable.name,
-                    columns.finest,
-                    variable.finest.codes,
-                    coarser,
-                    None if columns.missing is None else index[columns.missing],
-                    columns.missing_values,
-                    None if columns.other is None else index[columns.other],
-                )
-            )
-        weight = self.description.weight
-        return Coding(
-            tuple(variables),
-            self.id_column,
-            self.description.records_per_unit,
-            WeightCoding(self.weight_column, weight.scale, weight.bound, self.weight_mark)
-            if weight is not None and self.weight_column
-            else None,
-            self.key_column,
-            salt,
-            self.bound,
-        )
 
 
 def read(folder: Path) -> DescribedData:
@@ -147,7 +79,7 @@ def read(folder: Path) -> DescribedData:
     files = [path]
     variables, columns = _variables(top, folder, files)
     unit_records = top.whole("records_per_unit", 1, least=1) or 1
-    weight, weight_column, weight_mark = _weight(top)
+    weight, weight_mark = _weight(top)
     description = Description(
         name=name,
         title=text_of(top, "title") or Text.of(name),
@@ -179,15 +111,16 @@ def read(folder: Path) -> DescribedData:
         )
     return DescribedData(
         folder=folder,
-        description=description,
+        coding=Coding(
+            description,
+            columns,
+            id_column,
+            top.text("key_column") or None,
+            weight_mark,
+            top.choice("bound", ("stop", "drop"), "stop"),
+        ),
         policy=policy,
         source_keys=_source(top),
-        columns=columns,
-        id_column=id_column,
-        key_column=top.text("key_column") or None,
-        weight_column=weight_column,
-        weight_mark=weight_mark,
-        bound=top.choice("bound", ("stop", "drop"), "stop"),
         declared=read_declared(top),
         files=tuple(files),
     )
@@ -199,7 +132,7 @@ def _variables(
     block = top.block("variables")
     if block is None or not block.values:
         raise top.error("no variables are described. List them under `variables:`.", "variables")
-    made: list[Variable] = []
+    variables: list[Variable] = []
     columns: dict[str, Columns] = {}
     owner: dict[str, str] = {}
     for name in block.values:
@@ -216,8 +149,8 @@ def _variables(
                     name,
                 )
             owner[word] = name
-        made.append(variable)
-    return tuple(made), columns
+        variables.append(variable)
+    return tuple(variables), columns
 
 
 def _records(top: Block) -> int | None:
@@ -241,11 +174,11 @@ def _source(top: Block) -> dict[str, str]:
     return keys
 
 
-def _weight(top: Block) -> tuple[Weight | None, str | None, str]:
-    """The weight, its column, and the decimal mark it is written with."""
+def _weight(top: Block) -> tuple[Weight | None, str]:
+    """The weight, and the decimal mark it is written with."""
     block = top.block("weight")
     if block is None:
-        return None, None, "."
+        return None, "."
     block.only(WEIGHT_KEYS)
     column = block.text("column")
     if not column:
@@ -255,7 +188,7 @@ def _weight(top: Block) -> tuple[Weight | None, str | None, str]:
         raise block.error("weight.decimals must be a whole number from 0 to 9.", "decimals")
     bound = number(block, "bound")
     mark = block.choice("mark", (".", ","), ".")
-    return Weight(column, 10**decimals, bound), column, mark
+    return Weight(column, 10**decimals, bound), mark
 
 
 def _structural_zeros(top: Block, description: Description) -> tuple[StructuralZero, ...]:

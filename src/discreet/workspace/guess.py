@@ -68,8 +68,8 @@ class _Guess:
     def draft(self, dataset: str, title: str, source: Mapping[str, str]) -> Draft:
         self.id = self._find_id()
         self.weight = self._find_weight()
-        kept = [column for column in self.profile.columns if self._keep(column)]
-        variables = self._variables([column.name for column in kept])
+        columns = [column for column in self.profile.columns if self._keep(column)]
+        variables = self._variables([column.name for column in columns])
         draft = Draft(
             dataset=dataset,
             title=title,
@@ -208,7 +208,7 @@ class _Guess:
         return self.columns[name].distinct
 
     def _variables(self, kept: list[str]) -> list[VariableDraft]:
-        made = []
+        variables = []
         used = set(self.names.values())
         for chain in self._chains(kept):
             finest = self.names[chain[0]]
@@ -220,8 +220,8 @@ class _Guess:
                     used.add(name)
             elif is_time(chain[0]):
                 kind = "time"
-            made.append(self._variable(name, chain, kind))
-        return made
+            variables.append(self._variable(name, chain, kind))
+        return variables
 
     def _variable(self, name: str, chain: list[str], kind: str) -> VariableDraft:
         missing, comments = self._missing(chain[0])
@@ -264,18 +264,18 @@ class _Guess:
 
     def _nearly(self, chain: list[str]) -> list[str]:
         """Columns that would be levels of this one but for a few records."""
-        told = []
+        comments = []
         for child, parent, records, code in self.profile.nearly:
             if child != chain[0] or parent in self.label_columns or parent in chain:
                 continue
             has = "1 record has" if records == 1 else f"{records:,} records have"
-            told.append(
+            comments.append(
                 f"{parent} would be a level above {child}, but {has} another {parent} than the "
                 f"rest of their {child} ({code}, for one). Mend them and run init again, or list "
                 f"the members of each {parent} as a level without a column."
             )
-        self.hints += told
-        return told
+        self.hints += comments
+        return comments
 
     def _level(self, column: str, up: str | None, missing: list[str]) -> LevelDraft:
         codes = [code for code, _ in self.columns[column].values]
@@ -301,29 +301,29 @@ class _Guess:
         profile = self.columns[column]
         codes = [code for code, _ in profile.values]
         labels = self.labels.get(column, {})
-        found = [
+        missing = [
             code
             for code in codes
             if code.casefold() in MISSING_WORDS or labels.get(code, "").casefold() in MISSING_WORDS
         ]
-        found += [code for code in missing_numbers(codes) if code not in found]
-        perhaps = [code for code in perhaps_missing(codes) if code not in found]
+        missing += [code for code in missing_numbers(codes) if code not in missing]
+        perhaps = [code for code in perhaps_missing(codes) if code not in missing]
         comments = []
         if perhaps:
             comments.append(
                 f"If {' or '.join(perhaps)} means missing, write `missing: [{', '.join(perhaps)}]`."
             )
-        if not found and not profile.nulls:
+        if not missing and not profile.nulls:
             return [], comments
-        if len(found) > 1:
-            comments.append(f"These codes look like missing and become one: {', '.join(found)}.")
-        elif found:
-            comments.append(f"The code {found[0]} looks like missing.")
-        if not found:
+        if len(missing) > 1:
+            comments.append(f"These codes look like missing and become one: {', '.join(missing)}.")
+        elif missing:
+            comments.append(f"The code {missing[0]} looks like missing.")
+        if not missing:
             name = next(c for c in ("NA", "missing", "_missing", "not_given") if c not in codes)
-            found = [name]
+            missing = [name]
             comments.append(f"Records without a value get the category {name}.")
-        return [*found, ""] if profile.nulls else found, comments
+        return [*missing, ""] if profile.nulls else missing, comments
 
     def _missing_above(self, levels: list[LevelDraft], code: str) -> None:
         """Give the missing category a parent at every level, its own kind where it has none."""

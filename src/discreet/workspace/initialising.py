@@ -115,21 +115,21 @@ def describe(
 ) -> Draft:
     """The draft for a source, as it will be written into `folder`; nothing is written."""
     from ..engines.coding import Source
-    from ..engines.profiling import profile
+    from ..engines.duckdb.profiling import profile
 
     source = Source.guess(data)
     if options:
         source = replace(source, options=dict(options))
     first = Control(lambda share, doing: control.progress(share / 2, doing), control.cancelled)
-    found = profile(source, first, most_values=MOST_FOUND)
+    seen = profile(source, first, most_values=MOST_FOUND)
     own = folder.resolve().name
     name = own if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,49}", own) else safe_names([own])[own]
     stem = source.table or source.path.stem
     draft = guess(
-        found,
+        seen,
         dataset=name,
         title=pretty(stem),
-        source=source_keys(source, found, folder),
+        source=source_keys(source, seen, folder),
     )
     if not draft.variables:
         left_out = list(draft.left_out)

@@ -20,23 +20,21 @@ def label_columns(profile: Profile) -> dict[tuple[str, str], Words]:
     same in other words, the shorter one being the code.
     """
     names = {column.name.casefold(): column.name for column in profile.columns}
-    made: dict[tuple[str, str], Words] = {}
+    pairs = [(_code_of(folded, names), label) for folded, label in names.items()]
+    for twins in profile.twins:
+        shorter, longer = sorted(twins, key=lambda name: _length(profile.column(name)))
+        if profile.column(longer).type == "text":
+            pairs.append((shorter, longer))
+    labels: dict[tuple[str, str], Words] = {}
     taken: set[str] = set()
-    for folded, label in names.items():
-        code = _code_of(folded, names)
-        if code is not None and code not in taken and label not in taken:
-            words = _words(profile, code, label)
-            if words is not None:
-                made[code, label] = words
-                taken.update((code, label))
-    for pair in profile.twins:
-        code, label = sorted(pair, key=lambda name: _length(profile.column(name)))
-        if code not in taken and label not in taken and profile.column(label).type == "text":
-            words = _words(profile, code, label)
-            if words is not None:
-                made[code, label] = words
-                taken.update((code, label))
-    return made
+    for code, label in pairs:
+        if code is None or code in taken or label in taken:
+            continue
+        words = _words(profile, code, label)
+        if words is not None:
+            labels[code, label] = words
+            taken.update((code, label))
+    return labels
 
 
 def _code_of(label: str, names: Mapping[str, str]) -> str | None:

@@ -9,22 +9,21 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.control import Control
+from ..core.domain import Variable
 from ..core.exact import plain
 from ..core.family import Family
 from ..core.origin import Origin
 from ..durable import plain_errors
+from ..engines.coding import Coding, Columns, LoadReport, Source
 from ..errors import Bug, Cancelled, DataError, InputError
 from ..file_names import DATA
 from . import origins, secrets, versions
 from .description_file import DescribedData, read
-
-if TYPE_CHECKING:
-    from ..engines.coding import Coding, LoadReport, Source
 
 _BLOCK = 1 << 20
 
@@ -46,41 +45,46 @@ def coding_digest(coding: Coding) -> str:
     """A digest of everything that decides which integers a record becomes; salt and names apart."""
     facts: dict[str, Any] = {
         "variables": [
-            {
-                "name": variable.name,
-                "column": variable.column,
-                "codes": variable.codes,
-                "levels": [
-                    [level.name, level.column, level.codes, level.of_finest]
-                    for level in variable.levels
-                ],
-                "missing": [variable.missing_index, variable.missing_values],
-                "other": variable.other_index,
-            }
+            _variable_facts(variable, coding.columns[variable.name])
             for variable in coding.variables
         ],
         "id": coding.id_column,
         "key": coding.key_column,
-        "records_per_unit": coding.records_per_unit,
+        "records_per_unit": coding.description.records_per_unit,
         "bound": coding.bound,
     }
-    if coding.weight is not None:
-        weight = coding.weight
+    weight = coding.description.weight
+    if weight is not None:
         facts["weight"] = [
-            weight.column,
+            weight.name,
             weight.scale,
             None if weight.bound is None else plain(weight.bound),
-            *([weight.mark] if weight.mark != "." else []),
+            *([coding.weight_mark] if coding.weight_mark != "." else []),
         ]
     text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _variable_facts(variable: Variable, columns: Columns) -> dict[str, Any]:
+    finest, *coarser = variable.levels
+    return {
+        "name": variable.name,
+        "column": columns.finest,
+        "codes": finest.codes,
+        "levels": [
+            [level.name, columns.levels.get(level.name), level.codes, level.of_finest]
+            for level in coarser
+        ],
+        "missing": [columns.missing and finest.index[columns.missing], columns.missing_values],
+        "other": columns.other and finest.index[columns.other],
+    }
+
+
 def source_digest(source: Source, control: Control) -> str:
     """SHA-256 of the source's file, with table and options where they decide what is read."""
     hasher = hashlib.sha256()
-    said = {"kind": source.kind, "table": source.table, "options": dict(source.options)}
-    hasher.update(json.dumps(said, sort_keys=True).encode())
+    facts = {"kind": source.kind, "table": source.table, "options": dict(source.options)}
+    hasher.update(json.dumps(facts, sort_keys=True).encode())
     try:
         size = max(source.path.stat().st_size, 1)
         with source.path.open("rb") as stream:
@@ -104,8 +108,8 @@ def load(folder: str | Path, control: Control | None = None) -> Loaded:
     """
     folder = Path(folder)
     described = read(folder)
-    known = map(versions.readable, versions.every(folder))
-    if described.policy.family is Family.SYNTHETIC or any(one and one.origin for one in known):
+    made_from_releases = any(manifest.origin for _, manifest in versions.intact(folder))
+    if described.policy.family is Family.SYNTHETIC or made_from_releases:
         raise InputError(
             f"{folder} is for synthetic records made from a release: nothing else can be loaded into "
             "it. Make a new data set, with `discreet synthetic` or with `discreet init`."
@@ -140,25 +144,24 @@ def _load(
         secrets.read(folder)  # lost secrets are restored, never drawn anew under old versions
     else:
         secrets.create(folder)
-    source, coding = described.source(), described.coding()
+    source, coding = described.source(), described.coding
     origin, shape = source_digest(source, control), coding_digest(coding)
     content = _short(origin, shape)
-    before = _last(folder)
-    for version in reversed(versions.every(folder)):
-        known = versions.readable(version)
-        if known is not None and known.content == content:
+    before = versions.intact(folder)
+    for version, known in reversed(before):
+        if known.content == content:
             _records_agree(described, known.records)
             if versions.file_digest(version / DATA) != known.data_digest:
                 continue  # damaged: load it again
             versions.point(folder, version)
             return Loaded(version, known, unchanged=True, new_epoch=False)
-    epoch, new_epoch = _epoch(folder, before, coding)
+    epoch, new_epoch = _epoch([manifest for _, manifest in before], coding)
     own = secrets.read(folder)
-    salt = own.record_salt()
-    from ..engines import loading as engine_loading
+    salted = replace(coding, salt=own.record_salt())
+    from ..engines.duckdb import loading as engine_loading
 
     with versions.spare(folder) as filled:
-        report = engine_loading.load(source, described.coding(salt), filled, control)
+        report = engine_loading.load(source, salted, filled, control)
         _records_agree(described, report.records)
         manifest = versions.Manifest(
             # published with every table: keyed, or it would confirm a guess of the last record
@@ -185,27 +188,17 @@ def _short(*parts: str) -> str:
     return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:32]
 
 
-def _last(folder: Path) -> versions.Manifest | None:
-    """The newest version that can be read, served or not: key epochs never go back."""
-    for version in reversed(versions.every(folder)):
-        known = versions.readable(version)
-        if known is not None:
-            return known
-    return None
+def _epoch(before: list[versions.Manifest], coding: Coding) -> tuple[str, bool]:
+    """The key epoch of a new version: the last one where ids (or key columns) still match.
 
-
-def _epoch(folder: Path, before: versions.Manifest | None, coding: Coding) -> tuple[str, bool]:
-    """The key epoch of a new version: the last one where ids (or key columns) still match."""
-    if before is None:
+    Epochs never go back, whichever version is served.
+    """
+    if not before:
         return secrets.FIRST_EPOCH, False
     keyed_by = coding.id_column or coding.key_column
-    if keyed_by is not None and keyed_by == before.id_column:
-        return before.epoch, False
-    numbers = [
-        int(known.epoch.rpartition("-")[2])
-        for known in map(versions.readable, versions.every(folder))
-        if known is not None
-    ]
+    if keyed_by is not None and keyed_by == before[-1].id_column:
+        return before[-1].epoch, False
+    numbers = [int(manifest.epoch.rpartition("-")[2]) for manifest in before]
     return f"epoch-{max(numbers) + 1}", True
 
 

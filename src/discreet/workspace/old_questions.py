@@ -101,18 +101,17 @@ def zeros_of(description: Description) -> Zeros:
 
 def _facts_by_version(data: DataSet) -> dict[str, Facts]:
     """Public facts for each version of the data that is coded as it is described today."""
-    coding, description = coding_digest(data.described.coding()), data.description
-    found = {}
-    for folder in versions.every(data.folder):
-        manifest = versions.readable(folder)
-        if manifest is None or manifest.coding != coding:
+    coding, description = coding_digest(data.described.coding), data.description
+    by_version = {}
+    for _, manifest in versions.intact(data.folder):
+        if manifest.coding != coding:
             continue
         records = None if description.records is None else manifest.records
         then = replace(description, records=records)
-        found[manifest.data_version] = replace(
+        by_version[manifest.data_version] = replace(
             data.facts, data_version=manifest.data_version, description=then
         )
-    return found
+    return by_version
 
 
 def _zeros_are_zero(measurements: Measurements, description: Description) -> bool:
@@ -137,12 +136,12 @@ def todays_words(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     >>> todays_words("marginals", {"objective": "hybrid non-fourier"})
     {'objective': 'hybrid', 'noise_on': 'cells'}
     """
-    said = dict(parameters)
-    if method == "marginals" and said.get("objective") is not None:
-        words = " ".join(str(said["objective"]).lower().split())
-        said["objective"] = words.removesuffix(" non-fourier")
-        said["noise_on"] = "coefficients" if words == said["objective"] else "cells"
-    return said
+    settings = dict(parameters)
+    if method == "marginals" and settings.get("objective") is not None:
+        words = " ".join(str(settings["objective"]).lower().split())
+        settings["objective"] = words.removesuffix(" non-fourier")
+        settings["noise_on"] = "coefficients" if words == settings["objective"] else "cells"
+    return settings
 
 
 def todays_plan(
@@ -189,31 +188,33 @@ def _settings(
 ) -> Iterator[dict[str, str]]:
     """What the question may be called today: what it said, and what was measured for it."""
     try:
-        said = declared.read(todays_words(declared.name, form["parameters"]))[Part.MEASURED]
+        settings = declared.read(todays_words(declared.name, form["parameters"]))[Part.MEASURED]
     except InputError:
         return
-    said = {name: value for name, value in said.items() if name not in _FOUND}
+    settings = {name: value for name, value in settings.items() if name not in _FOUND}
     loss = charge.loss
     if isinstance(loss, ZcdpLoss):
-        said["rho"] = plain(loss.rho)
+        settings["rho"] = plain(loss.rho)
     elif loss is not None:
-        said["epsilon"] = plain(loss.epsilon)
+        settings["epsilon"] = plain(loss.epsilon)
     margins = measured.get("margins")
     if margins is None:
-        yield said
-        yield from ({**said, "mode": mode} for mode in ("modern", "classic") if "mode" not in said)
+        yield settings
+        yield from (
+            {**settings, "mode": mode} for mode in ("modern", "classic") if "mode" not in settings
+        )
         return
     laws = [margin["law"] for margin in margins]
-    said["law"] = laws[0]["name"]
-    if isinstance(loss, ApproxLoss) and said["law"] == "gaussian":
-        said["delta"] = plain(loss.delta)
+    settings["law"] = laws[0]["name"]
+    if isinstance(loss, ApproxLoss) and settings["law"] == "gaussian":
+        settings["delta"] = plain(loss.delta)
     if not any("share" in table for table in form["tables"]):
-        said["plan"] = measured["plan"]
-    yield said
+        settings["plan"] = measured["plan"]
+    yield settings
     cut = {law.get("max_perturbation") for law in laws}
     if len(cut) == 1 and None not in cut:
-        said = {name: value for name, value in said.items() if name != "delta"}
-        yield {**said, "max_perturbation": cut.pop()}
+        settings = {name: value for name, value in settings.items() if name != "delta"}
+        yield {**settings, "max_perturbation": cut.pop()}
 
 
 def _without_limits(policy: Policy, declared: Declaration) -> Policy:

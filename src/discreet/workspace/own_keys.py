@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..file_names import DATA
-
 NARROW = 1 << 16
 """Keys within this of one another are narrow: pairs of records often have the same sum."""
 DENSE = 4
@@ -22,18 +20,11 @@ SHARED = 0.9
 
 def unfit(version: Path, records_per_unit: int) -> str:
     """Why the keys of a loaded version give cells of other people the same noise, or nothing."""
-    import duckdb
+    from ..engines.duckdb.keys import key_spread
 
-    try:
-        with duckdb.connect(str(version / DATA), read_only=True) as connection:
-            found = connection.execute(
-                "SELECT count(*), count(DISTINCT k_lo), max(k_lo) - min(k_lo) FROM records"
-            ).fetchone()
-    except duckdb.Error:
-        return ""  # a damaged version is told elsewhere
-    if found is None or found[0] < 2:
+    records, distinct, span = key_spread(version) or (0, 0, 0)
+    if records < 2:
         return ""
-    records, distinct, span = found
     if distinct * records_per_unit < SHARED * records:
         return f"has {distinct:,} different keys for {records:,} records"
     if span < max(NARROW, DENSE * distinct):

@@ -73,7 +73,7 @@ def create(folder: Path) -> None:
 
 def read(folder: Path, epoch: str = FIRST_EPOCH) -> DataSetSecrets:
     """The secrets of a data set; damaged or missing ones get one sentence and no guess."""
-    found = []
+    keys = []
     for name in ("master.key", "salt"):
         path = folder / SECRETS / name
         try:
@@ -88,8 +88,8 @@ def read(folder: Path, epoch: str = FIRST_EPOCH) -> DataSetSecrets:
                 f"{path} is damaged: it must hold {SIZE} bytes, got {len(data)}. "
                 "Restore it from a backup."
             )
-        found.append(data)
-    return DataSetSecrets(found[0], found[1], epoch)
+        keys.append(data)
+    return DataSetSecrets(keys[0], keys[1], epoch)
 
 
 def open_to_others(folder: Path) -> list[Path]:

@@ -39,10 +39,15 @@ def _law(policy: Policy) -> str | None:
 
 
 def _noted(folder: Path) -> Sequence[str]:
+    return tuple(dict.fromkeys(noted_lines(folder / SERVED_LAWS) or ()))
+
+
+def noted_lines(path: Path) -> list[str] | None:
+    """The lines of a note, None where there is none; what cannot be read is one nobody knows."""
     try:
-        text = (folder / SERVED_LAWS).read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return ()
+        return None
     except (OSError, UnicodeDecodeError):
-        text = "unreadable"  # one law that nobody knows any more
-    return tuple(dict.fromkeys(line.strip() for line in text.split("\n") if line.strip()))
+        text = "unreadable"
+    return [line.strip() for line in text.split("\n") if line.strip()]

@@ -20,14 +20,14 @@ def declare(folder: str | Path, variables: Iterable[str] | None = None) -> list[
     folder = Path(folder)
     described = read(folder)
     known = [variable.name for variable in described.description.variables]
-    wanted = list(known if variables is None else variables)
-    for name in wanted:
+    names = list(known if variables is None else variables)
+    for name in names:
         if name not in known:
             raise InputError(
                 f"{folder / DESCRIPTION} has no variable {name!r}.{did_you_mean(name, known)} "
                 f"It has {', '.join(known)}."
             )
-    change = [name for name in described.description.undeclared if name in wanted]
+    change = [name for name in described.description.undeclared if name in names]
     if not change:
         return []
     path = folder / DESCRIPTION

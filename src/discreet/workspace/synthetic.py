@@ -80,12 +80,12 @@ def make_synthetic(
 def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origin: Origin) -> Draft:
     """The description of synthetic records over these axes, carried over from the real ones'."""
     base = {ref.variable: ref.level for ref in axes}
-    kept = [variable for variable in description.variables if variable.name in base]
+    variables = [variable for variable in description.variables if variable.name in base]
     return Draft(
         dataset=name,
-        title=_title(description.title),
+        title=_words(description.title, ": synthetic records"),
         source={"file": RECORDS},
-        variables=[_variable(variable, base[variable.name]) for variable in kept],
+        variables=[_variable(variable, base[variable.name]) for variable in variables],
         synthetic=description.synthetic,
         population=description.population,
         period=description.period,
@@ -109,14 +109,9 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
     )
 
 
-def _title(title: Text) -> str | dict[str, str]:
-    said = {language: f"{words}: synthetic records" for language, words in title.by_language}
-    return said.get("", said)
-
-
-def _words(text: Text) -> str | dict[str, str]:
-    said = dict(text.by_language)
-    return said.get("", said)
+def _words(text: Text, more: str = "") -> str | dict[str, str]:
+    by_language = {language: words + more for language, words in text.by_language}
+    return by_language.get("", by_language)
 
 
 def _variable(variable: Variable, base: str) -> VariableDraft:
@@ -124,9 +119,9 @@ def _variable(variable: Variable, base: str) -> VariableDraft:
     start = variable.level(base)
     above = [one for one in variable.levels if one is not start]
     levels = [start, *(one for one in above if variable.level_map(base, one.name) is not None)]
-    made: list[LevelDraft] = []
+    drafts: list[LevelDraft] = []
     for position, level in enumerate(levels):
-        made.append(
+        drafts.append(
             LevelDraft(
                 level.name,
                 base if position == 0 else None,
@@ -141,16 +136,16 @@ def _variable(variable: Variable, base: str) -> VariableDraft:
             continue
         up = variable.level_map(levels[position - 1].name, level.name)
         if up is not None:
-            for child, parent in zip(made[-2].categories, up, strict=True):
+            for child, parent in zip(drafts[-2].categories, up, strict=True):
                 # a file wants a parent for each; one that holds nothing may be anywhere
                 child.parent = level.codes[max(parent, 0)]
         else:
-            made[-1].of = base
+            drafts[-1].of = base
             for code, parent in zip(start.codes, start.holders(level), strict=True):
-                made[-1].categories[max(parent, 0)].members.append(code)
+                drafts[-1].categories[max(parent, 0)].members.append(code)
     return VariableDraft(
         variable.name,
-        made,
+        drafts,
         _words(variable.label),
         declared=True,
         role=variable.role,

@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.domain import Category, Level, Text, Variable
-from ..errors import DescriptionError, did_you_mean
+from ..engines.coding import Columns
+from ..errors import did_you_mean
 from .category_file import Listed, read_categories, text_of
 from .yaml_reader import Block
 
-VARIABLE_KEYS = [
-    "label",
-    "status",
-    "role",
-    "kind",
-    "note",
-    "missing",
-    "other",
-    "column",
-    "categories",
-    "parents",
-    "levels",
-]
+VARIABLE_KEYS = (
+    "label", "status", "role", "kind", "note", "missing", "other", "column", "categories",
+    "parents", "levels",
+)  # fmt: skip
 LEVEL_KEYS = ("label", "column", "categories", "parents", "of")
 KINDS = ("classification", "geography", "time")
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Where a variable's codes lie in the data, and where odd ones go."""
-
-    finest: str
-    levels: Mapping[str, str] = field(default_factory=dict)
-    missing: str | None = None
-    missing_values: tuple[str, ...] = ()
-    other: str | None = None
 
 
 def checked_name(block: Block, key: str, name: str, what: str) -> str:
@@ -61,13 +40,13 @@ def read_variable(
     parts = _level_blocks(name, block)
     listed: dict[str, Listed] = {}
     for level_name, part in parts.items():
-        found = read_categories(part, folder, files)
-        if found is None:
+        categories = read_categories(part, folder, files)
+        if categories is None:
             raise part.error(
                 f"level {level_name} has no categories. Write `categories:` with code: label, "
                 f"or name a file: `categories: categories/{level_name}.csv`."
             )
-        listed[level_name] = found
+        listed[level_name] = categories
     finest_name = next(iter(parts))
     missing = block.texts("missing")
     finest = listed[finest_name]
@@ -121,14 +100,14 @@ def _level_blocks(name: str, block: Block) -> dict[str, Block]:
     for key in ("column", "categories", "parents"):
         if key in block.values:
             raise block.error(f"{name} has levels, so {key} belongs to one of them; move it.", key)
-    found = block.block("levels")
-    assert found is not None
+    blocks = block.block("levels")
+    assert blocks is not None
     parts: dict[str, Block] = {}
-    for level_name in found.values:
-        checked_name(found, level_name, level_name, "a level")
-        part = found.block(level_name)
+    for level_name in blocks.values:
+        checked_name(blocks, level_name, level_name, "a level")
+        part = blocks.block(level_name)
         if part is None:
-            raise found.error(f"level {level_name} is empty. Give it categories.", level_name)
+            raise blocks.error(f"level {level_name} is empty. Give it categories.", level_name)
         part.only(LEVEL_KEYS)
         parts[level_name] = part
     if not parts:
@@ -140,7 +119,7 @@ def _levels(
     parts: dict[str, Block], listed: dict[str, Listed], missing: str | None
 ) -> tuple[Level, ...]:
     names = list(parts)
-    made: dict[str, Level] = {}
+    finer: dict[str, Level] = {}
     is_missing: list[bool] = []
     for position, name in enumerate(names):
         part, here = parts[name], listed[name]
@@ -149,10 +128,10 @@ def _levels(
             is_missing = [code == missing for code in here.labels]
         else:
             below = part.text("of") or names[position - 1]
-            if below not in made:
+            if below not in finer:
                 raise part.error(
                     f"level {name} is made of {below!r}, which is not a finer level. "
-                    f"Finer levels: {', '.join(made)}.",
+                    f"Finer levels: {', '.join(finer)}.",
                     "of",
                 )
             up = _parents(part, name, here, below, listed[below])
@@ -160,7 +139,7 @@ def _levels(
             codes = list(listed[below].labels)
             step = [index[up[code]] for code in codes]
             _add_up(here, listed[below], up)
-            of_finest = tuple(step[i] for i in made[below].of_finest)
+            of_finest = tuple(step[i] for i in finer[below].of_finest)
         inside: dict[int, bool] = {}
         for finest, place in enumerate(of_finest):
             inside[place] = inside.get(place, True) and is_missing[finest]
@@ -168,8 +147,8 @@ def _levels(
             Category(code, label, inside.get(i, False), here.populations.get(code))
             for i, (code, label) in enumerate(here.labels.items())
         )
-        made[name] = Level(name, text_of(part, "label") or Text.of(name), categories, of_finest)
-    return tuple(made.values())
+        finer[name] = Level(name, text_of(part, "label") or Text.of(name), categories, of_finest)
+    return tuple(finer.values())
 
 
 def _add_up(here: Listed, below: Listed, up: dict[str, str]) -> None:
@@ -192,35 +171,31 @@ def _parents(part: Block, name: str, here: Listed, below: str, child: Listed) ->
             for member in members:
                 if member not in child.labels:
                     near = did_you_mean(member, child.labels)
-                    raise DescriptionError(
+                    raise here.error(
                         f"{code!r} of {name} has the member {member!r}, which {below} does not "
                         f"have.{near}",
-                        file=here.file,
-                        line=here.lines[code],
+                        code,
                     )
                 if up.setdefault(member, code) != code:
-                    raise DescriptionError(
+                    raise here.error(
                         f"{member!r} of {below} has two parents, {up[member]!r} and {code!r}; "
                         "each child has one.",
-                        file=here.file,
-                        line=here.lines[code],
+                        code,
                     )
     else:
         up = child.parents
     for code in child.labels:
         if code not in up:
-            raise DescriptionError(
+            raise child.error(
                 f"category {code!r} of {below} has no parent in {name}. Give it one: "
                 f"`parent` in {below}'s categories, or `members` in {name}'s.",
-                file=child.file,
-                line=child.lines[code],
+                code,
             )
         if up[code] not in here.labels:
             near = did_you_mean(up[code], here.labels)
-            raise DescriptionError(
+            raise child.error(
                 f"category {code!r} of {below} has the parent {up[code]!r}, which {name} does "
                 f"not have.{near}",
-                file=child.file,
-                line=child.lines[code],
+                code,
             )
     return {code: up[code] for code in child.labels}

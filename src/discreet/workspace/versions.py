@@ -112,13 +112,13 @@ def manifest(version: Path) -> Manifest:
             f"Version {version.name} is incomplete: {MANIFEST} or {DATA} cannot be read. Restore "
             "it from a backup, or load again with `discreet load`."
         ) from None
-    made = Manifest.from_text(text, path)
-    if made.data_bytes != size:
+    written = Manifest.from_text(text, path)
+    if written.data_bytes != size:
         raise StoreError(
             f"{version / DATA} is not as it was loaded (its size differs). "
             "Restore it from a backup, or load again with `discreet load`."
         )
-    return made
+    return written
 
 
 def file_digest(path: Path) -> str:
@@ -127,12 +127,13 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def readable(version: Path) -> Manifest | None:
-    """The manifest of a version, or None where the version is damaged."""
-    try:
-        return manifest(version)
-    except StoreError:
-        return None
+def intact(folder: Path) -> list[tuple[Path, Manifest]]:
+    """The versions that can be read with their manifests, oldest first."""
+    readable = []
+    for version in every(folder):
+        with contextlib.suppress(StoreError):
+            readable.append((version, manifest(version)))
+    return readable
 
 
 def every(folder: Path) -> list[Path]:

@@ -6,16 +6,8 @@ import re
 from collections.abc import Sequence
 
 LABEL_ENDS = (
-    "_label",
-    "_name",
-    "_desc",
-    "_description",
-    "_text",
-    " label",
-    " name",
-    ".label",
-    "label",
-)
+    "_label", "_name", "_desc", "_description", "_text", " label", " name", ".label", "label",
+)  # fmt: skip
 
 MISSING_WORDS = frozenset(
     [
@@ -96,7 +88,7 @@ def safe_names(columns: Sequence[str]) -> dict[str, str]:
     >>> safe_names(["income>50K", "2nd", "Sex", "sex "])
     {'income>50K': 'income_50k', '2nd': 'v_2nd', 'Sex': 'sex', 'sex ': 'sex_2'}
     """
-    made: dict[str, str] = {}
+    names: dict[str, str] = {}
     used: set[str] = set()
     for column in columns:
         name = re.sub(r"[^a-z0-9]+", "_", _ascii(column).casefold()).strip("_")[:50] or "column"
@@ -106,8 +98,8 @@ def safe_names(columns: Sequence[str]) -> dict[str, str]:
         while unique in used:
             unique, number = f"{name}_{number}", number + 1
         used.add(unique)
-        made[column] = unique
-    return made
+        names[column] = unique
+    return names
 
 
 _LETTERS = str.maketrans(
@@ -161,14 +153,14 @@ def missing_numbers(codes: Sequence[str]) -> list[str]:
     rest = [code for code in codes if code not in map(str, _NEGATIVE)]
     if not rest or (usual and min(usual) < 0):
         return []
-    found = [str(n) for n in numbers if n in _NEGATIVE]
+    missing = [str(n) for n in numbers if n in _NEGATIVE]
     if len(numbers) < len(codes) or len(numbers) < 3:
-        return found
+        return missing
     for nines in (99, 999, 9999):
         below = [number for number in usual if number != nines]
         if nines in numbers and below and max(below) * 2 < nines:
-            found.append(str(nines))
-    return found
+            missing.append(str(nines))
+    return missing
 
 
 def perhaps_missing(codes: Sequence[str]) -> list[str]:
@@ -178,10 +170,10 @@ def perhaps_missing(codes: Sequence[str]) -> list[str]:
     (['9'], ['99'], [])
     """
     numbers = sorted(int(code) for code in codes if re.fullmatch(r"\d{1,5}", code))
-    found = []
+    missing = []
     for nines in (9, 99, 999, 9999):
         below = [number for number in numbers if number < nines]
         last = str(nines) in codes and nines == numbers[-1]
         if last and (below[-1] + 1 < nines if below else len(codes) > 1):
-            found.append(str(nines))
-    return found
+            missing.append(str(nines))
+    return missing

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..durable import make_folder, replace_text
-from ..file_names import DESCRIPTION
+from ..file_names import CATEGORIES, DESCRIPTION
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
 
 INLINE = 30
@@ -77,6 +77,11 @@ class _Page:
 
     def put(self, depth: int, text: str) -> None:
         self.lines.append("  " * depth + text)
+
+    def key(self, depth: int, key: str, value: Any, unsaid: Any = None) -> None:
+        """A line `key: value`; none where nothing is said, or only what holds unsaid."""
+        if value and value != unsaid:
+            self.put(depth, f"{key}: {_flow(value)}")
 
     def say(self, depth: int, *sentences: str) -> None:
         for sentence in sentences:
@@ -155,14 +160,10 @@ def page(draft: Draft) -> str:
 
 def _about(out: _Page, draft: Draft) -> None:
     out.put(0, f"dataset: {scalar(draft.dataset)}")
-    title = draft.title
-    out.put(0, f"title: {_flow(title) if isinstance(title, dict) else scalar(title)}")
-    if draft.synthetic:
-        out.put(0, "synthetic: yes")
-    for key in ("language", "population", "period", "licence", "contact", "attribution"):
-        value = getattr(draft, key)
-        if value:
-            out.put(0, f"{key}: {scalar(value)}")
+    out.put(0, f"title: {_flow(draft.title)}")
+    for key in ("synthetic", "language", "population", "period", "licence", "contact"):
+        out.key(0, key, getattr(draft, key))
+    out.key(0, "attribution", draft.attribution)
     missing = [
         key for key in ("population", "period", "licence", "contact") if not getattr(draft, key)
     ]
@@ -188,8 +189,7 @@ def _where(out: _Page, draft: Draft) -> None:
     )
     out.put(0, f"unit: {scalar(draft.unit)}")
     out.put(0, f"records_per_unit: {draft.records_per_unit}")
-    if draft.bound != "stop":
-        out.put(0, f"bound: {draft.bound}")
+    out.key(0, "bound", draft.bound, unsaid="stop")
     out.say(
         0,
         draft.id_comment
@@ -261,41 +261,28 @@ def _variable(out: _Page, variable: VariableDraft) -> None:
     out.gap()
     out.put(1, f"{_key(variable.name)}:")
     out.say(2, *variable.comments)
-    if variable.label:
-        out.put(2, f"label: {_label(variable.label)}")
+    out.key(2, "label", variable.label)
     out.put(2, f"status: {'declared' if variable.declared else 'found'}")
-    if variable.role != "public":
-        out.put(2, f"role: {variable.role}")
-    if variable.kind != "classification":
-        out.put(2, f"kind: {variable.kind}")
-    if variable.missing:
-        out.put(2, f"missing: {_flow(variable.missing)}")
-    if variable.other:
-        out.put(2, f"other: {scalar(variable.other)}")
-    if variable.note:
-        out.put(2, f"note: {scalar(variable.note)}")
+    out.key(2, "role", variable.role, unsaid="public")
+    out.key(2, "kind", variable.kind, unsaid="classification")
+    out.key(2, "missing", variable.missing)
+    out.key(2, "other", variable.other)
+    out.key(2, "note", variable.note)
     if len(variable.levels) == 1 and variable.levels[0].name == variable.name:
         _level(out, 2, variable.levels[0])
         return
     out.put(2, "levels:")
     for level in variable.levels:
         out.put(3, f"{_key(level.name)}:")
-        if level.label:
-            out.put(4, f"label: {_label(level.label)}")
+        out.key(4, "label", level.label)
         _level(out, 4, level)
 
 
-def _label(label: str | dict[str, str]) -> str:
-    return _flow(label) if isinstance(label, dict) else scalar(label)
-
-
 def _level(out: _Page, depth: int, level: LevelDraft) -> None:
-    if level.column is not None:
-        out.put(depth, f"column: {scalar(level.column)}")
-    if level.of is not None:
-        out.put(depth, f"of: {scalar(level.of)}")
+    out.key(depth, "column", level.column)
+    out.key(depth, "of", level.of)
     if _in_file(level):
-        out.put(depth, f"categories: categories/{level.name}.csv")
+        out.put(depth, f"categories: {CATEGORIES}/{level.name}.csv")
         return
     out.put(depth, "categories:")
     for category in level.categories:
@@ -309,8 +296,8 @@ def _in_file(level: LevelDraft) -> bool:
 
 def _category(category: CategoryDraft) -> str:
     label = category.label or category.code
-    said = (category.parent, category.population, category.members or None)
-    if all(part is None for part in said) and isinstance(label, str):
+    details = (category.parent, category.population, category.members or None)
+    if all(part is None for part in details) and isinstance(label, str):
         return scalar(label)
     parts: dict[str, Any] = {"label": label}
     if category.members:
@@ -324,43 +311,35 @@ def _category(category: CategoryDraft) -> str:
 
 def category_files(draft: Draft) -> dict[str, str]:
     """The long code lists: file name → content."""
-    made = {}
-    for variable in draft.variables:
-        for level in variable.levels:
-            if not _in_file(level):
-                continue
-            made[f"categories/{level.name}.csv"] = _table(level.categories)
-    return made
+    return {
+        f"{CATEGORIES}/{level.name}.csv": _table(level.categories)
+        for variable in draft.variables
+        for level in variable.levels
+        if _in_file(level)
+    }
 
 
 def _table(categories: list[CategoryDraft]) -> str:
-    languages = list(
-        dict.fromkeys(
-            language for c in categories if isinstance(c.label, dict) for language in c.label
-        )
+    """A code list as CSV; a column that nobody fills is left out."""
+    languages = dict.fromkeys(
+        language for c in categories if isinstance(c.label, dict) for language in c.label
     )
-    parents = any(category.parent is not None for category in categories)
-    header = ["code", *(f"label:{language}" for language in languages)]
+    columns = {"code": [c.code for c in categories]}
+    for language in languages:
+        labels = [c.label if isinstance(c.label, dict) else {} for c in categories]
+        columns[f"label:{language}"] = [
+            label.get(language, c.code) for label, c in zip(labels, categories, strict=True)
+        ]
     if not languages:
-        header.append("label")
-    if parents:
-        header.append("parent")
-    populations = any(category.population is not None for category in categories)
-    if populations:
-        header.append("population")
+        columns["label"] = [str(c.label) or c.code for c in categories]
+    if any(c.parent is not None for c in categories):
+        columns["parent"] = [c.parent or "" for c in categories]
+    if any(c.population is not None for c in categories):
+        columns["population"] = [
+            "" if c.population is None else str(c.population) for c in categories
+        ]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    for category in categories:
-        row = [category.code]
-        if languages:
-            label = category.label if isinstance(category.label, dict) else {}
-            row += [label.get(language, category.code) for language in languages]
-        else:
-            row.append(str(category.label) or category.code)
-        if parents:
-            row.append(category.parent or "")
-        if populations:
-            row.append("" if category.population is None else str(category.population))
-        writer.writerow(row)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return out.getvalue()

@@ -210,13 +210,13 @@ def read_text(text: str, file: str = "discreet.yaml") -> Block:
     if len(text) > MOST_BYTES:
         raise DescriptionError(f"the text is longer than {MOST_BYTES:,} characters.", file=file)
     try:
-        found = _build(text, file)
+        root = _build(text, file)
     except yaml.YAMLError as problem:
         raise _syntax(problem, file) from None
-    if isinstance(found, Block):
-        return found
+    if isinstance(root, Block):
+        return root
     raise DescriptionError(
-        f"a mapping (key: value) is expected, got {_kind(found) if found else 'an empty file'}.",
+        f"a mapping (key: value) is expected, got {_kind(root) if root else 'an empty file'}.",
         file=file,
         line=1,
     )
@@ -253,18 +253,18 @@ def _build(text: str, file: str) -> Value | None:
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             open_parts.pop()
         elif isinstance(event, yaml.NodeEvent):
-            made = _made(event, line, file, refuse)
+            value = _made(event, line, file, refuse)
             nodes += 1
             if nodes > MOST_NODES:
                 raise refuse(f"the file holds more than {MOST_NODES:,} values.")
             if open_parts:
-                _place(open_parts, made, refuse)
+                _place(open_parts, value, refuse)
             else:
-                root = made
-            if not isinstance(made, Scalar):
+                root = value
+            if not isinstance(value, Scalar):
                 if len(open_parts) >= MOST_DEPTH:
                     raise refuse(f"values are nested more than {MOST_DEPTH} deep.")
-                open_parts.append((made, None))
+                open_parts.append((value, None))
     return root
 
 

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..errors import DataError
+from ...core.domain import Variable
+from ...errors import DataError
+from ..coding import Columns
 from .canonical import canonical
-from .coding import VariableCoding
 from .sources import RELATION, Opened
 from .sql import Part, Sql, joined, plain, sql
 from .statements import Runner
 
 
 def dictionary(
-    runner: Runner, relation: Opened, i: int, variable: VariableCoding, share: float
+    runner: Runner,
+    relation: Opened,
+    i: int,
+    variable: Variable,
+    columns: Columns,
+    share: float,
 ) -> tuple[int, int]:
     """Make the table raw value → indices of a variable; checks codes, missing values, parents."""
     source, doing = relation.source.name, f"looking at {variable.name}"
@@ -25,14 +31,14 @@ def dictionary(
         sql(
             "CREATE OR REPLACE TEMP TABLE discreet_found AS "
             "SELECT {raw} AS raw, {text} AS code, count(*) AS n FROM {source} s GROUP BY ALL",
-            raw=relation.raw(variable.column),
-            text=relation.text(variable.column),
+            raw=relation.raw(columns.finest),
+            text=relation.text(columns.finest),
             source=RELATION,
         ),
         doing=doing,
         share=(share, share),
     )
-    _register_codes(runner, variable)
+    _register_codes(runner, variable, columns.missing_values)
     # A declared code wins over the list of missing texts: "-1" may be both.
     runner.run(
         "CREATE OR REPLACE TEMP TABLE discreet_placed AS SELECT f.raw, f.code, f.n, c.i AS known, "
@@ -47,28 +53,28 @@ def dictionary(
         "min(code) FILTER (known IS NULL AND NOT missing) FROM discreet_placed",
         doing=doing,
     )
-    if missings and variable.missing_index is None:
+    if missings and columns.missing is None:
         raise DataError(
-            f"{missings:,} records of {source} have no value in column {variable.column!r}, and "
+            f"{missings:,} records of {source} have no value in column {columns.finest!r}, and "
             f"{variable.name} has no category for missing. Declare one in discreet.yaml."
         )
-    if others and variable.other_index is None:
+    if others and columns.other is None:
         raise DataError(
-            f"Column {variable.column!r} of {source} holds {kinds:,} "
+            f"Column {columns.finest!r} of {source} holds {kinds:,} "
             f"{'codes' if kinds > 1 else 'code'} that {variable.name} does not declare, for example "
             f"{_shown(example)}. Add them to the categories, or name a category for `other`."
         )
-    _make_map(runner, i, variable, doing)
-    for j, level in enumerate(variable.levels, 1):
-        if level.column is not None:
-            _one_parent(runner, relation, i, j, variable)
+    _make_map(runner, i, variable, columns, doing)
+    for j, level in enumerate(variable.levels[1:], 1):
+        if level.name in columns.levels:
+            _one_parent(runner, relation, i, j, variable, columns)
     return int(others), int(missings)
 
 
-def _make_map(runner: Runner, i: int, variable: VariableCoding, doing: str) -> None:
+def _make_map(runner: Runner, i: int, variable: Variable, columns: Columns, doing: str) -> None:
     """The table raw value → indices, from what was placed."""
-    columns = [sql("CAST(i AS {kind}) AS i0", kind=_integer(len(variable.codes)))]
-    for j, level in enumerate(variable.levels, 1):
+    indices = [sql("CAST(i AS {kind}) AS i0", kind=_integer(len(variable.finest)))]
+    for j, level in enumerate(variable.levels[1:], 1):
         maps = pa.table(
             {
                 "i": pa.array(range(len(level.of_finest)), pa.int64()),
@@ -76,9 +82,9 @@ def _make_map(runner: Runner, i: int, variable: VariableCoding, doing: str) -> N
             }
         )
         runner.connection.register(f"discreet_level{j}", maps)
-        kind = _integer(len(level.codes))
-        columns.append(sql("CAST(l{j}.up AS {kind}) AS i{j}", j=j, kind=kind))
-    levels = range(1, len(variable.levels) + 1)
+        kind = _integer(len(level))
+        indices.append(sql("CAST(l{j}.up AS {kind}) AS i{j}", j=j, kind=kind))
+    levels = range(1, len(variable.levels))
     joins = joined(" ", (sql("JOIN discreet_level{j} l{j} USING (i)", j=j) for j in levels))
     runner.run(
         sql(
@@ -86,9 +92,9 @@ def _make_map(runner: Runner, i: int, variable: VariableCoding, doing: str) -> N
             "raw, coalesce(known, CASE WHEN missing THEN {missing} ELSE {other} END) AS i "
             "FROM discreet_placed) {joins}",
             i=i,
-            columns=joined(", ", columns),
-            missing=_or_null(variable.missing_index),
-            other=_or_null(variable.other_index),
+            columns=joined(", ", indices),
+            missing=_index(variable, columns.missing),
+            other=_index(variable, columns.other),
             joins=joins,
         ),
         doing=doing,
@@ -97,10 +103,10 @@ def _make_map(runner: Runner, i: int, variable: VariableCoding, doing: str) -> N
         runner.connection.unregister(f"discreet_level{j}")
 
 
-def _register_codes(runner: Runner, variable: VariableCoding) -> None:
+def _register_codes(runner: Runner, variable: Variable, missing_values: tuple[str, ...]) -> None:
     """The declared codes and the texts read as missing, as temporary tables."""
     codes: dict[str, int] = {}
-    for index, code in enumerate(variable.codes):
+    for index, code in enumerate(variable.finest.codes):
         if codes.setdefault(canonical(code), index) != index:
             raise DataError(
                 f"{variable.name} has two codes that read as {canonical(code)!r}. Codes are "
@@ -110,9 +116,7 @@ def _register_codes(runner: Runner, variable: VariableCoding) -> None:
     pairs = pa.table(
         {"code": pa.array(codes, pa.string()), "i": pa.array(codes.values(), pa.int64())}
     )
-    gone = pa.table(
-        {"code": pa.array({canonical(v) for v in variable.missing_values}, pa.string())}
-    )
+    gone = pa.table({"code": pa.array({canonical(v) for v in missing_values}, pa.string())})
     for name, table in (("discreet_codes", pairs), ("discreet_missing", gone)):
         runner.connection.register("discreet_given", table)
         runner.connection.execute(
@@ -124,19 +128,21 @@ def _register_codes(runner: Runner, variable: VariableCoding) -> None:
         runner.connection.unregister("discreet_given")
 
 
-def _one_parent(runner: Runner, relation: Opened, i: int, j: int, variable: VariableCoding) -> None:
+def _one_parent(
+    runner: Runner, relation: Opened, i: int, j: int, variable: Variable, columns: Columns
+) -> None:
     """Every record's parent, where a level has a column of its own, is the declared one."""
-    level = variable.levels[j - 1]
-    assert level.column is not None
-    child, parent = relation.raw(variable.column), relation.text(level.column)
+    level = variable.levels[j]
+    column = columns.levels[level.name]
+    child, parent = relation.raw(columns.finest), relation.text(column)
     codes = {canonical(code): k for k, code in enumerate(level.codes)}
     given = pa.table(
         {"code": pa.array(codes, pa.string()), "k": pa.array(codes.values(), pa.int64())}
     )
     runner.connection.register("discreet_given", given)
     # A missing child has no parent to check; a value sent to other brings its own parent along.
-    outside = [k for k in (variable.missing_index, variable.other_index) if k is not None]
-    found = runner.run(
+    outside = [variable.finest.index[c] for c in (columns.missing, columns.other) if c is not None]
+    wrong = runner.run(
         sql(
             "SELECT i0 FROM (SELECT DISTINCT m.i0, "
             "g.k IS DISTINCT FROM m.i{j} AS wrong FROM (SELECT DISTINCT {child} AS raw, "
@@ -154,12 +160,12 @@ def _one_parent(runner: Runner, relation: Opened, i: int, j: int, variable: Vari
         doing=f"checking {level.name}",
     )
     runner.connection.unregister("discreet_given")
-    if found:
-        code = variable.codes[found[0][0]]
-        declared = level.codes[level.of_finest[found[0][0]]]
+    if wrong:
+        code = variable.finest.codes[wrong[0][0]]
+        declared = level.codes[level.of_finest[wrong[0][0]]]
         raise DataError(
-            f"{len(found):,} {'categories' if len(found) > 1 else 'category'} of {variable.name} "
-            f"{'stand' if len(found) > 1 else 'stands'} in column {level.column!r} under another {level.name} than declared, for "
+            f"{len(wrong):,} {'categories' if len(wrong) > 1 else 'category'} of {variable.name} "
+            f"{'stand' if len(wrong) > 1 else 'stands'} in column {column!r} under another {level.name} than declared, for "
             f"example {_shown(code)}, declared under {_shown(declared)}. Each has one parent: mend "
             "the data or the hierarchy."
         )
@@ -169,8 +175,8 @@ def _integer(size: int) -> Sql:
     return plain("UTINYINT" if size <= 1 << 8 else "USMALLINT" if size <= 1 << 16 else "UINTEGER")
 
 
-def _or_null(index: int | None) -> Part:
-    return plain("NULL") if index is None else index
+def _index(variable: Variable, code: str | None) -> Part:
+    return plain("NULL") if code is None else variable.finest.index[code]
 
 
 def _shown(code: object) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..errors import DataError
-from .coding import Coding
+from ...errors import DataError
+from ..coding import Coding
 from .sources import Opened
 from .sql import Sql, joined, plain, sql
 from .statements import Runner
@@ -22,6 +22,7 @@ def bound(runner: Runner, relation: Opened, coding: Coding) -> int:
     told apart by their 64-bit keys.
     """
     doing, source = "checking units", relation.source.name
+    most = coding.description.records_per_unit
     key, none = sql("(CAST(k_hi AS UBIGINT) << 32) | k_lo"), sql("k_lo IS NULL")
     if coding.key_column:
         key, none = sql("u"), sql("u IS NULL")
@@ -36,10 +37,9 @@ def bound(runner: Runner, relation: Opened, coding: Coding) -> int:
     if nobody:
         runner.run(sql("DELETE FROM records WHERE {none}", none=none), doing=doing)
     keys = sql("SELECT {key} AS k FROM records", key=key)
-    repeated = _repeated(runner, keys, coding.records_per_unit)
+    repeated = _repeated(runner, keys, most)
     dropped = 0
     if len(repeated) and coding.bound == "stop":
-        most = coding.records_per_unit
         raise DataError(
             f"{len(repeated):,} {'ids' if len(repeated) > 1 else 'id'} in column "
             f"{coding.id_column!r} of {source} have more than {most} "
@@ -58,7 +58,7 @@ def bound(runner: Runner, relation: Opened, coding: Coding) -> int:
                 "WHERE place > {most})",
                 key=key,
                 codes=joined(" || ',' || ", codes),
-                most=coding.records_per_unit,
+                most=most,
             ),
             doing=doing,
         )

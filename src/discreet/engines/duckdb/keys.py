@@ -8,17 +8,19 @@ custodian's own classical keys are stored as they are in the low half, the high 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 from duckdb.func import PythonUDFType
 from duckdb.sqltypes import UBIGINT, UTINYINT
 
-from ..errors import DataError
-from .canonical import canonical, without_exponent_sql
+from ...errors import DataError
+from ...file_names import DATA
+from .canonical import without_exponent_sql
 from .sources import RELATION, Opened
 from .sql import Sql, plain, sql
 from .statements import Connection, Runner
@@ -26,17 +28,6 @@ from .statements import Connection, Runner
 _DRAW = plain("discreet_draw_keys")
 FRACTION_SCALE = 10**8
 """Fraction keys have eight decimals."""
-
-
-def record_key(salt: bytes, unit: str) -> tuple[int, int]:
-    """The key of a unit by its definition: low and high 32 bits.
-
-    >>> low, high = record_key(b"salt", "42")
-    >>> hex(high << 32 | low) == "0x" + hashlib.sha256(b"salt42").hexdigest()[:16]
-    True
-    """
-    digest = hashlib.sha256(salt + canonical(unit).encode()).digest()
-    return int.from_bytes(digest[4:8], "big"), int.from_bytes(digest[:4], "big")
 
 
 def id_key(opened: Opened, column: str) -> Sql:
@@ -65,6 +56,21 @@ def drawn_keys(connection: Connection) -> Iterator[Sql]:
         yield sql("{draw}(CAST(0 AS UTINYINT))", draw=_DRAW)
     finally:
         connection.remove_function(_DRAW)
+
+
+def key_spread(folder: Path) -> tuple[int, int, int] | None:
+    """Of a loaded version: records, different low halves of keys, and how far these are apart.
+
+    None where the version has no records, or is damaged.
+    """
+    try:
+        with duckdb.connect(str(folder / DATA), read_only=True) as connection:
+            row = connection.execute(
+                "SELECT count(*), count(DISTINCT k_lo), max(k_lo) - min(k_lo) FROM records"
+            ).fetchone()
+    except duckdb.Error:
+        return None
+    return row if row and row[0] else None
 
 
 def own_key(runner: Runner, opened: Opened, column: str) -> Sql:

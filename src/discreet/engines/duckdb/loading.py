@@ -15,24 +15,22 @@ import json
 import shutil
 import time
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
-from ..core.control import Control
-from ..durable import sync_file, sync_folder
-from ..errors import Cancelled, DataError, StoreError
-from ..file_names import DATA
+from ...core.control import Control
+from ...core.domain import Level
+from ...durable import sync_file, sync_folder
+from ...errors import Cancelled, DataError, StoreError
+from ...file_names import DATA
+from ..coding import MOST_RECORDS, Coding, LoadReport, Source
 from .code_maps import dictionary
-from .coding import MOST_RECORDS, Coding, LoadReport, Source
 from .keys import drawn_keys, id_key, own_key
 from .sources import RELATION, Opened, opened, scratch_connection
 from .sql import Sql, joined, sql
 from .statements import Runner, sentence
 from .units import bound
 from .weights import weight_sql
-
-"""The one file of a loaded version."""
 
 LAYOUT = 1
 """The layout of that file; the engine opens no other."""
@@ -44,7 +42,6 @@ def load(
     target: Path,
     control: Control | None = None,
     *,
-    memory: str = "2GB",
     threads: int | None = None,
 ) -> LoadReport:
     """Code a source into `target`, a new empty folder; on any failure nothing is left in it."""
@@ -63,7 +60,7 @@ def load(
         ) from None
     done = False
     try:
-        report = _load(source, coding, target, control, memory, threads)
+        report = _load(source, coding, target, control, threads)
         file.chmod(0o600)
         sync_file(file)
         sync_folder(file.parent)
@@ -82,17 +79,12 @@ def load(
 
 
 def _load(
-    source: Source,
-    coding: Coding,
-    target: Path,
-    control: Control,
-    memory: str,
-    threads: int | None,
+    source: Source, coding: Coding, target: Path, control: Control, threads: int | None
 ) -> tuple[int, int, dict[str, int], dict[str, int]]:
-    connection = scratch_connection(target / DATA, target, memory=memory, threads=threads)
+    connection = scratch_connection(target / DATA, target, threads)
     runner = Runner(connection, source.name, target, control)
     try:
-        with opened(runner, source, target, coding.columns) as relation:
+        with opened(runner, source, target, coding.source_columns) as relation:
             records, other, missing = _code(runner, relation, coding)
         dropped = bound(runner, relation, coding) if coding.id_column else 0
         _describe(runner, coding, records - dropped)
@@ -110,7 +102,7 @@ def _code(
     runner: Runner, relation: Opened, coding: Coding
 ) -> tuple[int, dict[str, int], dict[str, int]]:
     """Write the table `records`; how many, and how many values went to other and to missing."""
-    for column in coding.columns:
+    for column in coding.source_columns:
         relation.raw(column)
     records = _records(runner, relation)
     other: dict[str, int] = {}
@@ -118,27 +110,25 @@ def _code(
     select: list[Sql] = []
     joins: list[Sql] = []
     for i, variable in enumerate(coding.variables):
-        share = 0.1 + 0.3 * i / len(coding.variables)
-        others, missings = dictionary(runner, relation, i, variable, share)
+        columns, share = coding.columns[variable.name], 0.1 + 0.3 * i / len(coding.variables)
+        others, missings = dictionary(runner, relation, i, variable, columns, share)
         if others:
             other[variable.name] = others
         if missings:
             missing[variable.name] = missings
-        raw = relation.raw(variable.column)
+        raw = relation.raw(columns.finest)
         joins.append(
             sql("JOIN discreet_map{i} m{i} ON {raw} IS NOT DISTINCT FROM m{i}.raw", i=i, raw=raw)
         )
         select.append(sql("m{i}.i0 AS v{i}", i=i))
-        levels = range(1, len(variable.levels) + 1)
+        levels = range(1, len(variable.levels))
         select.extend(sql("m{i}.i{j} AS v{i}_{j}", i=i, j=j) for j in levels)
-    if coding.weight:
-        select.append(sql("{of} AS w", of=weight_sql(runner, relation, coding.weight)))
+    if weight := coding.description.weight:
+        units = weight_sql(runner, relation, weight, coding.weight_mark)
+        select.append(sql("{of} AS w", of=units))
     with contextlib.ExitStack() as stack:
-        parameters: dict[str, Any] = {}
-        unit: Sql | None = None
-        if coding.id_column:
-            unit = id_key(relation, coding.id_column)
-            parameters["salt"] = coding.salt
+        parameters = {"salt": coding.salt} if coding.id_column else {}
+        unit = id_key(relation, coding.id_column) if coding.id_column else None
         if coding.key_column:
             key = own_key(runner, relation, coding.key_column)
             if unit is not None:
@@ -187,18 +177,19 @@ def _records(runner: Runner, relation: Opened) -> int:
 
 def _describe(runner: Runner, coding: Coding, records: int) -> None:
     """Write beside the records how they were coded, for the engine to hold against a description."""
+    weight = coding.description.weight
     about = {
         "layout": LAYOUT,
         "records": records,
         "keys": "own" if coding.key_column else "id" if coding.id_column else "drawn",
-        "weight_scale": coding.weight.scale if coding.weight else None,
+        "weight_scale": weight.scale if weight else None,
         "variables": [
             {
                 "name": variable.name,
-                "finest": level_digest(variable.codes, tuple(range(len(variable.codes)))),
+                "finest": level_digest(variable.finest),
                 "levels": [
-                    {"name": level.name, "digest": level_digest(level.codes, level.of_finest)}
-                    for level in variable.levels
+                    {"name": level.name, "digest": level_digest(level)}
+                    for level in variable.levels[1:]
                 ],
             }
             for variable in coding.variables
@@ -208,7 +199,7 @@ def _describe(runner: Runner, coding: Coding, records: int) -> None:
     runner.run("CREATE TABLE about AS SELECT $text AS about", {"text": text}, doing="writing")
 
 
-def level_digest(codes: tuple[str, ...], of_finest: tuple[int, ...]) -> str:
+def level_digest(level: Level) -> str:
     """A digest of a level's codes and map: two descriptions that agree on it code alike."""
-    text = json.dumps([list(codes), list(of_finest)], ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps([level.codes, level.of_finest], ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]

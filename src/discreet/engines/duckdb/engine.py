@@ -16,15 +16,15 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from ..core.control import Control
-from ..core.description import Description
-from ..core.domain import MOST_CELLS, AxisRef, Condition, Count, Domain
-from ..core.table import TrueTable
-from ..core.true_values import Cells, Counts, seal
-from ..errors import EngineError, InputError, did_you_mean
-from ..file_names import DATA
+from ...core.control import Control
+from ...core.description import Description
+from ...core.domain import MOST_CELLS, AxisRef, Condition, Count, Domain
+from ...core.table import TrueTable
+from ...core.true_values import Cells, Counts, seal
+from ...errors import EngineError, InputError, did_you_mean
+from ...file_names import DATA
+from ..projection import Projections
 from .loading import LAYOUT, level_digest
-from .projecting import Projections
 from .sql import Sql, joined, literal, plain, sql
 from .statements import Connection, in_background
 
@@ -77,18 +77,18 @@ class DuckDBEngine:
             )
         domains = [self._domain(count) for count in counts]
         projection = Projections(counts, domains)
-        made: dict[int, Cells] = {}
+        cells: dict[int, Cells] = {}
         for done, position in enumerate(projection.order):
             if control is not None:
                 control.step(done / len(counts), "counting")
             source = projection.source[position]
             if source is None:
-                made[position] = self._read(
+                cells[position] = self._read(
                     counts[position], domains[position], keys, weights, control
                 )
             else:
-                made[position] = projection.project(made[source], position)
-        return [seal(domain, made[i]) for i, domain in enumerate(domains)]
+                cells[position] = projection.project(cells[source], position)
+        return [seal(domain, cells[i]) for i, domain in enumerate(domains)]
 
     def close(self) -> None:
         """Let go of the file."""
@@ -181,7 +181,7 @@ class DuckDBEngine:
         places = 1 << (domain.size - 1).bit_length()
         return records >= _RECORDS_A_PLACE * places
 
-    def _column(self, ref: AxisRef) -> Sql:
+    def _column(self, ref: AxisRef | Condition) -> Sql:
         return self._columns.of[ref.variable, ref.level]
 
     def _filter(self, condition: Condition) -> Sql:
@@ -195,12 +195,12 @@ class DuckDBEngine:
             ) from None
         if not indices:
             return sql("false")
-        column = self._columns.of[condition.variable, condition.level]
-        return sql("{column} IN ({indices})", column=column, indices=joined(", ", indices))
+        places = joined(", ", indices)
+        return sql("{column} IN ({places})", column=self._column(condition), places=places)
 
 
 def open_engine(
-    folder: Path, description: Description, *, memory: str = "1GB", threads: int | None = None
+    folder: Path, description: Description, *, threads: int | None = None
 ) -> DuckDBEngine:
     """The engine of a loaded version; the description must be the one it was loaded under."""
     file = folder / DATA
@@ -213,7 +213,7 @@ def open_engine(
         "allow_community_extensions": "false",
         "perfect_ht_threshold": _ARRAY_BITS,
         "preserve_insertion_order": "false",
-        "memory_limit": memory,
+        "memory_limit": "1GB",
     }
     if threads:
         config["threads"] = threads
@@ -289,17 +289,16 @@ def _columns(connection: Connection, folder: Path, description: Description) -> 
     loaded = {variable["name"]: (i, variable) for i, variable in enumerate(about["variables"])}
     columns: dict[tuple[str, str], Sql] = {}
     for variable in description.variables:
-        i, found = loaded.get(variable.name, (0, None))
-        if found is None:
+        if variable.name not in loaded:
             raise EngineError(f"{variable.name} is not in the loaded data. Load again.")
-        coarser = {level["name"]: (j, level) for j, level in enumerate(found["levels"], 1)}
-        for position, level in enumerate(variable.levels):
-            digest = level_digest(level.codes, level.of_finest)
-            j, as_loaded = (0, found["finest"])
-            if position:
-                j, entry = coarser.get(level.name, (0, {}))
-                as_loaded = entry.get("digest")
-            if digest != as_loaded:
+        i, as_loaded = loaded[variable.name]
+        digests = {
+            level["name"]: (j, level["digest"]) for j, level in enumerate(as_loaded["levels"], 1)
+        }
+        digests[variable.finest.name] = 0, as_loaded["finest"]
+        for level in variable.levels:
+            j, digest = digests.get(level.name, (0, ""))
+            if level_digest(level) != digest:
                 raise EngineError(
                     f"The categories of {variable.name} at level {level.name} are not those the "
                     "data were loaded under. Load again."

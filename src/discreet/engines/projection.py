@@ -30,16 +30,16 @@ class Projections:
             for other in smallest_first[place + 1 :]:
                 if set(counts[other].where) != set(counts[position].where):
                     continue
-                found = Projection.of(domains[other], domains[position])
-                if found is not None:
-                    self.source[position], self._of[position] = other, found
+                projection = Projection.of(domains[other], domains[position])
+                if projection is not None:
+                    self.source[position], self._of[position] = other, projection
                     break
         self.order = tuple(reversed(smallest_first))
 
     def project(self, cells: Cells, position: int) -> Cells:
         """The cells of a count, summed from those of its source."""
-        found = self._of[position]
-        return _summed(found.addresses(cells.addresses), found.part.size, cells)
+        projection = self._of[position]
+        return _summed(projection.addresses(cells.addresses), projection.part.size, cells)
 
 
 def _summed(addresses: Counts, size: int, cells: Cells) -> Cells:

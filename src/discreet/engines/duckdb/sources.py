@@ -17,10 +17,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from ..errors import DataError, did_you_mean
-from . import csv_dialect
+from ...errors import DataError, did_you_mean
+from .. import csv_dialect
+from ..coding import Dialect, Source
 from .canonical import canonical_sql, single_valued
-from .coding import Dialect, Source
 from .sql import Sql, identifier, joined, literal, plain, sql
 from .statements import Connection, Runner
 
@@ -148,10 +148,12 @@ def _show(connection: Connection, what: Sql) -> None:
 def _open_csv(
     runner: Runner, source: Source, scratch: Path, wanted: Sequence[str] | None
 ) -> Opened:
-    dialect, found = csv_dialect.detect(source.path, source.options, runner.control)
-    names = _checked(source, found)
+    dialect, written = csv_dialect.detect(source.path, source.options, runner.control)
+    names = _checked(source, written)
     relation = Opened(source, names, ("VARCHAR",) * len(names), dialect)
-    kept = range(len(names)) if wanted is None else sorted({relation.position(n) for n in wanted})
+    positions = (
+        range(len(names)) if wanted is None else sorted({relation.position(n) for n in wanted})
+    )
     path = source.path
     if not csv_dialect.is_utf8(dialect.encoding):
         path = scratch / "source.csv"
@@ -161,20 +163,25 @@ def _open_csv(
             raise runner.sentence(error) from None
     _stage(runner, scratch)
     try:
-        _read_csv(runner, source, path, dialect, len(names), kept)
+        _read_csv(runner, source, path, dialect, len(names), positions)
     except DataError:
         mended = scratch / "lines.csv"
         if not csv_dialect.one_line_end(path, mended, runner.control):
             raise
-        _read_csv(runner, source, mended, dialect, len(names), kept)
+        _read_csv(runner, source, mended, dialect, len(names), positions)
     _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))
     return relation
 
 
 def _read_csv(
-    runner: Runner, source: Source, path: Path, dialect: Dialect, many: int, kept: Sequence[int]
+    runner: Runner,
+    source: Source,
+    path: Path,
+    dialect: Dialect,
+    many: int,
+    positions: Sequence[int],
 ) -> None:
-    """Copy the columns kept, out of so many, into the scratch database."""
+    """Copy the columns at these positions, out of so many, into the scratch database."""
     columns = joined(", ", (sql("'c{i}': 'VARCHAR'", i=i) for i in range(many)))
     runner.run(
         sql(
@@ -182,7 +189,7 @@ def _read_csv(
             "strict_mode=true, header={header}, delim={delimiter}, quote={quote}, "
             "escape={escape}, max_line_size=16777216, skip={skip}, columns={ {columns} })",
             staged=_STAGED,
-            chosen=joined(", ", (sql("c{i}", i=i) for i in list(kept) or [0])),
+            chosen=joined(", ", (sql("c{i}", i=i) for i in list(positions) or [0])),
             path=literal(str(path.absolute())),
             header=plain("true" if dialect.header else "false"),
             delimiter=literal(dialect.delimiter),
@@ -207,12 +214,12 @@ def _open_parquet(runner: Runner, source: Source) -> Opened:
 
     try:
         metadata = pq.ParquetFile(source.path).metadata  # type: ignore[no-untyped-call]
-        found = list(metadata.schema.to_arrow_schema().names)
+        written = list(metadata.schema.to_arrow_schema().names)
     except (pa.ArrowException, OSError):
         raise DataError(
             f"{source.path.name} is not a Parquet file. If it is CSV, give it a name in .csv."
         ) from None
-    names = _checked(source, found)
+    names = _checked(source, written)
     try:
         path = literal(str(source.path.absolute()))
         file = sql("read_parquet({path}, hive_partitioning=false)", path=path)
@@ -247,8 +254,7 @@ def _open_duckdb(runner: Runner, source: Source) -> Opened:
     relation = joined(".", (plain("discreet_attached"), identifier(schema), identifier(table)))
     try:
         rows = connection.execute(sql("DESCRIBE {relation}", relation=relation)).fetchall()
-        found = [str(row[0]) for row in rows]
-        names = _checked(source, found)
+        names = _checked(source, [str(row[0]) for row in rows])
         types = _view(connection, names, relation)
     except duckdb.Error as error:
         raise runner.sentence(error) from None
@@ -285,9 +291,8 @@ def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
             raise runner.sentence(error) from None
     finally:
         database.close()
-    kept = replace(source, table=chosen)
     types = tuple("BLOB" if i in raw else "VARCHAR" for i in range(len(names)))
-    return Opened(kept, names, types, records=records)
+    return Opened(replace(source, table=chosen), names, types, records=records)
 
 
 def _copy(
@@ -354,13 +359,11 @@ def _forget(connection: Connection) -> None:
             connection.execute(statement)
 
 
-def scratch_connection(
-    path: Path | None, folder: Path, *, memory: str, threads: int | None
-) -> Connection:
+def scratch_connection(path: Path | None, folder: Path, threads: int | None = None) -> Connection:
     """A connection that writes: into `path`, or in memory; spills and extensions stay in check."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(folder / "spill"),
-        "memory_limit": memory,
+        "memory_limit": "2GB",
         "preserve_insertion_order": "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",

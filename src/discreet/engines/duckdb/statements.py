@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from ..core.control import Control
-from ..errors import Cancelled, DataError, DiscreetError, EngineError, StoreError
+from ...core.control import Control
+from ...errors import Cancelled, DataError, DiscreetError, EngineError, StoreError
 
 T = TypeVar("T")
 Connection = duckdb.DuckDBPyConnection
@@ -162,11 +162,11 @@ def sentence(error: Exception, source: str, target: str) -> DiscreetError:
 def _bad_line(line: int, text: str, source: str) -> DataError:
     columns = _COLUMNS.search(text)
     if columns:
-        wanted, got = (int(part) for part in columns.groups())
-        many = "more" if got > wanted else "fewer"
+        expected, got = (int(part) for part in columns.groups())
+        many = "more" if got > expected else "fewer"
         return DataError(
             f"Line {line:,} of {source} has {many} columns than the header: {got} instead of "
-            f"{wanted}. Check its delimiters and quotes."
+            f"{expected}. Check its delimiters and quotes."
         )
     if "unicode" in text or "utf-8" in text:
         return DataError(

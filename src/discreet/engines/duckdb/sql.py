@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
-from ..errors import Bug
+from ...errors import Bug
 
 _PLACE = re.compile(r"\{([a-z_][a-z_0-9]*)\}")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*")
@@ -37,9 +37,9 @@ def sql(template: str, **parts: Part) -> Sql:
     ...
     discreet.errors.Bug: A statement takes SQL of ours, got str for table. This is a bug in discreet, please report it.
     """
-    pieces, wanted = _pieces(template)
-    if wanted != parts.keys():
-        raise Bug(f"A statement has the places {sorted(wanted)}, got {sorted(parts)}.")
+    pieces, places = _pieces(template)
+    if places != parts.keys():
+        raise Bug(f"A statement has the places {sorted(places)}, got {sorted(parts)}.")
     texts = {name: _text(name, part) for name, part in parts.items()}
     filled = [texts[piece] if i % 2 else piece for i, piece in enumerate(pieces)]
     return Sql("".join(filled))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..errors import DataError
+from ...core.description import Weight
+from ...errors import DataError
 from .canonical import without_exponent_sql
-from .coding import WeightCoding
 from .sources import RELATION, Opened
 from .sql import Sql, literal, sql
 from .statements import Runner
@@ -14,14 +14,14 @@ _DIGITS = "[0-9]{1,12}"
 _MOST_SUM = 1 << 62
 
 
-def weight_sql(runner: Runner, relation: Opened, weight: WeightCoding) -> Sql:
+def weight_sql(runner: Runner, relation: Opened, weight: Weight, mark: str) -> Sql:
     """SQL for a record's weight in units of 1/scale, after every weight has been checked.
 
     A weight is a plain decimal number of at most twelve digits before and after the point.
     """
-    source, column = relation.source.name, weight.column
+    source, column = relation.source.name, weight.name
     written = relation.text(column)
-    if weight.mark == ",":
+    if mark == ",":
         written = sql("replace({text}, ',', '.')", text=written)
     text = without_exponent_sql(written)
     digits = literal(f"\\+?({_DIGITS}(\\.{_DIGITS}0*)?|\\.{_DIGITS}0*)")

@@ -15,6 +15,8 @@ from .sql import Sql, sql
 _BLANKS = " \t\n\r\x0b\x0c\xa0"
 _WHOLE = re.compile(r"([-+]?[0-9]+)\.0+")
 
+_SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_WHOLE_TYPES = frozenset((*_SIGNED, *(f"U{name}" for name in _SIGNED)))
 _NO_SINGLE_VALUE = ("BLOB", "STRUCT", "MAP", "UNION", "BIT", "VARIANT", "GEOMETRY")
 
 
@@ -70,19 +72,3 @@ def without_exponent_sql(text: Sql) -> Sql:
         "THEN format('{:.18f}', TRY_CAST({text} AS DOUBLE)) ELSE {text} END",
         text=text,
     )
-
-
-_WHOLE_TYPES = frozenset(
-    [
-        "TINYINT",
-        "SMALLINT",
-        "INTEGER",
-        "BIGINT",
-        "HUGEINT",
-        "UTINYINT",
-        "USMALLINT",
-        "UINTEGER",
-        "UBIGINT",
-        "UHUGEINT",
-    ]
-)

@@ -13,10 +13,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from ..core.control import Control
-from ..errors import Cancelled, DataError
+from ...core.control import Control
+from ...errors import Cancelled, DataError
+from ..coding import ColumnProfile, Profile, Source
 from .canonical import canonical_sql, single_valued
-from .coding import ColumnProfile, Profile, Source
 from .sources import RELATION, Opened, opened, scratch_connection
 from .sql import Sql, joined, plain, sql
 from .statements import Runner
@@ -25,22 +25,13 @@ _MOST_CHILDREN = 100_000
 _SAMPLE_RECORDS = 20_000
 
 
-def profile(
-    source: Source,
-    control: Control | None = None,
-    *,
-    most_values: int = 2_000,
-    memory: str = "2GB",
-    threads: int | None = None,
-    scratch: Path | None = None,
-) -> Profile:
+def profile(source: Source, control: Control | None = None, *, most_values: int = 2_000) -> Profile:
     """Look at every column of a source; at most `most_values` values of each are kept.
 
-    `scratch` is a folder for temporary files, which hold records while the profile is made; by
-    default a private one is made and removed.
+    Temporary files, which hold records while the profile is made, lie in a private folder.
     """
-    folder = Path(tempfile.mkdtemp(prefix="discreet-", dir=scratch))
-    connection = scratch_connection(None, folder, memory=memory, threads=threads)
+    folder = Path(tempfile.mkdtemp(prefix="discreet-"))
+    connection = scratch_connection(None, folder)
     runner = Runner(connection, source.name, folder, control or Control())
     try:
         with opened(runner, source, folder) as relation:
@@ -66,8 +57,9 @@ def _profile(runner: Runner, relation: Opened, most_values: int) -> Profile:
     source = relation.source
     if relation.dialect is not None:
         source = replace(source, options=relation.dialect.options())
-    found = Profile(source, records, tuple(columns), relation.dialect)
-    return _with_parents(runner, relation, found)
+    return _with_parents(
+        runner, relation, Profile(source, records, tuple(columns), relation.dialect)
+    )
 
 
 _SHAPES = (
@@ -116,20 +108,20 @@ def _column(
     mark = "."
     # 007 is a code, not a number: leading zeros mean something to whoever wrote them.
     if distinct and wholes == distinct and not padded:
-        found, extremes = "integer", (low, high)
+        type_, extremes = "integer", (low, high)
     elif distinct and numbers == distinct and not padded:
-        found, extremes = "decimal", (low, high)
+        type_, extremes = "decimal", (low, high)
     elif distinct and commas == distinct and not padded:
-        found, extremes, mark = "decimal", (low, high), ","
+        type_, extremes, mark = "decimal", (low, high), ","
     elif distinct and dates == distinct:
-        found, extremes = "date", (first, last)
+        type_, extremes = "date", (first, last)
     elif kind.upper() == "BOOLEAN":
-        found, extremes = "boolean", (first, last)
+        type_, extremes = "boolean", (first, last)
     else:
-        found, extremes = "text", (first, last)
+        type_, extremes = "text", (first, last)
     return ColumnProfile(
         name,
-        found,
+        type_,
         records,
         nulls,
         distinct,
@@ -137,21 +129,21 @@ def _column(
         complete=distinct <= most_values,
         minimum=extremes[0],
         maximum=extremes[1],
-        decimals=(decimals or 0) if found in ("integer", "decimal") else None,
+        decimals=(decimals or 0) if type_ in ("integer", "decimal") else None,
         mark=mark,
     )
 
 
-def _with_parents(runner: Runner, relation: Opened, found: Profile) -> Profile:
+def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile:
     """Which columns are parents of which, and which say the same in other words."""
     usable = [
         (i, column)
-        for i, column in enumerate(found.columns)
-        if 2 <= column.distinct <= min(_MOST_CHILDREN, max(2, found.records // 2))
+        for i, column in enumerate(profile.columns)
+        if 2 <= column.distinct <= min(_MOST_CHILDREN, max(2, profile.records // 2))
     ]
     texts = {i: canonical_sql(sql("s.c{i}", i=i), relation.types[i]) for i, _ in usable}
     if len(usable) < 2:
-        return found
+        return profile
     runner.run(
         sql(
             "CREATE OR REPLACE TEMP TABLE discreet_sample AS SELECT {chosen} FROM {source} s "
@@ -178,11 +170,11 @@ def _with_parents(runner: Runner, relation: Opened, found: Profile) -> Profile:
         runner.run("SELECT 1", doing="looking for hierarchies", share=(share, share))
         sampled = sql("c{i}", i=c), sql("c{i}", i=p)
         broken = _broken(runner, plain("discreet_sample"), *sampled)
-        if broken and not _few(broken, parent, min(_SAMPLE_RECORDS, found.records)):
+        if broken and not _few(broken, parent, min(_SAMPLE_RECORDS, profile.records)):
             continue
         broken = _broken(runner, RELATION, texts[c], texts[p])
         if broken:
-            if _few(broken, parent, found.records):
+            if _few(broken, parent, profile.records):
                 nearly.append((child.name, parent.name, *broken))
             continue
         twin = child.distinct == parent.distinct
@@ -199,7 +191,7 @@ def _with_parents(runner: Runner, relation: Opened, found: Profile) -> Profile:
         )
         maps[child.name, parent.name] = {str(a): "" if b is None else str(b) for a, b in rows}
     return replace(
-        found, parents=tuple(parents), twins=tuple(twins), parent_maps=maps, nearly=tuple(nearly)
+        profile, parents=tuple(parents), twins=tuple(twins), parent_maps=maps, nearly=tuple(nearly)
     )
 
 

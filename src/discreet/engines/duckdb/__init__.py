@@ -1,0 +1,1 @@
+"""DuckDB: `profiling.profile` looks, `loading.load` codes, `engine.open_engine` counts."""
