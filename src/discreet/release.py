@@ -143,7 +143,7 @@ class Asked:
         """Whether the question was charged before."""
         if self.declaration.spends is Spends.NOTHING:
             return False
-        return self.data.ledger().find(self.plan.question_hash) is not None
+        return self.data.ledger().answered(self.plan.question_hash)
 
     @property
     def affordable(self) -> bool:
@@ -229,7 +229,11 @@ class Asked:
             "alternatives": list(self.verdict.alternatives),
             "cells": self.verdict.cells,
             "method": plan.method,
-            "settings": dict(plan.question.settings),
+            "settings": {
+                setting.name: plan.question.settings[setting.name]
+                for setting in self.declaration.asked()
+                if setting.name in plan.question.settings
+            },
             "treatment": dict(plan.treatment),
             "cost": None if plan.charge is None else str(plan.charge),
             "answered_before": self.answered,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ from .setting_options import with_settings
 
 if TYPE_CHECKING:
     from ..methods.base import Plan
-    from ..release import Asked, Release
+    from ..release import Asked, Release, Rung
 
 DataSetPath = Annotated[
     str, typer.Argument(metavar="DIR[/DATASET]", help="A data set, or a workspace holding one.")
@@ -317,6 +318,8 @@ def _show_preview(seen: Asked, json: bool) -> None:
             out.print(f"[dim]· {words}[/dim]")
     if len(plan.alternatives) > 1:
         out.print(_compared(plan))
+    if rungs := seen.ladder():
+        out.print(_ladder(rungs))
     if seen.follows_from is not None:
         out.print(
             f"{'This table follows' if len(rows) == 1 else 'These tables follow'} "
@@ -327,6 +330,23 @@ def _show_preview(seen: Asked, json: bool) -> None:
     for words in (*plan.guarantee.odds, *seen.warnings):
         out.print(f"[dim]· {words}[/dim]")
     out.print("[dim]Nothing was read or spent.[/dim]")
+
+
+def _ladder(rungs: Sequence[Rung]) -> object:
+    """The same question at other accuracies, one a row."""
+    rows = [
+        (
+            f"{rung.setting} = {rung.value}",
+            f"{min(rung.noise_sd):.1f} to {max(rung.noise_sd):.1f}"
+            if len(rung.noise_sd) > 1
+            else f"{rung.noise_sd[0]:.1f}",
+            f"± {max(rung.half_width)}",
+            "more than is left" if rung.standing == "refused" else str(rung.standing),
+        )
+        for rung in rungs
+        if rung.noise_sd
+    ]
+    return show.grid("Other accuracies", ("|spent", ">noise sd", ">95 % within", "standing"), rows)
 
 
 def _notes(plan: Plan) -> list[str]:

@@ -157,6 +157,17 @@ class ErrorShape(BaseModel):
     note: str
 
 
+class RungShape(BaseModel):
+    """The same question at another accuracy."""
+
+    setting: str
+    value: str
+    cost: str
+    standing: Literal["answered", "free", "affordable", "refused"]
+    noise_sd: list[float]
+    half_width: list[int]
+
+
 class CheckShape(BaseModel):
     """The verdict on a question, from public facts only; nothing is read or spent."""
 
@@ -175,6 +186,7 @@ class CheckShape(BaseModel):
     guarantee: dict[str, Any]
     errors: list[ErrorShape]
     plans: list[dict[str, Any]]
+    ladder: list[RungShape] = []
     warnings: list[str]
     expected_seconds: float
     as_job: bool

@@ -180,6 +180,11 @@ class Ledger(LedgerStore):
         with self._read() as transaction:
             return transaction.answer(question)
 
+    def answered(self, question: str) -> bool:
+        """Whether a question was charged before; reads no measurements."""
+        with self._read() as transaction:
+            return transaction.is_answered(question)
+
     def history(self, data_version: str | None = None) -> History:
         """All answers so far, oldest first, and the head to commit after."""
         with self._read() as transaction:

@@ -107,6 +107,10 @@ class LedgerStore(ABC):
         """The answer already charged for this question, whoever asked; costs nothing."""
 
     @abstractmethod
+    def answered(self, question: str) -> bool:
+        """Whether a question was charged before; reads no measurements."""
+
+    @abstractmethod
     def history(self, data_version: str | None = None) -> History:
         """All answers so far, oldest first, as they were at one moment, and the head to commit after.
 

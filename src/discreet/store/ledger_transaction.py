@@ -141,7 +141,7 @@ class LedgerTransaction:
         for identity, stored in self.connection.execute(_HOLDS[kind_of_scope], values).fetchall():
             charges = [Charge.from_json(charge) for charge in json.loads(stored)["charges"]]
             asked = charges[0].question
-            if identity != without and asked != question and not self._answered(asked):
+            if identity != without and asked != question and not self.is_answered(asked):
                 held.add((asked, sum_of(kind, charges)))
         total = zero(kind)
         for _, loss in held:
@@ -153,7 +153,7 @@ class LedgerTransaction:
     ) -> None:
         """Raise where the charges would not fit now; a record or an answered question fits."""
         question = question_of(charges)
-        if not has_loss(charges) or self._answered(question):
+        if not has_loss(charges) or self.is_answered(question):
             return
         for standing in self._budgets(user, project, without, question):
             cost = sum_of(standing.cap.kind, charges)
@@ -350,7 +350,8 @@ class LedgerTransaction:
             form=None if form is None else json.loads(form),
         )
 
-    def _answered(self, question: str) -> bool:
+    def is_answered(self, question: str) -> bool:
+        """Whether a question was charged, under this name or one that an upgrade gave it."""
         known = (
             "SELECT 1 FROM answers WHERE question = ?1 "
             "UNION SELECT 1 FROM carried WHERE question = ?1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -92,6 +93,9 @@ def check(
     body: RecipeForm,
     project: Project = None,
     free: NoPlan = False,
+    ladder: Annotated[
+        bool, Query(description="Also the same question at other accuracies.")
+    ] = False,
 ) -> dict[str, Any]:
     """The verdict on a question from public facts only: nothing is read or spent."""
     with service.dataset(asker, dataset) as data:
@@ -102,7 +106,8 @@ def check(
         if free or hopeless:
             return _without_plan(asked) | _judgement(asked)
         with refusals.with_alternatives(asked):
-            return asked.asked.to_json(look_back=False) | _judgement(asked)
+            rungs = [asdict(rung) for rung in asked.asked.ladder()] if ladder else []
+            return asked.asked.to_json(look_back=False) | _judgement(asked) | {"ladder": rungs}
 
 
 def _without_plan(asked: Asking) -> dict[str, Any]:
