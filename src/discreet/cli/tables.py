@@ -35,6 +35,10 @@ Free = Annotated[
 ]
 
 
+_MOST_PLANNED = 20
+"""Tables of a question that is planned several times over, for other accuracies."""
+
+
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this room."""
     app.command("table", cls=Once)(with_settings(table))
@@ -318,7 +322,7 @@ def _show_preview(seen: Asked, json: bool) -> None:
             out.print(f"[dim]· {words}[/dim]")
     if len(plan.alternatives) > 1:
         out.print(_compared(plan))
-    if rungs := seen.ladder():
+    if len(plan.errors) <= _MOST_PLANNED and (rungs := seen.ladder()):
         out.print(_ladder(rungs))
     if seen.follows_from is not None:
         out.print(
