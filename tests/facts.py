@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
-from discreet.core.description import Budget, Description, Policy, StructuralZero
+from discreet.core.description import Description, Policy, StructuralZero
 from discreet.core.domain import Condition, Text, variable
 from discreet.core.family import Family
+from discreet.core.loss import PureLoss
 
 
 def people(**changes: Any) -> Description:
@@ -42,6 +42,6 @@ def policy(**changes: Any) -> Policy:
     facts: dict[str, Any] = {
         "family": Family.DP,
         "method": "noise",
-        "budget": Budget("pure", epsilon=Fraction(10)),
+        "budget": PureLoss(10),
     }
     return Policy(**(facts | changes))

@@ -25,7 +25,7 @@ from .core.charge import has_loss
 from .core.control import Control
 from .core.exact import rounded_down
 from .core.guarantee import Guarantee
-from .core.loss import Loss, fits, in_words, largest_epsilon, loss_from_json
+from .core.loss import Loss, in_words, largest_epsilon, loss_from_json
 from .durable import replace_text
 from .errors import InputError
 from .formats import html
@@ -148,7 +148,7 @@ class DataSet(Asks["Draft"]):
         if budget is None and scope not in [held.scope for held in shares(ledger)]:
             raise InputError(f"{scope} has no share that could be taken away.")
         cap = ledger.cap()
-        if budget and cap and cap.kind == budget.kind and not fits(budget, cap):
+        if budget and cap and cap.kind == budget.kind and not budget.fits(cap):
             raise InputError(
                 f"A share of {budget} is more than the whole budget, {cap}. Give at most that."
             )

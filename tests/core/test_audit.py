@@ -19,11 +19,11 @@ from discreet.core.audit import (
     probabilistic_delta,
 )
 from discreet.core.brackets import exp_bracket
-from discreet.core.composition import delta_of_cells
+from discreet.core.composition import delta_of_cells, pairs_of
 from discreet.core.count_law import CountLaw
 from discreet.core.law import Law
 from discreet.core.law_builders import laplace, max_entropy, max_entropy_for, normal
-from discreet.core.neighbours import ADD_REMOVE, REPLACE, pairs_of
+from discreet.core.neighbours import Neighbours
 from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import LawError
 
@@ -209,7 +209,7 @@ def test_cells_agree_with_enumeration(
 def test_replace_one_agrees_with_enumeration() -> None:
     for law in (laplace("0.7", 4), normal("0.5", 4)):
         for text in ("0.3", "1"):
-            found = delta_of_cells(law, text, 1, neighbours=REPLACE)
+            found = delta_of_cells(law, text, 1, neighbours=Neighbours.REPLACE_ONE)
             assert abs(found.high - by_product(law, Fraction(text), 1, 1)) < Fraction(1, 10**12)
 
 
@@ -265,7 +265,7 @@ def test_json_has_the_keys_of_the_command_line() -> None:
     data = json.loads(audit(max_entropy_for("0.5", 25, key_bits=8)).to_json())
     assert {"epsilon", "epsilon_forward", "epsilon_backward", "delta", "unreachable"} <= set(data)
     assert 25 in data["unreachable"]
-    assert data["neighbours"] == ADD_REMOVE
+    assert data["neighbours"] == "add or remove one"
     law = laplace("0.5", 7)
     assert Fraction(json.loads(audit(law).to_json())["delta"]) >= audit(law).delta
 

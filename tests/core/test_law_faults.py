@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet.core.accuracy import expected_losses, interval_probability
 from discreet.core.audit import audit, delta
 from discreet.core.brackets import exp_bracket, ln_bracket
-from discreet.core.composition import delta_of_cells
+from discreet.core.composition import delta_of_cells, pairs_of
 from discreet.core.design import matching_normal
 from discreet.core.law import Law
 from discreet.core.law_builders import (
@@ -30,7 +30,6 @@ from discreet.core.law_builders import (
     normal,
 )
 from discreet.core.masses import gamma_for_variance
-from discreet.core.neighbours import pairs_of
 from discreet.core.odds import odds, percent_up
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.quantise import ceil_weights, nearest_weights

@@ -8,9 +8,9 @@ from math import e
 
 import pytest
 
+from discreet.core.composition import pairs_of
 from discreet.core.law import Law
 from discreet.core.law_builders import laplace, normal
-from discreet.core.neighbours import pairs_of
 from discreet.core.odds import (
     chances_of_true_counts,
     moved_share,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.charge import Charge, sum_of
-from discreet.core.loss import ApproxLoss, PureLoss, fits
+from discreet.core.loss import ApproxLoss, PureLoss
 from discreet.core.plan_loss import FixedPlan, Part
 from discreet.errors import InputError, LawError
 
@@ -218,8 +218,8 @@ def test_an_adaptive_sequence_cheats_a_convolution_cap_and_is_stopped_by_the_sum
     assert adaptive > delta + step
 
     table = Charge.laplace("1", cells=1, neighbours="add-remove", question="q")
-    assert fits(sum_of("approximate", [table]), cap)
-    assert not fits(sum_of("approximate", [table, table]), cap)
+    assert sum_of("approximate", [table]).fits(cap)
+    assert not sum_of("approximate", [table, table]).fits(cap)
 
 
 @pytest.mark.parametrize("cells", [1, 3, 8])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.core.domain import AxisRef
+from discreet.core.loss import PureLoss
 from discreet.demo import NAMES, deaths, draft, make_demo, records
 from discreet.demo.places import REGIONS, areas
 from discreet.errors import InputError
@@ -89,9 +90,7 @@ def test_the_workspace_opens_with_its_families(demo: Path) -> None:
             assert [f for f in check(demo / name) if f.severity != "note"] == []
     assert families == ["cell-key", "dp"]
     with DataSet.open(demo / "deaths-dp") as opened:
-        budget = opened.policy.budget
-        assert budget is not None
-        assert (budget.kind, budget.epsilon) == ("pure", 10)
+        assert opened.policy.budget == PureLoss(10)
         axes = (("area", "ccg"), ("cause", "cause"), ("age", "age"), ("sex", "sex"))
         domain = opened.description.domain(tuple(AxisRef(*axis) for axis in axes))
         assert domain.shape == (251, 15, 10, 2)

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from discreet.core.control import Control
-from discreet.core.description import Budget, Description, Policy
+from discreet.core.description import Description, Policy
 from discreet.core.guarantee import Guarantee, Kind
+from discreet.core.loss import PureLoss
 from discreet.core.origin import Origin
 from discreet.core.question import Question, TableSpec, Treatment
 from discreet.core.table import ProtectedTable, Status
@@ -107,7 +108,7 @@ class Asked:
             declared.family,
             declared.name,
             {declared.name: parameters},
-            budget=Budget("pure", Fraction(100)) if declared.spends is Spends.LOSS else None,
+            budget=PureLoss(100) if declared.spends is Spends.LOSS else None,
             **changes,
         )
         promise = Guarantee(Kind.DP, "person", "add or remove one", Fraction(1), Fraction(0))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from discreet.core.domain import Text
 from discreet.core.family import Family
+from discreet.core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from discreet.errors import DescriptionError, InputError
 from discreet.file_names import DESCRIPTION
 from discreet.workspace.description_file import DescribedData, read
@@ -171,22 +172,21 @@ def test_a_ptable_file_is_part_of_the_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "kind"),
+    ("written", "loss"),
     [
-        ('{epsilon: "10"}', ("pure", Fraction(10), None, None)),
-        ("{epsilon: 0.1, delta: 1e-6}", ("approximate", Fraction(1, 10), Fraction(1, 10**6), None)),
-        ("{rho: 1/3}", ("zcdp", None, None, Fraction(1, 3))),
+        ('{epsilon: "10"}', PureLoss(10)),
+        ("{epsilon: 0.1, delta: 1e-6}", ApproxLoss("0.1", "1e-6")),
+        ("{rho: 1/3}", ZcdpLoss("1/3")),
     ],
 )
 def test_budgets_are_exact(
     tmp_path: Path,
     written: str,
-    kind: tuple[str, Fraction | None, Fraction | None, Fraction | None],
+    loss: Loss,
 ) -> None:
     text = PLAIN.replace("id: person", f"id: person\nfamily: dp\nbudget: {written}")
     budget = described(tmp_path, text).policy.budget
-    assert budget is not None
-    assert (budget.kind, budget.epsilon, budget.delta, budget.rho) == kind
+    assert budget == loss
 
 
 @pytest.mark.parametrize(

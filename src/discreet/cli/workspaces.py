@@ -265,5 +265,5 @@ def _tell_variables(
     for warning in warnings:
         out.print(f"[yellow]{escape(warning)}[/yellow]")
     if data.policy.budget is not None:
-        out.print(f"Budget for ever: {data.policy.budget.loss}. Change it before the first table.")
+        out.print(f"Budget for ever: {data.policy.budget}. Change it before the first table.")
     out.print(f"Edit {data.folder}/discreet.yaml, then [bold]discreet check {data.folder}[/bold].")

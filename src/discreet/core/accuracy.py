@@ -11,10 +11,10 @@ from itertools import accumulate
 
 from ..errors import LawError
 from .brackets import power_bracket
+from .composition import check_cells
 from .convolution import Masses
 from .exact import Exact, exact, plain
 from .law import Law
-from .neighbours import check_cells
 from .pure_laplace import PureLaplace
 
 _SUM_TAIL_BITS = 34

@@ -21,18 +21,11 @@ from typing import Any
 
 from ..errors import LawError
 from .brackets import ceiling_to, exp_bracket, ln_bracket
-from .composition import delta_of_cells
+from .composition import Pairs, check_cells, delta_of_cells, pairs_of
 from .count_law import CountLaw
 from .exact import Exact, exact, float_up, plain, rounded_up
 from .law import Law, WholeWeights
-from .neighbours import (
-    ADD_REMOVE,
-    REPLACE,
-    Pairs,
-    check_cells,
-    check_neighbours,
-    pairs_of,
-)
+from .neighbours import Neighbours
 from .pure_laplace import PureLaplace
 
 _EPSILON_DIGITS = 30
@@ -53,7 +46,7 @@ class Audit:
     delta: Fraction
     at_epsilon: Fraction
     boundary_mass: Fraction
-    neighbours: str = ADD_REMOVE
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
     cells: int = 1
     exact: bool = True
     unreachable: tuple[int, ...] = ()
@@ -74,7 +67,7 @@ class Audit:
             "epsilon_backward": _float_or_none(self.epsilon_backward),
             "epsilon_forward": _float_or_none(self.epsilon_forward),
             "exact": self.exact,
-            "neighbours": self.neighbours,
+            "neighbours": self.neighbours.words,
             "unreachable": list(self.unreachable),
         }
 
@@ -90,14 +83,14 @@ class Audit:
             epsilon = rounded_up(self.at_epsilon, 10)
         text = f"epsilon {epsilon} with delta {rounded_up(self.delta)} ({kind}"
         where = f", {self.cells} cells" if self.cells > 1 else ""
-        return f"{text}{where}; neighbours: {self.neighbours})"
+        return f"{text}{where}; neighbours: {self.neighbours.words})"
 
 
 def audit(
     law: AnyLaw | Sequence[Law],
     epsilon: Exact | None = None,
     *,
-    neighbours: str = ADD_REMOVE,
+    neighbours: str = Neighbours.ADD_REMOVE,
     cells: int = 1,
 ) -> Audit:
     """The exact (ε, δ) of a law; of a p-table given as its rows, over every pair (n, n + 1).
@@ -112,13 +105,13 @@ def audit(
     >>> rounded_up(found.delta, 6), found.epsilon <= Fraction(1, 2)
     ('0.00756848', True)
     """
-    check_neighbours(neighbours)
+    alike = Neighbours.read(neighbours)
     check_cells(cells)
     asked = (
         None if epsilon is None else exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
     )
     if isinstance(law, PureLaplace):
-        return _audit_pure(law, asked, neighbours, cells)
+        return _audit_pure(law, asked, alike, cells)
     rows = _as_rows(law)
     forward, backward = _steepest(rows)
     boundary = _boundary(rows)
@@ -128,14 +121,13 @@ def audit(
     at = asked if asked is not None else _asked_of(law)
     if at is None:
         at = largest if largest is not None else Fraction(0)
-    single = neighbours == ADD_REMOVE and cells == 1
-    if single:
+    touched = cells * alike.moved
+    if touched == 1:
         found, is_exact = _delta_rows(rows, at), True
     elif len(_laws(law)) == 1:
-        bracket = delta_of_cells(_laws(law)[0], at, cells, neighbours=neighbours)
+        bracket = delta_of_cells(_laws(law)[0], at, cells, neighbours=alike)
         found, is_exact = bracket.high, bracket.exact
     else:
-        touched = cells * (2 if neighbours == REPLACE else 1)
         found, is_exact = _delta_rows(rows, at / touched) * touched, False
         found = min(found, Fraction(1))
     missing = sorted({z for row in _laws(law) for z in row.unreachable})
@@ -146,7 +138,7 @@ def audit(
         delta=found,
         at_epsilon=at,
         boundary_mass=boundary,
-        neighbours=neighbours,
+        neighbours=alike,
         cells=cells,
         exact=is_exact,
         unreachable=tuple(missing),
@@ -252,17 +244,17 @@ def _ln_up(ratio: Fraction) -> Fraction:
     return max(Fraction(0), ceiling_to(ln_bracket(ratio)[1], _EPSILON_DIGITS))
 
 
-def _audit_pure(law: PureLaplace, asked: Fraction | None, neighbours: str, cells: int) -> Audit:
+def _audit_pure(law: PureLaplace, asked: Fraction | None, alike: Neighbours, cells: int) -> Audit:
     one = _ln_up(1 / law.ratio) * law.sensitivity
     one = min(one, law.epsilon)
-    touched = cells * (2 if neighbours == REPLACE else 1)
+    touched = cells * alike.moved
     at = law.epsilon * touched if asked is None else asked
     if touched == 1:
         found, is_exact = _pure_delta(law, at), True
     else:
-        bracket = delta_of_cells(law, at, cells, neighbours=neighbours)
+        bracket = delta_of_cells(law, at, cells, neighbours=alike)
         found, is_exact = bracket.high, bracket.exact
-    return Audit(one, one, one, found, at, Fraction(0), neighbours, cells, is_exact)
+    return Audit(one, one, one, found, at, Fraction(0), alike, cells, is_exact)
 
 
 def _pure_delta(law: PureLaplace, epsilon: Fraction) -> Fraction:

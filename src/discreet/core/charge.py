@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from ..errors import InputError, did_you_mean
 from .exact import Exact, exact, float_up, plain
@@ -30,19 +30,13 @@ from .loss import (
     Loss,
     PureLoss,
     ZcdpLoss,
-    fits,
     in_words,
     loss_from_json,
     loss_to_json,
-    plus,
     read_as,
     zero,
 )
-
-Neighbours: TypeAlias = Literal["add-remove", "replace-one"]
-NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace-one")
-_IN_WORDS = {"add-remove": "add or remove one", "replace-one": "replace one"}
-"""The stored codes as guarantees and audits say them."""
+from .neighbours import Neighbours
 
 FORM = 1
 RECORD_FORM = 2
@@ -96,13 +90,13 @@ class Charge:
             ("mechanism", mechanism),
             ("parameters", pairs),
             ("cells", cells),
-            ("neighbours", neighbours),
+            ("neighbours", neighbours and Neighbours(neighbours)),
             ("question", question),
             ("loss", loss),
         ):
             object.__setattr__(self, name, given)
         least = recomputed(self)
-        if least is not None and loss is not None and not fits(least, loss):
+        if least is not None and loss is not None and not least.fits(loss):
             raise InputError(
                 f"A charge for {mechanism} says {loss}, below the {least} its own parameters give."
             )
@@ -191,7 +185,7 @@ class Charge:
             "mechanism": self.mechanism,
             "parameters": dict(self.parameters),
             "cells": self.cells,
-            "neighbours": self.neighbours,
+            "neighbours": str(self.neighbours),
             "question": self.question,
             "loss": loss_to_json(self.loss),
         }
@@ -240,10 +234,11 @@ def _check_record(mechanism: str, cells: int | None, neighbours: str | None) -> 
 
 
 def _check_spend(cells: int | None, neighbours: str | None, loss: Loss) -> None:
-    if neighbours not in NEIGHBOURS:
+    known = [str(one) for one in Neighbours]
+    if neighbours not in known:
         raise InputError(
-            f"neighbours must be one of {', '.join(NEIGHBOURS)}, got {neighbours}."
-            f"{did_you_mean(str(neighbours), NEIGHBOURS)}"
+            f"neighbours must be one of {', '.join(known)}, got {neighbours}."
+            f"{did_you_mean(str(neighbours), known)}"
         )
     if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
         raise InputError(
@@ -293,7 +288,7 @@ def sum_of(kind: str, charges: Iterable[Charge]) -> Loss:
     total = zero(kind)
     for charge in charges:
         if charge.loss is not None:
-            total = plus(total, read_as(charge.loss, kind))
+            total += read_as(charge.loss, kind)
     return total
 
 
@@ -318,7 +313,7 @@ def as_register(charges: Iterable[Charge]) -> list[dict[str, Any]]:
             rows.append({**row, "loss_kind": "none"})
             continue
         losses = {f"loss_{name}": value for name, value in loss_to_json(charge.loss).items()}
-        neighbours = _IN_WORDS[charge.neighbours]
+        neighbours = charge.neighbours.words
         rows.append({**row, "cells_per_unit": charge.cells, "neighbours": neighbours, **losses})
     return rows
 

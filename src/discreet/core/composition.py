@@ -25,7 +25,7 @@ from .brackets import exp_bracket, floor_to, ln_bracket
 from .convolution import Masses
 from .exact import Exact, exact
 from .law import WholeWeights
-from .neighbours import ADD_REMOVE, REPLACE, Pairs, check_cells, check_neighbours, pairs_of
+from .neighbours import Neighbours
 from .pure_laplace import PureLaplace
 
 _EXACT_RATIOS, _EXACT_RATIOS_MOST = 2_000, 30_000
@@ -34,6 +34,8 @@ _GRID_POINTS = 16_384
 _CAP_BITS = 192
 _LIGHT = Fraction(1, 1 << 40)
 _AGREE = Fraction(1, 10**12)
+Pairs = list[tuple[int, int]]
+"""Weights (P, Q) of one outcome under two neighbouring counts, over one total."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def delta_of_cells(
     epsilon: Exact,
     cells: int,
     *,
-    neighbours: str = ADD_REMOVE,
+    neighbours: str = Neighbours.ADD_REMOVE,
 ) -> Bracket:
     """δ(ε) when one person touches `cells` cells, each perturbed independently by `law`.
 
@@ -85,22 +87,51 @@ def delta_of_cells(
     """
     asked = exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
     check_cells(cells)
-    check_neighbours(neighbours)
+    alike = Neighbours.read(neighbours)
     if isinstance(law, PureLaplace):
-        if asked >= law.epsilon * cells * (2 if neighbours == REPLACE else 1):
+        if asked >= law.epsilon * cells * alike.moved:
             return Bracket(Fraction(0), Fraction(0))
         pairs, total, tight = _two_outcomes(law)
     else:
         (pairs, total), tight = pairs_of(law), True
     forward = _Atoms.of(pairs, total)
     backward = _Atoms.of([(q, p) for p, q in pairs], total)
-    if neighbours == REPLACE:
+    if alike is Neighbours.REPLACE_ONE:
         found = _compose([(forward, cells), (backward, cells)], asked)
     else:
         one, two = _compose([(forward, cells)], asked), _compose([(backward, cells)], asked)
         found = Bracket(max(one.low, two.low), max(one.high, two.high))
     high = min(found.high, Fraction(1))
     return Bracket(max(found.low, Fraction(0)) if tight else Fraction(0), high)
+
+
+def pairs_of(law: WholeWeights, other: WholeWeights | None = None) -> tuple[Pairs, int]:
+    """Weights of every outcome y under count n (P) and n + 1 (Q), and their total.
+
+    `other` is the law of the count n + 1; the same law if left out. A law built for weighted
+    counts is shifted by its sensitivity instead of 1.
+    """
+    shift = sensitivity_of(law)
+    second = law if other is None else other
+    if law.total != second.total:
+        raise LawError(
+            f"Rows of one p-table must share their keys, got {law.total} and {second.total}."
+        )
+    first, last = min(law.start, second.start + shift), max(law.end, second.end + shift)
+    return [(law.weight(z), second.weight(z - shift)) for z in range(first, last + 1)], law.total
+
+
+def sensitivity_of(law: WholeWeights) -> int:
+    """How far one record moves a cell under this law: 1 unless it was built for weights."""
+    return int(law.parameters.get("sensitivity", "1"))
+
+
+def check_cells(cells: object) -> int:
+    """A number of cells one person touches, or `LawError`."""
+    good = isinstance(cells, int) and not isinstance(cells, bool)
+    if not good or not 1 <= cells <= 1_000_000:  # type: ignore[operator]
+        raise LawError(f"cells must be a whole number from 1 to 1000000, got {cells}.")
+    return cells  # type: ignore[return-value]
 
 
 def _two_outcomes(law: PureLaplace) -> tuple[Pairs, int, bool]:

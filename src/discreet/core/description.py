@@ -11,23 +11,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from ..errors import InputError, RecipeError, did_you_mean
+from ..errors import RecipeError, did_you_mean
 from . import zeros
 from .domain import Axis, AxisRef, Condition, Count, Domain, Flags, Text, Variable
 from .family import Family
-from .loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
-
-
-class Neighbours(StrEnum):
-    """Which two data sets a guarantee makes alike."""
-
-    ADD_REMOVE = "add or remove one"
-    REPLACE_ONE = "replace one"
+from .loss import Loss
+from .neighbours import Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,25 +154,6 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What may be spent on a data set, for ever: pure ε, (ε, δ) or ρ."""
-
-    kind: str
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    rho: Fraction | None = None
-
-    @property
-    def loss(self) -> Loss:
-        """The budget as the loss it allows."""
-        if self.rho is not None:
-            return ZcdpLoss(self.rho)
-        if self.epsilon is None:
-            raise InputError("A budget needs epsilon or rho.")
-        return ApproxLoss(self.epsilon, self.delta) if self.delta else PureLoss(self.epsilon)
-
-
-@dataclass(frozen=True)
 class Policy:
     """Family, methods with their parameters, rules and budget of a data set.
 
@@ -191,7 +165,8 @@ class Policy:
     method: str
     methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rules: Mapping[str, Any] = field(default_factory=dict)
-    budget: Budget | None = None
+    budget: Loss | None = None
+    """What may be spent on the data set, for ever."""
     reliable: Mapping[str, Any] = field(default_factory=dict)
     impossible: tuple[StructuralZero, ...] = ()
     """The description's structural zeros: they change published numbers without a new load."""

@@ -14,9 +14,9 @@ from fractions import Fraction
 from ..errors import LawError
 from .audit import audit
 from .brackets import ceiling_to, exp_bracket, floor_to
+from .composition import pairs_of
 from .exact import Exact, exact, plain, rounded_up
 from .law import Law
-from .neighbours import pairs_of
 from .noise_law import AnyLaw
 from .pure_laplace import PureLaplace
 

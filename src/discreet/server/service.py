@@ -129,9 +129,7 @@ class Service:
 def policy_facts(data: DataSet) -> dict[str, object]:
     """A policy and the invariants it promises under, as plain values."""
     policy, description = data.policy, data.description
-    budget = policy.budget
-    names = ("epsilon", "delta", "rho")
-    allowed = {name: getattr(budget, name, None) for name in names}
+    allowed = policy.budget.parts if policy.budget else {}
     return {
         "family": str(policy.family),
         "method": policy.method,
@@ -145,9 +143,8 @@ def policy_facts(data: DataSet) -> dict[str, object]:
         "records": "private" if description.records is None else description.records,
         "unit": description.unit,
         "records_per_unit": description.records_per_unit,
-        "neighbours": str(description.neighbours),
-        "budget": {name: str(number) for name, number in allowed.items() if number is not None}
-        or None,
+        "neighbours": description.neighbours.words,
+        "budget": {name: str(number) for name, number in allowed.items()} or None,
     }
 
 

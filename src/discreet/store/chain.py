@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.charge import Charge, sum_of
-from ..core.loss import Loss, loss_from_json, plus
+from ..core.loss import Loss, loss_from_json
 from ..durable import replacing
 from ..errors import DiscreetError, InputError, LedgerDamaged
 from .base import DATASET
@@ -80,7 +80,7 @@ class Account:
             for scope in scopes:
                 if scope in self.caps:
                     cost = sum_of(self.caps[scope].kind, charges)
-                    self.spent[scope] = plus(self.spent[scope], cost)
+                    self.spent[scope] += cost
             self.answers[body["question"]] = (seq, body["measurements"], body["size"])
             self.requests[body["user"], body["key"]] = body["request"]
         elif kind == "upgrade":
@@ -99,7 +99,7 @@ class Account:
         total = sum_of(cap.kind, ())
         for charges, scopes in self._charged:
             if scope in scopes:
-                total = plus(total, sum_of(cap.kind, charges))
+                total += sum_of(cap.kind, charges)
         self.caps[scope], self.spent[scope] = cap, total
 
 

@@ -17,7 +17,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..core.loss import fits, loss_from_json, loss_to_json, plus
+from ..core.loss import loss_from_json, loss_to_json
 from ..errors import LedgerDamaged, StoreError
 from .chain import canonical
 
@@ -164,7 +164,7 @@ def check_tables(connection: sqlite3.Connection, expected: int = FORM) -> None:
 
 
 def _loss_plus(first: str, second: str) -> str:
-    total = plus(loss_from_json(json.loads(first)), loss_from_json(json.loads(second)))
+    total = loss_from_json(json.loads(first)) + loss_from_json(json.loads(second))
     return canonical(loss_to_json(total))
 
 
@@ -172,7 +172,7 @@ def _loss_fits(spent: str, held: str, cost: str, cap: str) -> int:
     first, second, third, limit = (
         loss_from_json(json.loads(text)) for text in (spent, held, cost, cap)
     )
-    return int(fits(plus(plus(first, second), third), limit))
+    return int((first + second + third).fits(limit))
 
 
 _WORDS = {

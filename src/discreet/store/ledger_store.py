@@ -25,7 +25,6 @@ from ..core.loss import (
     ZcdpLoss,
     in_words,
     loss_to_json,
-    plus,
     zero,
 )
 from ..errors import Refusal, StoreError
@@ -211,7 +210,7 @@ class LedgerStore(ABC):
             if entry.kind == "charge" and cap is not None:
                 version = entry.body["data_version"]
                 before = losses.get(version, zero(cap.kind))
-                losses[version] = plus(before, sum_of(cap.kind, entry.charges))
+                losses[version] = before + sum_of(cap.kind, entry.charges)
         return losses
 
     def questions(self, data_version: str) -> list[str]:

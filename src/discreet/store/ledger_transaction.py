@@ -16,13 +16,10 @@ from ..core.exact import plain, rounded_down
 from ..core.loss import (
     Loss,
     ZcdpLoss,
-    fits,
     in_words,
     largest_epsilon,
     loss_from_json,
     loss_to_json,
-    minus,
-    plus,
     zero,
 )
 from ..errors import (
@@ -130,7 +127,7 @@ class LedgerTransaction:
             if row is not None:
                 cap, spent = (loss_from_json(json.loads(text)) for text in row)
                 held = self._held(scope, cap.kind, without, question)
-                standings.append(Standing(scope, cap, spent, held, minus(cap, plus(spent, held))))
+                standings.append(Standing(scope, cap, spent, held, cap - (spent + held)))
         return standings
 
     def _held(self, scope: str, kind: str, without: str | None, question: str | None) -> Loss:
@@ -145,7 +142,7 @@ class LedgerTransaction:
                 held.add((asked, sum_of(kind, charges)))
         total = zero(kind)
         for _, loss in held:
-            total = plus(total, loss)
+            total += loss
         return total
 
     def check(
@@ -157,7 +154,7 @@ class LedgerTransaction:
             return
         for standing in self._budgets(user, project, without, question):
             cost = sum_of(standing.cap.kind, charges)
-            if not fits(plus(plus(standing.spent, standing.held), cost), standing.cap):
+            if not (standing.spent + standing.held + cost).fits(standing.cap):
                 raise self._exceeded(standing, cost)
 
     def hold(self, hold: Hold, charges: Sequence[Charge], user: str, project: str) -> Hold:

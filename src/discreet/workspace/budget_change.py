@@ -64,8 +64,8 @@ def finish(folder: Path, ledger: LedgerStore) -> None:
     try:
         replace_text(folder / DESCRIPTION, _changed(folder, note["budget"]))
         budget = read(folder).policy.budget
-        if budget is not None and ledger.cap() != budget.loss:
-            ledger.set_cap(budget.loss, who=note["who"], reason=note["reason"])
+        if budget is not None and ledger.cap() != budget:
+            ledger.set_cap(budget, who=note["who"], reason=note["reason"])
     except InputError:  # it cannot be, now or later: all stays as it was
         replace_text(folder / DESCRIPTION, before)
         _forget(folder)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ..core.description import Budget, Description, Policy
+from ..core.description import Description, Policy
 from ..core.exact import exact
 from ..core.family import Family
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
@@ -185,18 +185,18 @@ class DataSet:
         self.close()
 
 
-def _follow(folder: Path, ledger: LedgerStore, budget: Budget) -> None:
+def _follow(folder: Path, ledger: LedgerStore, budget: Loss) -> None:
     """Bring the ledger's cap in line with the budget of discreet.yaml, as an entry."""
-    if ledger.cap() == budget.loss and not budget_change.pending(folder):
+    if ledger.cap() == budget and not budget_change.pending(folder):
         return
     with budget_change.changing(folder):
         budget_change.finish(folder, ledger)
         now = read(folder).policy.budget  # may have been agreed while we waited for the lock
-        if now is not None and ledger.cap() != now.loss:
+        if now is not None and ledger.cap() != now:
             first = ledger.cap() is None
             changed = f"budget in {DESCRIPTION} changed; one custodian sufficed"
             reason = "first budget" if first else changed
-            ledger.set_cap(now.loss, who=DESCRIPTION, reason=reason)
+            ledger.set_cap(now, who=DESCRIPTION, reason=reason)
 
 
 def unbudgeted(name: str, policy: Policy) -> str:
@@ -248,7 +248,7 @@ def _promise(description: Description) -> str:
     """Whom every charge of a ledger protects, in words."""
     many = description.records_per_unit
     records = "1 record" if many == 1 else f"{many} records"
-    return f"a {description.unit} with up to {records}, neighbours: {description.neighbours}"
+    return f"a {description.unit} with up to {records}, neighbours: {description.neighbours.words}"
 
 
 def _ledger_there(folder: Path) -> None:

@@ -10,9 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..core.description import Budget, Description, Policy
+from ..core.description import Description, Policy
 from ..core.exact import exact
 from ..core.family import Family
+from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..errors import DescriptionError, InputError, did_you_mean
 from ..methods import registry
 from ..methods.declaration import Spends
@@ -145,7 +146,7 @@ def _read_settings(name: str, parameters: str) -> None:
     registry.get(name).settings(json.loads(parameters))
 
 
-def _budget(top: Block, family: Family) -> Budget | None:
+def _budget(top: Block, family: Family) -> Loss | None:
     value = top.get("budget")
     spends = {registry.declaration(name).spends for name in registry.of_family(family)}
     if value is None:
@@ -171,5 +172,7 @@ def _budget(top: Block, family: Family) -> Budget | None:
             f"{{{', '.join(block.values)}}}.",
             "budget",
         )
-    kind = "zcdp" if rho is not None else "pure" if delta is None else "approximate"
-    return Budget(kind, epsilon, delta, rho)
+    if rho is not None:
+        return ZcdpLoss(rho)
+    assert epsilon is not None
+    return ApproxLoss(epsilon, delta) if delta else PureLoss(epsilon)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from discreet.core.control import Control
-from discreet.core.description import Budget, Description, Policy
+from discreet.core.description import Description, Policy
 from discreet.core.domain import Count, Text, variable
 from discreet.core.family import Family
+from discreet.core.loss import PureLoss
 from discreet.core.question import Question, TableSpec, Treatment
 from discreet.core.table import ProtectedTable, TrueTable
 from discreet.core.true_values import Cells, seal
@@ -37,7 +38,7 @@ def facts_of(description: Description, **parameters: Any) -> Facts:
         family=Family.DP,
         method="marginals",
         methods={"marginals": parameters},
-        budget=Budget("pure"),
+        budget=PureLoss(10),
     )
     return Facts(description, policy, "d1", policy.version)
 

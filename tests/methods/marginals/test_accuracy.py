@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.core.charge import Neighbours
 from discreet.core.control import Control
+from discreet.core.neighbours import Neighbours
 from discreet.core.product import Margin, all_ways, closure, margin_of_rows, rank_of
 from discreet.methods.marginals.design import Design, design_of
 from discreet.methods.marginals.fit.column_generation import Limits, fit_sparse
@@ -76,10 +76,12 @@ def test_no_plan_promises_more_error_than_independent_noise(data: st.DataObject)
     order = data.draw(st.integers(1, min(3, len(shape))))
     every = all_ways(len(shape), order)
     workload = data.draw(st.lists(st.sampled_from(every), min_size=1, max_size=10, unique=True))
-    neighbours: Neighbours = data.draw(st.sampled_from(["add-remove", "replace-one"]))
+    neighbours: Neighbours = data.draw(
+        st.sampled_from([Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE])
+    )
     epsilon = Fraction(data.draw(st.sampled_from(["0.1", "1", "7"])))
     budget, _ = plan_budget(shape, workload, epsilon, neighbours)
-    each = float(epsilon) / len(workload) / (2 if neighbours == "replace-one" else 1)
+    each = float(epsilon) / len(workload) / (2 if neighbours == Neighbours.REPLACE_ONE else 1)
     alone = math.sqrt(2 * math.exp(-each)) / (1 - math.exp(-each))
     assert not budget.dropped
     assert budget.rms <= alone * (1 + 1e-6)
@@ -89,17 +91,19 @@ def test_one_way_margins_of_their_own_only_where_tables_are_filled_from_them() -
     """Tables that are full enough get all of ε, however long their axes; a quarter goes to one-way
     margins where thin tables are left out and filled, and where a question asks for it."""
     shape, pairs = (13, 15, 10, 2, 12, 6), all_ways(6, 2)
-    full, _ = plan_budget(shape, pairs, Fraction(1), "add-remove", records=500_000)
+    full, _ = plan_budget(shape, pairs, Fraction(1), Neighbours.ADD_REMOVE, records=500_000)
     assert not full.dropped
     assert min(len(m.margin) for m in full.measured) == 2
     asked, _ = plan_budget(
-        shape, pairs, Fraction(1), "add-remove", records=500_000, one_way=Fraction(1, 4)
+        shape, pairs, Fraction(1), Neighbours.ADD_REMOVE, records=500_000, one_way=Fraction(1, 4)
     )
     singles = [m for m in asked.measured if len(m.margin) == 1]
     assert sum(m.rate for m in singles) > Fraction(24, 100)
     assert asked.rms > 1.2 * full.rms
     wide = (100, 100, 90, 50, 16, 9, 7, 6, 2)
-    thin, _ = plan_budget(wide, all_ways(9, 2), Fraction(1, 10), "add-remove", records=50_000)
+    thin, _ = plan_budget(
+        wide, all_ways(9, 2), Fraction(1, 10), Neighbours.ADD_REMOVE, records=50_000
+    )
     assert thin.dropped
     assert sum(len(m.margin) == 1 for m in thin.measured) == len(wide)
 

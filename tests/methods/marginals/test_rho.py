@@ -13,6 +13,7 @@ import pytest
 from discreet.core.control import Control
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.loss import ZcdpLoss
+from discreet.core.neighbours import Neighbours
 from discreet.core.product import all_ways, closure, subsets
 from discreet.errors import Bug, RecipeError, Refusal
 from discreet.methods.marginals.design import design_of
@@ -101,7 +102,7 @@ def test_the_coefficients_closed_form_is_the_least() -> None:
     the same for all coefficients. The variance used here is σ², of which rates are made.
     """
     workload = [(0, 1), (1, 2, 3), (4,)]
-    plan = fourier_budget((2,) * 5, workload, Fraction(1, 2), "add-remove", "gaussian")
+    plan = fourier_budget((2,) * 5, workload, Fraction(1, 2), Neighbours.ADD_REMOVE, "gaussian")
     weight = {
         m: sum(4.0 ** -len(t) for t in workload if m in subsets(t)) for m in closure(workload)
     }
@@ -116,7 +117,7 @@ def test_tuned_tables_are_near_the_least_any_tables_could_have() -> None:
     squared length; computed here anew.
     """
     shape = (3, 4, 5, 6)
-    plan, _ = plan_budget(shape, PAIRS, Fraction(1, 2), "add-remove", noise="gaussian")
+    plan, _ = plan_budget(shape, PAIRS, Fraction(1, 2), Neighbours.ADD_REMOVE, noise="gaussian")
     total = 0.0
     for kept in closure(PAIRS):
         held = math.prod(1 - 1 / shape[a] for a in kept)
@@ -177,7 +178,7 @@ def test_more_rho_than_any_law_needs_is_not_spent() -> None:
     made = described((2, 3))
     plan = MarginalsMethod().plan(*question(made, [["v0", "v1"]], rho="90"), facts_of(made))
     measured = design_of(plan).allocation.measured
-    assert cost(measured, 2, "add-remove") <= 90
+    assert cost(measured, 2, Neighbours.ADD_REMOVE) <= 90
     assert min(m.variance for m in measured) > 0
     assert "ρ ≤ 90" in plan.guarantee.sentence()
 
@@ -186,7 +187,7 @@ def test_two_kinds_of_noise_do_not_mix() -> None:
     """A plan of Laplace and Gaussian tables has no cost in either."""
     mixed = [Measured((0,), (), Fraction(1)), Measured((1,), (), Fraction(1), "gaussian")]
     with pytest.raises(Bug, match="two kinds"):
-        cost(mixed, 2, "add-remove")
+        cost(mixed, 2, Neighbours.ADD_REMOVE)
 
 
 def test_classic_mode_stays_with_epsilon() -> None:

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.core.charge import Neighbours
+from discreet.core.neighbours import Neighbours
 from discreet.core.product import all_ways, closure, subsets
 from discreet.methods.marginals.measured_tables import Measured, Noise, cost, cost_is_exact, flips
 from discreet.methods.marginals.plan.coefficients import fourier_budget
 from discreet.methods.marginals.plan.table_allocations import plan_budget
 from discreet.methods.marginals.settings import Settings
 
-BOTH: tuple[Neighbours, ...] = ("add-remove", "replace-one")
+BOTH: tuple[Neighbours, ...] = (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)
 KINDS: tuple[Noise, ...] = ("laplace", "gaussian")
 
 
@@ -56,7 +56,7 @@ def brute_force(
             for m, w in zip(measured, whole, strict=True)
         ]
     )
-    if neighbours == "add-remove":
+    if neighbours == Neighbours.ADD_REMOVE:
         return int((moved(columns, noise) @ rates).max()) * unit
     worst = max(int((moved(columns - column, noise) @ rates).max()) for column in columns)
     return worst * unit
@@ -83,7 +83,7 @@ def block_by_block(
         places.append(np.array([place for place, _ in found], dtype=np.int32))
         signs.append(np.array([sign for _, sign in found], dtype=np.int8))
     assert all(set(np.unique(sign)) <= {-1, 1} for sign in signs)
-    if neighbours == "add-remove":
+    if neighbours == Neighbours.ADD_REMOVE:
         return sum(whole) * unit
     worst, step = 0, max(1, 2_000_000 // len(cells))
     for at in range(0, len(cells), step):
@@ -113,7 +113,7 @@ def test_barak_spends_more_than_it_must(k: int, order: int) -> None:
     every = closure(all_ways(k, order))
     ones = [Measured(m, m, Fraction(1)) for m in every]
     tight = 2 * max(sum(row.values()) for row in flips(k, order))
-    assert brute_force(ones, (2,) * k, "replace-one") == tight
+    assert brute_force(ones, (2,) * k, Neighbours.REPLACE_ONE) == tight
     assert tight < 2 * len(every)
 
 
@@ -218,22 +218,22 @@ def test_a_unit_of_several_records(noise: Noise, records: int) -> None:
         for count in range(1, records + 1)
     }
     added = max(int(moved(unit, noise) @ rates) for sets in units.values() for unit in sets)
-    assert added == spent.of_unit(cost(measured, 2, "add-remove"), records)
+    assert added == spent.of_unit(cost(measured, 2, Neighbours.ADD_REMOVE), records)
     replaced = max(
         int(moved(one - two, noise) @ rates)
         for sets in units.values()
         for one, two in itertools.product(sets, sets)
     )
-    assert replaced == spent.of_unit(cost(measured, 2, "replace-one"), records)
+    assert replaced == spent.of_unit(cost(measured, 2, Neighbours.REPLACE_ONE), records)
 
 
 def test_many_axes_are_bounded_from_above() -> None:
     """Beyond 20 axes the cost is a bound: never below what fewer axes cost exactly."""
     for noise in KINDS:
         tables = [Measured((a, a + 1), (a,), Fraction(a + 1), noise) for a in range(0, 10, 2)]
-        assert cost(tables, 25, "replace-one") >= cost(tables, 11, "replace-one")
-    assert not cost_is_exact(tables, 25, "replace-one")
-    assert cost_is_exact(tables, 25, "add-remove")
+        assert cost(tables, 25, Neighbours.REPLACE_ONE) >= cost(tables, 11, Neighbours.REPLACE_ONE)
+    assert not cost_is_exact(tables, 25, Neighbours.REPLACE_ONE)
+    assert cost_is_exact(tables, 25, Neighbours.ADD_REMOVE)
 
 
 @pytest.mark.parametrize("epsilon", ["0.123456789", "1/3", "19.99999999", "0.0101"])

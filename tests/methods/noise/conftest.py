@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from discreet.core.control import Control
-from discreet.core.description import Budget, Description, Policy, Weight
+from discreet.core.description import Description, Policy, Weight
 from discreet.core.domain import AxisRef, Condition, Count, Text, variable
 from discreet.core.family import Family
+from discreet.core.loss import PureLoss
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts, Plan
 from discreet.methods.noise.method import NoiseMethod
@@ -31,7 +32,7 @@ class World:
             family=Family.DP,
             method="noise",
             methods={"noise": parameters or {}},
-            budget=Budget("pure", Fraction(10)),
+            budget=PureLoss(10),
         )
         self.facts = Facts(self.description, self.policy, "v1", "p1")
         self.rows = [tuple(record) for record in rows]

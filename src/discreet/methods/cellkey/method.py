@@ -148,7 +148,7 @@ class CellKeyMethod:
             guarantee=replace(
                 ready.guarantee,
                 unit=description.unit,
-                neighbours=str(description.neighbours),
+                neighbours=description.neighbours.words,
                 caveats=(*ready.guarantee.caveats, *earlier(facts.earlier_laws, ready.settings)),
             ),
             errors=tuple(errors),

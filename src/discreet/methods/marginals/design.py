@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ...core.charge import Neighbours
 from ...core.description import Description
-from ...core.description import Neighbours as Alike
 from ...core.domain import MOST_CELLS
+from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, closure, size
 from ...core.question import digest
 from ...errors import Bug, InputError, RecipeError
@@ -72,7 +71,7 @@ def designed(
 ) -> tuple[Design, list[Allocation]]:
     """The design of least predicted error, and the allocations it was compared with."""
     each = settings.amount / settings.of_unit(Fraction(1), description.records_per_unit)
-    neighbours = words_of(description)
+    neighbours = description.neighbours
     if settings.mode == "classic":
         coding = BitCoding(workload.shape)
         budget = _classic_allocation(settings, workload, coding, each)
@@ -134,7 +133,7 @@ def public_digest(design: Design) -> str:
 
 def all_spent(design: Design, description: Description) -> bool:
     """Whether the measurements cost exactly the loss (classic mode: half of it under add/remove)."""
-    given = design.allocation.measured, len(design.shape), words_of(description)
+    given = design.allocation.measured, len(design.shape), description.neighbours
     spent = design.settings.of_unit(cost(*given), description.records_per_unit)
     return spent == design.settings.amount and cost_is_exact(*given)
 
@@ -166,7 +165,7 @@ def _classic_allocation(
             f"Classic mode would share ε among {len(measured):,} coefficients, less than 0.000001 "
             "each. Ask for fewer margins, or use mode modern."
         )
-    if cost(measured, len(coding.shape), "replace-one") > epsilon:
+    if cost(measured, len(coding.shape), Neighbours.REPLACE_ONE) > epsilon:
         raise Bug("Classic mode costs more than its ε.")
     known = precisions(coding.shape, measured, closure(margins), total=False)
     variances = [mean_variance(coding.shape, known, m) for m in margins]
@@ -188,11 +187,6 @@ def _covers(shape: Shape, margins: Sequence[Margin]) -> tuple[Margin, ...]:
         else:
             covers.append(set(margin))
     return tuple(tuple(sorted(cover)) for cover in covers)
-
-
-def words_of(description: Description) -> Neighbours:
-    """The description's neighbours in the charge's words."""
-    return "add-remove" if description.neighbours is Alike.ADD_REMOVE else "replace-one"
 
 
 def measured_facts(measured: Sequence[Measured]) -> list[list[str]]:

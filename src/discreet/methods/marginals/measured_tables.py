@@ -28,8 +28,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...core.charge import Neighbours
 from ...core.gaussian import VARIANCE_LEAST, VARIANCE_MOST, DiscreteGaussian
+from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, Whole
 from ...core.pure_laplace import PureLaplace
 from ...errors import Bug, InputError
@@ -122,14 +122,14 @@ def cost(measured: Sequence[Measured], axes: int, neighbours: Neighbours) -> Fra
     """The ε (or ρ) that all measurements cost together, one record being the change.
 
     >>> pair = Measured((0, 1), (), Fraction(1, 2)); total = Measured((), (), Fraction(1, 8))
-    >>> cost([pair, total], 2, "add-remove"), cost([pair, total], 2, "replace-one")
+    >>> tuple(cost([pair, total], 2, neighbours) for neighbours in Neighbours)
     (Fraction(5, 8), Fraction(1, 1))
-    >>> cost([Measured((0,), (0,), Fraction(1, 2), "gaussian")], 1, "replace-one")
+    >>> cost([Measured((0,), (0,), Fraction(1, 2), "gaussian")], 1, Neighbours.REPLACE_ONE)
     Fraction(2, 1)
     """
     if len({m.noise for m in measured}) > 1:
         raise Bug("A plan mixes two kinds of noise.")
-    if neighbours == "add-remove":
+    if neighbours is Neighbours.ADD_REMOVE:
         return sum((m.rate for m in measured), Fraction(0))
     tables = [m for m in measured if m.margin]
     if not tables:
@@ -166,7 +166,7 @@ def cost_is_exact(measured: Sequence[Measured], axes: int, neighbours: Neighbour
     """Whether `cost` is the cost itself, not a bound from above."""
     tables = [m for m in measured if m.margin]
     return (
-        neighbours == "add-remove"
+        neighbours is Neighbours.ADD_REMOVE
         or axes <= MOST_AXES_ENUMERATED
         or not tables
         or _symmetric_orders(tables, axes) is not None

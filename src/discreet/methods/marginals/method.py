@@ -39,7 +39,6 @@ from .design import (
     measured_facts,
     needed_settings,
     public_digest,
-    words_of,
 )
 from .fit.estimate_to_table import fit_classic, fit_modern, fitted_margins
 from .invariants.public_margins import held_exactly
@@ -136,10 +135,10 @@ class MarginalsMethod(SyntheticRecords):
         tables = tuple(Measured.read(name, noise) for name, noise in said)
         public = () if design.published is None else design.published.margins
         spending = Spending.of(
-            design.settings.amount, words_of(description), design.settings.noise, public
+            design.settings.amount, description.neighbours, design.settings.noise, public
         )
         unit = design.settings.of_unit(
-            cost(tables, len(design.shape), words_of(description)), description.records_per_unit
+            cost(tables, len(design.shape), description.neighbours), description.records_per_unit
         )
         if {m.noise for m in tables} != {design.settings.noise} or unit > design.settings.amount:
             raise Bug("Stored measurements are of another budget than the question's.")

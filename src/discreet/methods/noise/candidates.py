@@ -17,9 +17,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Self
 
-from ...core.description import Description, Neighbours
+from ...core.description import Description
 from ...core.domain import margins as subsets_of
 from ...core.margins import Margin, Sources, domain_of, joint
+from ...core.neighbours import Neighbours
 from ...core.question import TableSpec
 from ...errors import RecipeError, Refusal
 from .settings import Settings

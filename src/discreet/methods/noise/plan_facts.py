@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...core.charge import Charge
-from ...core.description import Description, Neighbours
+from ...core.description import Description
 from ...core.domain import margins as subsets_of
 from ...core.exact import plain, rounded_up
 from ...core.gaussian import DiscreteGaussian
@@ -15,14 +15,13 @@ from ...core.guarantee import Guarantee
 from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from ...core.margins import Margin, domain_of
+from ...core.neighbours import Neighbours
 from ...core.pure_laplace import PureLaplace
 from ...core.question import TableSpec
 from ..base import ExpectedError
 from ..shared.guarantee import dp_guarantee
 from . import laws
 from .planner import KNOWN, Planner, Scheme
-
-_WORDS = {Neighbours.ADD_REMOVE: "add-remove", Neighbours.REPLACE_ONE: "replace-one"}
 
 
 def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarantee:
@@ -32,7 +31,7 @@ def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarante
 
 def charge(scheme: Scheme, description: Description, digest: str) -> Charge:
     """The whole plan as one charge; one law for all cells is said in the ledger's own words."""
-    said: dict[str, Any] = {"neighbours": _WORDS[description.neighbours], "question": digest}
+    said: dict[str, Any] = {"neighbours": description.neighbours, "question": digest}
     first, loss, cells = scheme.measured[0], scheme.loss, scheme.touched
     if first.reach == 1 and all(part.law == first.law for part in scheme.measured):
         law, each = first.law, first.one_sided
@@ -186,6 +185,6 @@ def tighter(scheme: Scheme, neighbours: Neighbours, records_per_unit: int) -> Ap
         return None
     if not isinstance(scheme.loss, ApproxLoss) or scheme.measured[0].reach != 1:
         return None
-    cells = scheme.touched // (2 if neighbours is Neighbours.REPLACE_ONE else 1)
-    found = delta_of_cells(law, scheme.loss.epsilon, cells, neighbours=str(neighbours))
+    cells = scheme.touched // neighbours.moved
+    found = delta_of_cells(law, scheme.loss.epsilon, cells, neighbours=neighbours)
     return ApproxLoss(scheme.loss.epsilon, min(found.high, scheme.loss.delta))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ...core.description import Description, Neighbours
+from ...core.description import Description
 from ...core.guarantee import Guarantee, Kind, rho_in_words
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...core.neighbours import Neighbours
 from ...core.odds import promise_in_words
 
 _MORE = "Everything else published about the same people adds to it; the ledger keeps the sum."
@@ -45,7 +46,7 @@ def dp_guarantee(
     return Guarantee(
         kind=Kind.DP,
         unit=description.unit if most == 1 else f"{description.unit} (up to {most} records)",
-        neighbours=str(description.neighbours),
+        neighbours=description.neighbours.words,
         epsilon=epsilon,
         delta=delta,
         rho=rho,

@@ -43,7 +43,7 @@ def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
                 "family": str(data.policy.family),
                 "method": data.policy.method,
                 "rules": rules.in_words(data.policy),
-                "budget": None if budget is None else str(budget.loss),
+                "budget": None if budget is None else str(budget),
             }
         )
     return {
@@ -135,7 +135,7 @@ def dataset(
             "notes": list(description.notes),
             "rules": rules.in_words(data.policy),
             "records": description.records,
-            "neighbours": str(description.neighbours),
+            "neighbours": description.neighbours.words,
             "variable_names": [variable.name for variable in description.variables],
         }
 

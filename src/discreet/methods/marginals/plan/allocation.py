@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ....core.charge import Neighbours
+from ....core.neighbours import Neighbours
 from ....core.product import Margin, Shape, closure
 from ...shared.residuals import HARD, mean_variance, precisions
 from ..measured_tables import Measured, Noise, scaled_to
@@ -36,7 +36,7 @@ class Spending:
     ) -> Spending:
         """With everything public that follows from the neighbours and the published margins."""
         known = set(closure(published))
-        if neighbours == "replace-one":
+        if neighbours is Neighbours.REPLACE_ONE:
             known.add(())
         return cls(amount, neighbours, noise, frozenset(known))
 
@@ -47,7 +47,7 @@ class Spending:
 
     def noise_of_one(self, tables: int) -> float:
         """The standard deviation of a number if so many tables share alike."""
-        moved = 2 if self.neighbours == "replace-one" else 1
+        moved = self.neighbours.moved
         if self.noise == "laplace":
             return math.sqrt(2) * tables * moved / float(self.amount)
         return math.sqrt(tables * moved / (2 * float(self.amount)))

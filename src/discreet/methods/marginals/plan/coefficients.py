@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ....core.charge import Neighbours
+from ....core.neighbours import Neighbours
 from ....core.product import Margin, Reals, Shape, closure, subsets
 from ..fit.fourier import masks_of, order_of, transform
 from ..measured_tables import MOST_AXES_ENUMERATED, Noise, flips
@@ -41,7 +41,7 @@ def coefficients(shape: Shape, workload: Sequence[Margin], spending: Spending) -
         for kept in subsets(table):
             if kept in weight:
                 weight[kept] += 1 / 4.0 ** len(table)
-    if spending.noise == "gaussian" and spending.neighbours == "add-remove":
+    if spending.noise == "gaussian" and spending.neighbours is Neighbours.ADD_REMOVE:
         shares = {(m, m): math.sqrt(weight[m]) for m in margins}
     else:
         orders = sorted({len(m) for m in margins})
@@ -59,7 +59,7 @@ def _changes(
     masks = masks_of(margins)
     order = order_of(masks)
     count = np.array([int((order == r).sum()) for r in orders], dtype=np.float64)
-    if neighbours == "add-remove":
+    if neighbours is Neighbours.ADD_REMOVE:
         return count[None, :]
     if all(n == math.comb(axes, r) for n, r in zip(count, orders, strict=True)):
         return 2.0 * np.array([[row[r] for r in orders] for row in flips(axes, orders[-1])])

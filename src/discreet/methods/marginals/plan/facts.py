@@ -11,7 +11,6 @@ import numpy as np
 
 from ....core.charge import Charge
 from ....core.description import Description
-from ....core.description import Neighbours as Alike
 from ....core.domain import margins as subsets_of
 from ....core.exact import plain
 from ....core.guarantee import Guarantee
@@ -58,10 +57,7 @@ def guarantee(design: Design, description: Description, tables: int, *, exact: b
 def charge(design: Design, description: Description, digest: str) -> Charge:
     """The whole plan as one charge."""
     settings = design.settings
-    replaced = description.neighbours is Alike.REPLACE_ONE
-    touched = (
-        len(design.allocation.measured) * (2 if replaced else 1) * description.records_per_unit
-    )
+    each = description.neighbours.moved * description.records_per_unit
     return Charge(
         "marginals",
         {
@@ -71,8 +67,8 @@ def charge(design: Design, description: Description, digest: str) -> Charge:
             "tables measured": str(len(design.allocation.measured)),
             "records_per_unit": str(description.records_per_unit),
         },
-        cells=max(1, touched),
-        neighbours="replace-one" if replaced else "add-remove",
+        cells=max(1, len(design.allocation.measured) * each),
+        neighbours=description.neighbours,
         question=digest,
         loss=settings.loss,
     )

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ....core.charge import Neighbours
+from ....core.neighbours import Neighbours
 from ....core.product import Margin, Shape, maximal, size
 from ....errors import RecipeError
 from ...shared.residuals import mean_variance
