@@ -23,7 +23,6 @@ from .arrangement import arranged
 from .core.charge import Charge
 from .core.control import Control
 from .core.exact import plain
-from .core.loss import in_words
 from .core.question import Recipe
 from .core.table import ProtectedTable
 from .errors import Alternative, Bug, HistoryMoved, Refusal, StoreError
@@ -119,7 +118,19 @@ class Asked:
     @cached_property
     def declaration(self) -> Declaration:
         """What the method asked for is; refused where it is of another family (rule 7)."""
-        return _declaration(self.data, self.recipe.question.method)
+        declared = registry.declaration(self.recipe.question.method)
+        family = self.data.policy.family
+        if declared.family is not family:
+            raise Refusal(
+                f"{self.data.name} serves the {family} family only, and {declared.name} is of the "
+                f"{declared.family} family: kinds of guarantee do not mix.",
+                rule="one-family",
+                alternatives=[
+                    Alternative(f"use method {one}", {"method": one})
+                    for one in registry.of_family(family)
+                ],
+            )
+        return declared
 
     @cached_property
     def method(self) -> Method:
@@ -207,7 +218,7 @@ class Asked:
                 Rung(
                     name,
                     value,
-                    in_words(_loss(plan)),
+                    _charge(plan).in_words(),
                     standing,
                     tuple(error.noise_sd for error in plan.errors),
                     tuple(error.half_width for error in plan.errors),
@@ -376,27 +387,7 @@ class Asked:
         return tuple(replace(table, notes=(*table.notes, *self.data.notes)) for table in shown)
 
 
-def _declaration(data: DataSet, name: str) -> Declaration:
-    """The method a question names, if it is of the data set's family (rule 7)."""
-    declared = registry.declaration(name)
-    if declared.family is not data.policy.family:
-        raise Refusal(
-            f"{data.name} serves the {data.policy.family} family only, and {declared.name} is of the "
-            f"{declared.family} family: kinds of guarantee do not mix.",
-            rule="one-family",
-            alternatives=[
-                Alternative(f"use method {one}", {"method": one})
-                for one in registry.of_family(data.policy.family)
-            ],
-        )
-    return declared
-
-
 def _charge(plan: Plan) -> Charge:
     if plan.charge is None:
         raise Bug(f"The method {plan.method} spends, and planned no charge.")
     return plan.charge
-
-
-def _loss(plan: Plan) -> Any:
-    return _charge(plan).loss

@@ -34,8 +34,9 @@ from discreet.core.odds import odds, percent_up
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.quantise import ceil_weights, nearest_weights
 from discreet.core.random_source import SystemSource
-from discreet.core.sampling import draw
 from discreet.errors import LawError
+
+from .draws import draw
 
 Function = Callable[..., Any]
 

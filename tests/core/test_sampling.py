@@ -18,13 +18,14 @@ from discreet.core.sampling import (
     Bits,
     Draws,
     Guide,
-    draw,
     draw_blocks,
     finite_draws,
     one_sided_draws,
     two_sided_draws,
 )
 from discreet.errors import LawError
+
+from .draws import draw
 
 
 class Undecided(Exception):

@@ -12,7 +12,8 @@ import pytest
 from discreet.core import random_source
 from discreet.core.law_builders import laplace
 from discreet.core.random_source import BLOCK_BYTES, SLACK_BYTES, SystemSource, system_source
-from discreet.core.sampling import draw
+
+from .draws import draw
 
 
 def blocks(data: bytes) -> list[bytes]:

@@ -13,7 +13,8 @@ from discreet import formats
 from discreet.core.cell_law import CellLaw, MarginLaw, Source
 from discreet.core.count_law import CountLaw, Row
 from discreet.core.law_builders import max_entropy
-from discreet.core.residual_law import ResidualAxis, Residuals, subsets
+from discreet.core.product import subsets
+from discreet.core.residual_law import ResidualAxis, Residuals
 from discreet.errors import InputError
 from discreet.formats import reading
 from discreet.formats.law_files import read_laws
@@ -34,7 +35,7 @@ LAWS = {
         LAW.sources, consistency="synthetic table", column="unbiased",
         residual_variance=Residuals(
             (ResidualAxis("region", 7), ResidualAxis("sex", 2, (1, 0))),
-            tuple((kept, 1 / (3 + len(kept))) for kept in subsets(2)),
+            tuple((kept, 1 / (3 + len(kept))) for kept in subsets((0, 1))),
         ),
     ),
     "none said": CellLaw(),

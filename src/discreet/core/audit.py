@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -107,42 +107,31 @@ def audit(
     """
     alike = Neighbours.read(neighbours)
     check_cells(cells)
-    asked = (
-        None if epsilon is None else exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
-    )
+    asked = None if epsilon is None else _epsilon(epsilon)
     if isinstance(law, PureLaplace):
         return _audit_pure(law, asked, alike, cells)
     rows = _as_rows(law)
-    forward, backward = _steepest(rows)
-    boundary = _boundary(rows)
-    up = [None if r is None else _ln_up(r) for r in (forward, backward)]
-    steep = [e for e in up if e is not None]
-    largest = max(steep) if steep else None
-    at = asked if asked is not None else _asked_of(law)
-    if at is None:
-        at = largest if largest is not None else Fraction(0)
-    touched = cells * alike.moved
+    single = audit_pairs(rows, asked if asked is not None else _asked_of(law))
+    at, touched = single.at_epsilon, cells * alike.moved
     if touched == 1:
-        found, is_exact = _delta_rows(rows, at), True
+        found, is_exact = single.delta, True
     elif len(_laws(law)) == 1:
         bracket = delta_of_cells(_laws(law)[0], at, cells, neighbours=alike)
         found, is_exact = bracket.high, bracket.exact
     else:
-        found, is_exact = _delta_rows(rows, at / touched) * touched, False
-        found = min(found, Fraction(1))
-    missing = sorted({z for row in _laws(law) for z in row.unreachable})
-    return Audit(
-        epsilon=largest,
-        epsilon_forward=up[0],
-        epsilon_backward=up[1],
-        delta=found,
-        at_epsilon=at,
-        boundary_mass=boundary,
-        neighbours=alike,
-        cells=cells,
-        exact=is_exact,
-        unreachable=tuple(missing),
+        found, is_exact = min(_delta_rows(rows, at / touched) * touched, Fraction(1)), False
+    missing = tuple(sorted({z for row in _laws(law) for z in row.unreachable}))
+    return replace(
+        single, delta=found, neighbours=alike, cells=cells, exact=is_exact, unreachable=missing
     )
+
+
+def audit_pairs(rows: Sequence[tuple[Pairs, int]], epsilon: Fraction | None) -> Audit:
+    """The audit of one cell, from the weights under every two neighbouring counts."""
+    up = [None if ratio is None else _ln_up(ratio) for ratio in _steepest(rows)]
+    largest = max((steep for steep in up if steep is not None), default=None)
+    at = epsilon if epsilon is not None else largest or Fraction(0)
+    return Audit(largest, up[0], up[1], _delta_rows(rows, at), at, _boundary(rows))
 
 
 def delta(law: AnyLaw | Sequence[Law], epsilon: Exact) -> Fraction:
@@ -152,7 +141,7 @@ def delta(law: AnyLaw | Sequence[Law], epsilon: Exact) -> Fraction:
     >>> float(delta(laplace("1", 10), "1"))
     2.0980598824578878e-05
     """
-    asked = exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
+    asked = _epsilon(epsilon)
     if isinstance(law, PureLaplace):
         return _pure_delta(law, asked)
     return _delta_rows(_as_rows(law), asked)
@@ -163,13 +152,12 @@ def probabilistic_delta(law: Law | CountLaw | Sequence[Law], epsilon: Exact) -> 
 
     Never smaller than `delta`. Where a ratio lies within 10^-70 of e^ε it counts as exceeding.
     """
-    asked = exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
+    asked = _epsilon(epsilon)
     low = exp_bracket(asked)[0]
     worst = Fraction(0)
-    for pairs, total in _as_rows(law):
-        for turned in (pairs, _swapped(pairs)):
-            over = sum(p for p, q in turned if p * low.denominator > low.numerator * q)
-            worst = max(worst, Fraction(over, total))
+    for pairs, total in _both(_as_rows(law)):
+        over = sum(p for p, q in pairs if p * low.denominator > low.numerator * q)
+        worst = max(worst, Fraction(over, total))
     return worst
 
 
@@ -177,12 +165,11 @@ def curve(
     law: AnyLaw | Sequence[Law], epsilons: Sequence[Exact]
 ) -> list[tuple[Fraction, Fraction]]:
     """δ(ε) over a grid: the inverse reading of a design, from a law to what it promises."""
-    grid = [exact(e, "epsilon", least=0, most=10**6, error=LawError) for e in epsilons]
-    return [(e, delta(law, e)) for e in grid]
+    return [(e, delta(law, e)) for e in map(_epsilon, epsilons)]
 
 
-def _swapped(pairs: Pairs) -> Pairs:
-    return [(q, p) for p, q in pairs]
+def _epsilon(epsilon: Exact) -> Fraction:
+    return exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
 
 
 def _laws(law: Law | CountLaw | Sequence[Law]) -> tuple[WholeWeights, ...]:
@@ -213,7 +200,7 @@ def _delta_rows(rows: Sequence[tuple[Pairs, int]], epsilon: Fraction) -> Fractio
 def _both(rows: Sequence[tuple[Pairs, int]]) -> Iterator[tuple[Pairs, int]]:
     for pairs, total in rows:
         yield pairs, total
-        yield _swapped(pairs), total
+        yield [(q, p) for p, q in pairs], total
 
 
 def _hockey_stick(pairs: Pairs, total: int, factor: Fraction) -> Fraction:

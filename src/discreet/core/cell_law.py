@@ -10,8 +10,6 @@ likes without a change here.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,6 +23,7 @@ from ..errors import LawError
 from . import law_kinds
 from .domain import Domain, margins
 from .noise_law import AnyLaw, Probability
+from .question import digest
 from .residual_law import Residuals
 
 Whole = npt.NDArray[np.integer]
@@ -273,8 +272,7 @@ class CellLaw:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical text: two tables with one digest have one law."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest(self.to_json())
 
 
 _PLAIN = (
@@ -305,18 +303,16 @@ def axis_names(domain: Domain) -> tuple[str, ...]:
     )
 
 
-def by_margin(
-    names: Sequence[str], totals: bool, summed: Whole, source: int | None = 0
-) -> tuple[MarginLaw, ...]:
+def by_margin(names: Sequence[str], totals: bool, summed: Whole) -> tuple[MarginLaw, ...]:
     """One source for every cell, from the numbers of draws of the whole table, totals last."""
-    found = []
+    parts = []
     for kept in margins(len(names), least=0 if totals else len(names)):
         place = tuple(
             slice(0, n - totals) if i in kept else n - 1 for i, n in enumerate(summed.shape)
         )
         part = alike(np.asarray(summed[place]))
-        found.append(MarginLaw(tuple(names[i] for i in kept), source, part))
-    return tuple(found)
+        parts.append(MarginLaw(tuple(names[i] for i in kept), 0, part))
+    return tuple(parts)
 
 
 def _place(cell: Cell, name: str) -> int:

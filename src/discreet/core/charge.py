@@ -18,7 +18,7 @@ its meaning. New fields may be added, old readers ignore them; anything else tak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -43,8 +43,14 @@ RECORD_FORM = 2
 """The stored forms of charges with a loss and of records."""
 
 _RECORDED = "recorded, no loss"
-_MEASURED_LOSS = ("discrete-laplace", "discrete-gaussian", "integer-law")
-"""Mechanisms whose loss follows from their parameters, and is never left out."""
+_LOSSES: Mapping[str, Callable[[Mapping[str, str], int], Loss]] = {
+    "discrete-laplace": lambda given, cells: PureLoss(Fraction(given["epsilon"]) * cells),
+    "discrete-gaussian": lambda given, cells: ZcdpLoss(cells / (2 * Fraction(given["variance"]))),
+    "integer-law": lambda given, cells: ApproxLoss(
+        Fraction(given["epsilon"]) * cells, Fraction(given["delta"]) * cells
+    ),
+}
+"""Mechanisms whose loss follows from their parameters and cells, and is never left out."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +110,8 @@ class Charge:
     @classmethod
     def laplace(cls, epsilon: Exact, *, cells: int, neighbours: str, question: str) -> Charge:
         """Untruncated discrete Laplace noise with `epsilon` a cell: cells × epsilon, pure."""
-        each = exact(epsilon, "epsilon", above=0)
-        return cls(
-            "discrete-laplace",
-            {"epsilon": plain(each)},
-            cells=cells,
-            neighbours=neighbours,
-            question=question,
-            loss=PureLoss(each * cells),
-        )
+        given = {"epsilon": plain(exact(epsilon, "epsilon", above=0))}
+        return cls._measured("discrete-laplace", given, cells, neighbours, question)
 
     @classmethod
     def law(
@@ -126,27 +125,26 @@ class Charge:
         parameters: Mapping[str, str] | None = None,
     ) -> Charge:
         """An integer law audited at (epsilon, delta) a cell: both add (rinott, Theorem 7.1)."""
-        each, small = exact(epsilon, "epsilon", least=0), exact(delta, "delta", least=0, most=1)
-        return cls(
-            "integer-law",
-            {**(parameters or {}), "epsilon": plain(each), "delta": plain(small)},
-            cells=cells,
-            neighbours=neighbours,
-            question=question,
-            loss=ApproxLoss(each * cells, small * cells),
-        )
+        given = {
+            "epsilon": plain(exact(epsilon, "epsilon", least=0)),
+            "delta": plain(exact(delta, "delta", least=0, most=1)),
+        }
+        both = {**(parameters or {}), **given}
+        return cls._measured("integer-law", both, cells, neighbours, question)
 
     @classmethod
     def gaussian(cls, variance: Exact, *, cells: int, neighbours: str, question: str) -> Charge:
         """Discrete Gaussian noise with parameter sigma² = `variance`: rho = cells/(2·variance)."""
-        sigma2 = exact(variance, "variance", above=0)
+        given = {"variance": plain(exact(variance, "variance", above=0))}
+        return cls._measured("discrete-gaussian", given, cells, neighbours, question)
+
+    @classmethod
+    def _measured(
+        cls, mechanism: str, given: Mapping[str, str], cells: int, neighbours: str, question: str
+    ) -> Charge:
+        loss = _LOSSES[mechanism](given, cells)
         return cls(
-            "discrete-gaussian",
-            {"variance": plain(sigma2)},
-            cells=cells,
-            neighbours=neighbours,
-            question=question,
-            loss=ZcdpLoss(cells / (2 * sigma2)),
+            mechanism, given, cells=cells, neighbours=neighbours, question=question, loss=loss
         )
 
     @classmethod
@@ -226,7 +224,7 @@ class Charge:
 def _check_record(mechanism: str, cells: int | None, neighbours: str | None) -> None:
     if cells is not None or neighbours is not None:
         raise InputError("A record has no loss, so it can name neither cells nor neighbours.")
-    if mechanism in _MEASURED_LOSS:
+    if mechanism in _LOSSES:
         raise InputError(
             f"{mechanism} has a loss, which its parameters give. Charge it; a record is for "
             "methods without one."
@@ -257,22 +255,15 @@ def recomputed(charge: Charge) -> Loss | None:
 
     A charge below this is refused when made and found when a ledger is verified.
     """
-    given = dict(charge.parameters)
-    if charge.cells is None:
+    if charge.loss is None or charge.cells is None or charge.mechanism not in _LOSSES:
         return None
     try:
-        if charge.mechanism == "discrete-laplace" and isinstance(charge.loss, PureLoss):
-            return PureLoss(Fraction(given["epsilon"]) * charge.cells)
-        if charge.mechanism == "discrete-gaussian" and isinstance(charge.loss, ZcdpLoss):
-            return ZcdpLoss(charge.cells / (2 * Fraction(given["variance"])))
-        if charge.mechanism == "integer-law" and isinstance(charge.loss, ApproxLoss):
-            epsilon, delta = Fraction(given["epsilon"]), Fraction(given["delta"])
-            return ApproxLoss(epsilon * charge.cells, delta * charge.cells)
+        least = _LOSSES[charge.mechanism](dict(charge.parameters), charge.cells)
     except (KeyError, ValueError, ZeroDivisionError) as error:
         raise InputError(
             f"A charge for {charge.mechanism} needs its own parameters as exact text ({error})."
         ) from None
-    return None
+    return least if least.kind == charge.loss.kind else None
 
 
 def sum_of(kind: str, charges: Iterable[Charge]) -> Loss:

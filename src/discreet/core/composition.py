@@ -23,7 +23,7 @@ from math import ceil, comb, floor
 from ..errors import LawError
 from .brackets import exp_bracket, floor_to, ln_bracket
 from .convolution import Masses
-from .exact import Exact, exact
+from .exact import Exact, exact, whole
 from .law import WholeWeights
 from .neighbours import Neighbours
 from .pure_laplace import PureLaplace
@@ -105,13 +105,15 @@ def delta_of_cells(
     return Bracket(max(found.low, Fraction(0)) if tight else Fraction(0), high)
 
 
-def pairs_of(law: WholeWeights, other: WholeWeights | None = None) -> tuple[Pairs, int]:
-    """Weights of every outcome y under count n (P) and n + 1 (Q), and their total.
+def pairs_of(
+    law: WholeWeights, other: WholeWeights | None = None, shift: int | None = None
+) -> tuple[Pairs, int]:
+    """Weights of every outcome y under count n (P) and n + shift (Q), and their total.
 
-    `other` is the law of the count n + 1; the same law if left out. A law built for weighted
-    counts is shifted by its sensitivity instead of 1.
+    `other` is the law of the count n + shift; the same law if left out. Without `shift` it is how
+    far one record moves a cell under this law: 1 unless it was built for weights.
     """
-    shift = sensitivity_of(law)
+    shift = int(law.parameters.get("sensitivity", "1")) if shift is None else shift
     second = law if other is None else other
     if law.total != second.total:
         raise LawError(
@@ -121,17 +123,9 @@ def pairs_of(law: WholeWeights, other: WholeWeights | None = None) -> tuple[Pair
     return [(law.weight(z), second.weight(z - shift)) for z in range(first, last + 1)], law.total
 
 
-def sensitivity_of(law: WholeWeights) -> int:
-    """How far one record moves a cell under this law: 1 unless it was built for weights."""
-    return int(law.parameters.get("sensitivity", "1"))
-
-
 def check_cells(cells: object) -> int:
     """A number of cells one person touches, or `LawError`."""
-    good = isinstance(cells, int) and not isinstance(cells, bool)
-    if not good or not 1 <= cells <= 1_000_000:  # type: ignore[operator]
-        raise LawError(f"cells must be a whole number from 1 to 1000000, got {cells}.")
-    return cells  # type: ignore[return-value]
+    return whole(cells, "cells", 1, 1_000_000)
 
 
 def _two_outcomes(law: PureLaplace) -> tuple[Pairs, int, bool]:

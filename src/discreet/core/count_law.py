@@ -24,7 +24,7 @@ import numpy as np
 from ..errors import Bug, LawError
 from .law import Law, WholeWeights
 from .noise_law import Draws, Written
-from .random_source import SLACK_BYTES, system_source
+from .random_source import system_source, uniform_words
 
 if TYPE_CHECKING:
     from .random_source import RandomSource
@@ -139,9 +139,7 @@ class Row(WholeWeights):
         found: list[Draws] = []
         left = count
         while left > 0:
-            buffer = np.empty(8 * left + SLACK_BYTES, dtype=np.uint8)
-            chosen.fill(buffer, 8 * left)
-            words = buffer[: 8 * left].view(np.uint64)
+            words = uniform_words(chosen, left)
             if self.keys < MOST_KEYS:
                 last = np.uint64(MOST_KEYS // self.keys * self.keys - 1)
                 words = words[words <= last] % np.uint64(self.keys)

@@ -16,7 +16,7 @@ from ..errors import LawError
 from .accuracy import half_width
 from .audit import Audit, audit
 from .brackets import floor_to, ln_bracket
-from .exact import Exact, exact, plain, rounded_up
+from .exact import Exact, exact, plain, rounded_up, whole
 from .law import Law
 from .law_builders import MAX_PERTURBATION_MOST, max_entropy_for, normal
 from .masses import gamma_for_epsilon
@@ -130,8 +130,7 @@ def epsilon_for_accuracy(
     >>> epsilon_for_accuracy(5, "0.95", digits=2)
     Fraction(27, 50)
     """
-    if isinstance(half_width_wanted, bool) or half_width_wanted < 0:
-        raise LawError(f"The half width must be a whole number ≥ 0, got {half_width_wanted}.")
+    whole(half_width_wanted, "The half width", 0)
     unit = Fraction(1, 10**digits)
     low, high = 0, int(EPSILON_MOST / unit)
 
@@ -157,12 +156,8 @@ def epsilon_for_accuracy(
 
 def _fits(epsilon: Fraction, wanted: int, level: Exact, cells: int) -> bool:
     law = PureLaplace.of(epsilon)
-    if cells == 1:
-        return law.half_width(level) <= wanted
     # A sum is at least about as wide as one of its cells: spare the convolution if that fails.
-    if law.half_width(level) > wanted:
-        return False
-    return half_width(law, level, cells=cells) <= wanted
+    return law.half_width(level) <= wanted and half_width(law, level, cells=cells) <= wanted
 
 
 def epsilon_for_risk(profile: Sequence[tuple[Exact, Exact]]) -> Fraction:

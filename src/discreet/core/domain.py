@@ -73,11 +73,9 @@ class Category:
     """How many units the category holds by a public count; rules use it, never the data."""
 
     @classmethod
-    def of(
-        cls, code: str, label: str | dict[str, str] | Text = "", *, missing: bool = False
-    ) -> Category:
+    def of(cls, code: str, label: str | dict[str, str] | Text = "") -> Category:
         """A category; without a label its code is shown."""
-        return cls(code, Text.of(label or code), missing)
+        return cls(code, Text.of(label or code))
 
 
 @dataclass(frozen=True)
@@ -370,7 +368,6 @@ def variable(
     label: str = "",
     levels: dict[str, dict[str, str]] | None = None,
     declared: bool = True,
-    role: str = "public",
 ) -> Variable:
     """A variable from plain codes, with coarser levels as child → parent maps; for tests and docs.
 
@@ -395,4 +392,4 @@ def variable(
                 tuple(up[i] for i in below.of_finest),
             )
         )
-    return Variable(name, Text.of(label or name), tuple(made), role=role, declared=declared)
+    return Variable(name, Text.of(label or name), tuple(made), declared=declared)

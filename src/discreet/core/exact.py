@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
-from ..errors import InputError
+from ..errors import InputError, LawError
 
 Exact: TypeAlias = str | int | Fraction | Decimal
 """What a caller may write for an exact number."""
@@ -70,6 +70,26 @@ def exact(
     if outside:
         raise error(f"{name} must be{allowed}, got {shown(value)}.")
     return number
+
+
+def whole(
+    value: object,
+    name: str,
+    least: int,
+    most: int | None = None,
+    *,
+    hint: str = "",
+    error: Callable[[str], Exception] = LawError,
+) -> int:
+    """A whole number within bounds, or `error` with one clear sentence."""
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and least <= value <= (value if most is None else most)
+    ):
+        return value
+    allowed = f"≥ {least}" if most is None else f"from {least} to {most}"
+    raise error(f"{name} must be a whole number {allowed}, got {value}.{hint}")
 
 
 def _allowed(above: int | None, least: int | None, below: int | None, most: int | None) -> str:

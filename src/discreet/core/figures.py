@@ -11,14 +11,12 @@ from fractions import Fraction
 from math import exp, floor
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .audit import audit
 from .exact import Exact
 from .law_builders import max_entropy_for
 from .masses import gamma_for_variance
-
-Floats = NDArray[np.float64]
+from .noise_law import Floats
 
 
 def delta_by_formula(gamma: float, max_perturbation: int, epsilon: float) -> float:

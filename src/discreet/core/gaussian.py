@@ -28,7 +28,7 @@ from . import sums
 from .brackets import context
 from .exact import Exact, exact, plain
 from .noise_law import Floats, OfEveryCount
-from .random_source import SLACK_BYTES, RandomSource, system_source
+from .random_source import RandomSource, system_source, uniform_words
 
 VARIANCE_LEAST, VARIANCE_MOST = Fraction(1, 100), 10**8
 _WORD = 64
@@ -141,12 +141,12 @@ class DiscreteGaussian(OfEveryCount):
         """
         chosen = system_source() if source is None else source
         table = _thresholds(self.sigma2, _WORD)
-        words = _words(chosen, count)
+        words = uniform_words(chosen, count)
         # `cut[i]` is the word in which threshold i lies: a larger word is beyond the threshold.
         index = np.searchsorted(table.cut, words, side="left")
         out = index.astype(np.int64) - table.reach
         for i in np.flatnonzero(table.cut[np.minimum(index, len(table.cut) - 1)] == words):
-            out[i] = self.resolve(int(words[i]), lambda: int(_words(chosen, 1)[0]))
+            out[i] = self.resolve(int(words[i]), lambda: int(uniform_words(chosen, 1)[0]))
         return out
 
     def resolve(self, word: int, more: Callable[[], int], word_bits: int = _WORD) -> int:
@@ -175,12 +175,6 @@ class DiscreteGaussian(OfEveryCount):
         A uniform number of so many bits is below the threshold if < a, above it if ≥ b.
         """
         return _cumulative(self.sigma2, value, bits)
-
-
-def _words(source: RandomSource, count: int) -> npt.NDArray[np.uint64]:
-    buffer = np.empty(8 * count + SLACK_BYTES, dtype=np.uint8)
-    source.fill(buffer, 8 * count)
-    return buffer[: 8 * count].view(np.uint64)
 
 
 def _reach(sigma2: Fraction, bits: int) -> int:

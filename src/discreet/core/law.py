@@ -6,7 +6,6 @@ audited; no figure about a law is computed from anything else.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,7 +19,7 @@ import numpy.typing as npt
 
 from ..errors import LawError
 from . import sums
-from .exact import Exact
+from .exact import Exact, whole
 from .noise_law import Draws, Floats, OfEveryCount
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ class WholeWeights(OfEveryCount):
     """What laws of whole weights share: `start`, the first perturbation, and a weight for each."""
 
     if TYPE_CHECKING:
-        kind: ClassVar[str]
 
         @property
         def start(self) -> int:
@@ -44,22 +42,8 @@ class WholeWeights(OfEveryCount):
             """What all weights add up to."""
 
         @property
-        def name(self) -> str:
-            """What the law is called."""
-
-        @property
-        def parameters(self) -> Mapping[str, str]:
-            """What was asked for, as exact text."""
-
-        @property
         def unreachable(self) -> tuple[int, ...]:
             """Perturbations of the designed support that can never happen."""
-
-        def draw(self, count: int, source: RandomSource | None = None) -> Draws:
-            """So many independent draws."""
-
-        def to_dict(self) -> dict[str, Any]:
-            """The law as plain data."""
 
     def dense(self) -> tuple[int, ...]:
         """The weights of start, start + 1, …"""
@@ -254,22 +238,6 @@ class Law(WholeWeights):
         return out
 
     @classmethod
-    def from_json(cls, text: str) -> Law:
-        """Read a law back; whatever is not one is refused.
-
-        >>> law = Law("coin", {"p": "1/2"}, 0, (128, 128), 8)
-        >>> Law.from_json(law.to_json()) == law
-        True
-        """
-        try:
-            return cls.from_dict(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as problem:
-            raise LawError(
-                f"This text is not a law ({type(problem).__name__}). "
-                "Allowed is the JSON that `to_json` writes."
-            ) from None
-
-    @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Law:
         """Read back what `to_dict` gives."""
         weights = tuple(int(w) for w in data["weights"])
@@ -281,10 +249,5 @@ class Law(WholeWeights):
 
 def check_key_bits(key_bits: object) -> int:
     """A number of key bits that a law may have, or `LawError`."""
-    good = isinstance(key_bits, int) and not isinstance(key_bits, bool)
-    if not good or not KEY_BITS_LEAST <= key_bits <= KEY_BITS_MOST:  # type: ignore[operator]
-        raise LawError(
-            f"key_bits must be a whole number from {KEY_BITS_LEAST} to {KEY_BITS_MOST}, "
-            f"got {key_bits}. Use 64 for drawn noise, 32 or more for cell keys."
-        )
-    return key_bits  # type: ignore[return-value]
+    hint = " Use 64 for drawn noise, 32 or more for cell keys."
+    return whole(key_bits, "key_bits", KEY_BITS_LEAST, KEY_BITS_MOST, hint=hint)

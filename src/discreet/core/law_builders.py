@@ -15,7 +15,7 @@ from typing import overload
 
 from ..errors import LawError
 from .count_law import CountLaw
-from .exact import Exact, exact, plain, shown
+from .exact import Exact, exact, plain, rounded_up, shown, whole
 from .law import Law, check_key_bits
 from .masses import NEAR, exponent, gamma_for_epsilon, gamma_for_variance, mass, powers
 from .pure_laplace import PureLaplace, read_epsilon
@@ -37,16 +37,6 @@ def laplace(
     key_bits: int = ...,
     quantiser: str = ...,
 ) -> Law: ...
-@overload
-def laplace(
-    epsilon: Exact,
-    max_perturbation: int | None,
-    *,
-    delta: Exact | None = ...,
-    sensitivity: int = ...,
-    key_bits: int = ...,
-    quantiser: str = ...,
-) -> Law | PureLaplace: ...
 
 
 def laplace(
@@ -336,8 +326,6 @@ def _refuse_excess(law: Law, epsilon: Fraction, delta: Exact | None) -> Law:
     allowed = exact(delta, "delta", above=0, below=1, error=LawError)
     found = audit(law, epsilon).delta
     if found > allowed:
-        from .exact import rounded_up
-
         raise LawError(
             f"The {law.name} law asked for has delta {rounded_up(found)} at epsilon "
             f"{plain(epsilon)}, more than the {plain(allowed)} allowed. "
@@ -347,13 +335,7 @@ def _refuse_excess(law: Law, epsilon: Fraction, delta: Exact | None) -> Law:
 
 
 def _read_max(value: object) -> int:
-    good = isinstance(value, int) and not isinstance(value, bool)
-    if not good or not 1 <= value <= MAX_PERTURBATION_MOST:  # type: ignore[operator]
-        raise LawError(
-            f"max_perturbation must be a whole number from 1 to {MAX_PERTURBATION_MOST}, "
-            f"got {value}."
-        )
-    return value  # type: ignore[return-value]
+    return whole(value, "max_perturbation", 1, MAX_PERTURBATION_MOST)
 
 
 def _read_variance(variance: Exact, d: int) -> Fraction:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,30 +31,26 @@ class AnyLaw(Protocol):
     kind: ClassVar[str]
     """Under which `law_kinds` knows it."""
 
-    def __hash__(self) -> int: ...
+    def __hash__(self) -> int:
+        return super().__hash__()
 
     @property
     def name(self) -> str:
         """What the law is called."""
-        ...
 
     @property
     def parameters(self) -> Mapping[str, str]:
         """What was asked for, as exact text."""
-        ...
 
     @property
     def digest(self) -> str:
         """SHA-256: two laws with one digest act alike."""
-        ...
 
     def to_dict(self) -> dict[str, Any]:
         """The law as plain data, every whole number exact."""
-        ...
 
     def for_count(self, count: int) -> NoiseLaw:
         """The law of one perturbation of this true count."""
-        ...
 
 
 class NoiseLaw(AnyLaw, Protocol):
@@ -63,76 +59,71 @@ class NoiseLaw(AnyLaw, Protocol):
     @property
     def mean(self) -> Fraction:
         """The exact mean."""
-        ...
 
     @property
     def variance(self) -> Probability:
         """The variance."""
-        ...
 
     @property
     def continuous_variance(self) -> float:
         """What the continuous namesake would have; the variance where there is none."""
-        ...
 
     @property
     def ends(self) -> tuple[int, int] | None:
         """The least and the largest perturbation; None where every whole number can happen."""
-        ...
 
     def probability(self, perturbation: int, cells: int = 1) -> Probability:
         """P(the sum of so many draws is this)."""
-        ...
 
     def cumulative(self, perturbation: int, cells: int = 1) -> Probability:
         """P(the sum of so many draws is this or smaller)."""
-        ...
 
     def tail(self, size: int, cells: int = 1) -> Probability:
         """P(the sum of so many draws is larger than `size` either way)."""
-        ...
 
     def half_width(self, level: Exact = "0.95", cells: int = 1) -> int:
         """The least h with P(|sum of so many draws| ≤ h) ≥ level."""
-        ...
 
     def draw(self, count: int, source: RandomSource | None = None) -> Draws:
         """So many independent draws, exactly from the law."""
-        ...
 
     def masses(self) -> tuple[int, Floats]:
         """A first perturbation and probabilities from it on, as floats, to beyond 10^-18."""
-        ...
 
     def transform(self, points: int, coarse: int) -> npt.NDArray[np.complexfloating]:
         """The characteristic function on a grid; of a law on multiples of `coarse` if that is > 1."""
-        ...
 
     def reach(self, cells: int) -> int:
         """Beyond this less than 10^-12 of the sum of so many draws is left."""
-        ...
 
 
-class Written:
+if TYPE_CHECKING:
+    _AnyLaw: TypeAlias = AnyLaw
+    _NoiseLaw: TypeAlias = NoiseLaw
+else:  # what a protocol declares would hide the fields of a dataclass
+    _AnyLaw = _NoiseLaw = object
+
+
+class Written(_AnyLaw):
     """The canonical text of a law, and its digest."""
 
-    def to_json(self: AnyLaw) -> str:
+    def to_json(self) -> str:
         """The one canonical text of this law."""
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical text: two laws with one digest are the same law."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()  # type: ignore[misc]
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 
-class OfEveryCount(Written):
+class OfEveryCount(Written, _NoiseLaw):
     """What laws of one perturbation share."""
 
-    def for_count(self: NoiseLaw, count: int) -> NoiseLaw:
+    def for_count(self, count: int) -> Self:
         """Itself: the count does not matter."""
         return self
 
-    def tail(self: NoiseLaw, size: int, cells: int = 1) -> Probability:
+    def tail(self, size: int, cells: int = 1) -> Probability:
         """P(the sum of so many draws is larger than `size` either way)."""
         return 1 - self.cumulative(size, cells) + self.cumulative(-size - 1, cells)

@@ -19,22 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import InputError, LawError
-from .exact import Exact, exact
+from .brackets import exp_bracket, ln_bracket
+from .exact import Exact, exact, float_up, whole
 from .loss import ApproxLoss, PureLoss
+from .noise_law import Floats
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-
-_CONTEXT = Context(prec=60)
-_CLOSE = Fraction(1, 10**45)  # far above the error of a 60-digit ln or exp of numbers used here
 _TAIL = 1e-30
 _MOST_POINTS = 1 << 17
 _UNIT = 2.0**-52
@@ -74,7 +69,7 @@ class Part:
             raise LawError("The probabilities of a law must be ≥ 0 and add to exactly 1.")
         if shift == 0:
             raise LawError("shift must not be 0: a cell that no unit moves costs nothing.")
-        _positive(times)
+        whole(times, "times", 1, error=InputError)
         return cls(_atoms(law, shift), _atoms(law, -shift), times)
 
     @classmethod
@@ -92,10 +87,10 @@ class Part:
         The worst pair of an (ε, δ) mechanism (Kairouz, Oh and Viswanath 2015) has loss ∞ with
         probability δ, else +ε and −ε with odds e^ε.
         """
-        _positive(times)
+        whole(times, "times", 1, error=InputError)
         epsilon = loss.epsilon
         delta = min(loss.delta, Fraction(1)) if isinstance(loss, ApproxLoss) else Fraction(0)
-        odds_low, odds_high = _exp(epsilon)
+        odds_low, odds_high = exp_bracket(epsilon)
         atoms = [
             _Atom((1 - delta) * odds_high / (1 + odds_high), epsilon, epsilon),
             _Atom((1 - delta) / (1 + odds_low), -epsilon, -epsilon),
@@ -177,11 +172,6 @@ class _Curve:
         return min(Fraction(1), bound * (1 + Fraction(1, 1 << 30)) + Fraction(1, 10**300))
 
 
-def _positive(times: int) -> None:
-    if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-        raise InputError(f"times must be a whole number ≥ 1, got {times!r}.")
-
-
 def _atoms(law: Mapping[int, Fraction], shift: int) -> tuple[_Atom, ...]:
     atoms = []
     for value, mass in sorted(law.items()):
@@ -193,29 +183,15 @@ def _atoms(law: Mapping[int, Fraction], shift: int) -> tuple[_Atom, ...]:
         elif other == mass:
             atoms.append(_Atom(mass, Fraction(0), Fraction(0)))
         else:
-            near = _ln(mass / other)
-            atoms.append(_Atom(mass, near - _CLOSE, near + _CLOSE))
+            atoms.append(_Atom(mass, *ln_bracket(mass / other)))
     return tuple(atoms)
-
-
-def _ln(value: Fraction) -> Fraction:
-    top, bottom = (_CONTEXT.ln(Decimal(n)) for n in (value.numerator, value.denominator))
-    return Fraction(top) - Fraction(bottom)
-
-
-def _exp(value: Fraction) -> tuple[Fraction, Fraction]:
-    """Bounds below and above of e^value."""
-    exponent = _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
-    near = Fraction(_CONTEXT.exp(exponent))
-    slack = near * (1 + abs(value)) * _CLOSE
-    return near - slack, near + slack
 
 
 def _on_grid(atoms: Sequence[_Atom], bits: int) -> tuple[int, Floats, float]:
     """Spread each atom over its two neighbouring grid points, masses rounded up."""
     points: dict[int, Fraction] = {}
     infinite = Fraction(0)
-    step_low, step_high = (1 - bound for bound in reversed(_exp(Fraction(-1, 1 << bits))))
+    step_low, step_high = (1 - bound for bound in reversed(exp_bracket(Fraction(-1, 1 << bits))))
     for atom in atoms:
         if atom.high is None:
             infinite += atom.mass
@@ -228,20 +204,16 @@ def _on_grid(atoms: Sequence[_Atom], bits: int) -> tuple[int, Floats, float]:
             points[below + 2] = points.get(below + 2, Fraction(0)) + atom.mass
             continue
         base = Fraction(below, 1 << bits)
-        up = (1 - _exp(base - atom.high)[0]) / step_low
-        down = 1 - max(Fraction(0), (1 - _exp(base - atom.low)[1]) / step_high)
+        up = (1 - exp_bracket(base - atom.high)[0]) / step_low
+        down = 1 - max(Fraction(0), (1 - exp_bracket(base - atom.low)[1]) / step_high)
         for point, share in ((below + 1, up), (below, down)):
             spread = atom.mass * min(max(share, Fraction(0)), Fraction(1))
             points[point] = points.get(point, Fraction(0)) + spread
     first = min(points, default=0)
     masses = np.zeros(max(points, default=0) - first + 1)
     for point, mass in points.items():
-        masses[point - first] = _float_up(mass)
-    return first, masses, _float_up(infinite)
-
-
-def _float_up(value: Fraction) -> float:
-    return float(np.nextafter(float(value), np.inf)) if value else 0.0
+        masses[point - first] = float_up(mass)
+    return first, masses, float_up(infinite)
 
 
 def _curve(side: Sequence[tuple[tuple[_Atom, ...], int]], bits: int) -> _Curve:

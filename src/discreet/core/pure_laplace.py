@@ -6,7 +6,6 @@ so that −ln r never exceeds what was asked. Mean, variance, pmf and tails are 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +19,7 @@ import numpy.typing as npt
 from ..errors import LawError
 from . import sums
 from .brackets import exp_bracket, floor_to, ln_bracket, power_bracket
-from .exact import Exact, exact, plain
+from .exact import Exact, exact, plain, whole
 from .noise_law import Draws, Floats, OfEveryCount
 
 if TYPE_CHECKING:
@@ -64,9 +63,7 @@ class PureLaplace(OfEveryCount):
     def of(cls, epsilon: Exact, sensitivity: int = 1) -> PureLaplace:
         """The law for ε, its ratio rounded up so that ε is not exceeded."""
         number = read_epsilon(epsilon)
-        if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-            raise LawError(f"sensitivity must be a whole number ≥ 1, got {sensitivity}.")
-        rate = number / sensitivity
+        rate = number / whole(sensitivity, "sensitivity", 1)
         if rate < EPSILON_LEAST:
             raise LawError(
                 f"epsilon / sensitivity must be ≥ {plain(EPSILON_LEAST)}, got {plain(rate)}. "
@@ -126,7 +123,7 @@ class PureLaplace(OfEveryCount):
         """
         if cells != 1:
             return sums.half_width(self, level, cells)
-        allowed = 1 - exact(level, "level", above=0, below=1, error=LawError)
+        allowed = 1 - sums.level_of(level)
         low, high = -1, 0
         while self._tail_above(high) > allowed:
             low, high = high, 2 * high + 1
@@ -176,22 +173,6 @@ class PureLaplace(OfEveryCount):
             "parameters": self.parameters,
             "ratio": f"{self.ratio.numerator}/{self.ratio.denominator}",
         }
-
-    @classmethod
-    def from_json(cls, text: str) -> PureLaplace:
-        """Read a law back; a ratio that exceeds its ε is refused.
-
-        >>> law = PureLaplace.of("0.1")
-        >>> PureLaplace.from_json(law.to_json()) == law
-        True
-        """
-        try:
-            return cls.from_dict(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as problem:
-            raise LawError(
-                f"This text is not a pure Laplace law ({type(problem).__name__}). "
-                "Allowed is the JSON that `to_json` writes."
-            ) from None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PureLaplace:

@@ -35,6 +35,13 @@ class RandomSource(Protocol):
         """Write `count` fresh bytes to the front of a buffer of at least count + 16 bytes."""
 
 
+def uniform_words(source: RandomSource, count: int) -> NDArray[np.uint64]:
+    """So many fresh 64-bit words, in an array of their own."""
+    buffer = np.empty(8 * count + SLACK_BYTES, dtype=np.uint8)
+    source.fill(buffer, 8 * count)
+    return buffer[: 8 * count].view(np.uint64)
+
+
 class SystemSource:
     """An AES-256-CTR keystream, reseeded after fork, safe under threads.
 

@@ -8,7 +8,6 @@ that the two cells sum.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from .product import subsets
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Residuals:
             inside.append(float(g @ h) - both / axis.length)
             outside.append(both / axis.length**2)
         known, total = dict(self.variances), 0.0
-        for kept in subsets(len(self.axes)):
+        for kept in subsets(tuple(range(len(self.axes)))):
             weight = math.prod(
                 inside[i] if i in kept else outside[i] for i in range(len(self.axes))
             )
@@ -112,8 +113,3 @@ class Residuals:
                 for kept, value in data["subsets"]
             ),
         )
-
-
-def subsets(axes: int) -> list[tuple[int, ...]]:
-    """Every set of places, the empty one first."""
-    return [kept for size in range(axes + 1) for kept in itertools.combinations(range(axes), size)]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..errors import LawError
 from .brackets import power_bracket
-from .random_source import BLOCK_BYTES, SLACK_BYTES, RandomSource, system_source
+from .random_source import BLOCK_BYTES, SLACK_BYTES, RandomSource, system_source, uniform_words
 
 if TYPE_CHECKING:
     from .law import Law
@@ -134,9 +134,7 @@ class Bits:
 
     def uint64(self, count: int) -> NDArray[np.uint64]:
         """Fresh words in an array of their own."""
-        buffer = np.empty(8 * count + SLACK_BYTES, dtype=np.uint8)
-        self.source.fill(buffer, 8 * count)
-        return buffer[: 8 * count].view(np.uint64)
+        return uniform_words(self.source, count)
 
     def forget(self) -> None:
         """Overwrite the last block: noise must not be readable from memory left behind."""
@@ -147,27 +145,14 @@ class Bits:
         return int(self.uint64(1)[0])
 
 
-def draw(law: Law | PureLaplace, count: int, source: RandomSource | None = None) -> IntArray:
-    """So many independent perturbations, exactly from the law.
-
-    The array is of the narrowest signed type that holds the values; add it to 64-bit counts.
-
-    >>> from discreet.core.law_builders import laplace
-    >>> values = draw(laplace("1"), 1000)
-    >>> values.shape, values.dtype.kind
-    ((1000,), 'i')
-    """
-    return law.draw(count, source)
-
-
 def draw_finite(law: Law, count: int, source: RandomSource | None = None) -> IntArray:
     """Draws of a law of whole weights."""
-    return _drawn(_finite(law), None, count, source)
+    return _drawn(finite_draws(law), None, count, source)
 
 
 def draw_pure(law: PureLaplace, count: int, source: RandomSource | None = None) -> IntArray:
     """Draws of the untruncated Laplace."""
-    return _drawn(_two_sided(law), _one_sided(law), count, source)
+    return _drawn(two_sided_draws(law), one_sided_draws(law), count, source)
 
 
 def _drawn(draws: Draws, tail: Draws | None, count: int, source: RandomSource | None) -> IntArray:
@@ -255,10 +240,6 @@ def _memoryless(tail: Draws, count: int, bits: Bits) -> NDArray[np.int64]:
 
 
 @lru_cache(maxsize=64)
-def _finite(law: Law) -> Draws:
-    return finite_draws(law)
-
-
 def finite_draws(law: Law, *, guide_bits: int = 16, word_bits: int = 64) -> Draws:
     """The sampler of a finite law; smaller sizes serve enumeration (key_bits ≤ word_bits)."""
     shift = word_bits - law.key_bits
@@ -270,16 +251,6 @@ def finite_draws(law: Law, *, guide_bits: int = 16, word_bits: int = 64) -> Draw
     return Draws(guide, values, ())
 
 
-@lru_cache(maxsize=64)
-def _two_sided(law: PureLaplace) -> Draws:
-    return two_sided_draws(law)
-
-
-@lru_cache(maxsize=64)
-def _one_sided(law: PureLaplace) -> Draws:
-    return one_sided_draws(law)
-
-
 def _table_size(law: PureLaplace) -> int:
     """How far a table reaches: until the tail is 2^-30, at most 32768 values a side."""
     size = 1
@@ -289,6 +260,7 @@ def _table_size(law: PureLaplace) -> int:
     return min(size, _TABLE_MOST)
 
 
+@lru_cache(maxsize=64)
 def two_sided_draws(
     law: PureLaplace,
     *,
@@ -344,6 +316,7 @@ def _floor(ends: tuple[int, int], word_bits: int, exactly: Callable[[], Fraction
     return floors.pop() if len(floors) == 1 else int(exactly() * (1 << word_bits))
 
 
+@lru_cache(maxsize=64)
 def one_sided_draws(
     law: PureLaplace,
     *,

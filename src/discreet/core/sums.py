@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import LawError
-from .convolution import multiply
+from .convolution import Masses
 from .exact import Exact, exact
 from .noise_law import Floats, NoiseLaw
 
@@ -88,12 +88,9 @@ def whole_sums(weights: tuple[int, ...], cells: int) -> Sequence[int]:
     """Weights of sums of so many draws of whole weights, exactly; their total is total^cells.
 
     >>> whole_sums((1, 2, 1), 2)
-    [1, 4, 6, 4, 1]
+    (1, 4, 6, 4, 1)
     """
-    out = [1]
-    for _ in range(cells):
-        out = multiply(out, weights)
-    return out
+    return Masses(0, weights, 0).power(cells).coefficients
 
 
 def pure_sum(ratio: Fraction, value: int, cells: int) -> Fraction:

@@ -16,9 +16,7 @@ import numpy.typing as npt
 
 from ..errors import Bug
 from .domain import Domain
-from .table import TrueTable
-
-Counts = npt.NDArray[np.int64]
+from .table import Counts, TrueTable
 
 _FEW = 16
 """Columns this few are summed one by one: rows of them are too short for a sum each."""

@@ -8,13 +8,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from ...core.audit import Audit
+from ...core.audit import Audit, audit_pairs
+from ...core.composition import pairs_of
 from ...core.count_law import CountLaw, Row, check_keys
-from ...core.exact import Exact
+from ...core.exact import Exact, exact
 from ...core.law import Law
 from ...errors import LawError
 from .quantisers import QUANTISERS, quantised
-from .rows import audit_pairs
 
 FRACTIONAL = 10**8
 """The keys of R cellKey and tau-Argus: eight decimals."""
@@ -144,11 +144,12 @@ class PTable(CountLaw):
         """
         first = min(least_count, self.max_count)
         pairs = [
-            (self.row(n), self.row(n + s), s)
+            pairs_of(self.row(n), self.row(n + s), s)
             for n in range(first, self.max_count + 1)
             for s in self.shifts(records)
         ]
-        found = audit_pairs(pairs, self.keys, epsilon)
+        asked = None if epsilon is None else exact(epsilon, "epsilon", least=0, error=LawError)
+        found = audit_pairs(pairs, asked)
         return replace(found, unreachable=tuple(sorted({v for _, v in self.unreachable})))
 
     def shifts(self, records: int) -> range:

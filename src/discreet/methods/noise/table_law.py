@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ...core.cell_law import CellLaw, MarginLaw, Source, alike, axis_names
 from ...core.margins import Margin
-from ...core.product import Whole
-from ...core.residual_law import ResidualAxis, Residuals, subsets
+from ...core.product import Whole, subsets
+from ...core.residual_law import ResidualAxis, Residuals
 from ..shared.residuals import HARD
 from .planner import KNOWN, Planner, Scheme
 from .settings import Treatment
@@ -68,7 +68,7 @@ def _residuals(
         ),
         tuple(
             (kept, 0.0 if precision >= HARD else 1 / precision / unit**2)
-            for kept in subsets(len(places))
+            for kept in subsets(tuple(range(len(places))))
             if (precision := components.known[tuple(sorted(places[i] for i in kept))]) > 0
         ),
     )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....core.cell_law import CellLaw, Source
-from ....core.residual_law import ResidualAxis, Residuals, subsets
+from ....core.product import subsets
+from ....core.residual_law import ResidualAxis, Residuals
 from ...shared.residuals import HARD
 from ...shared.workload import Wanted
 
@@ -79,7 +80,7 @@ def _residuals(design: Design, wanted: Wanted, names: Sequence[str]) -> Residual
         tuple(axes),
         tuple(
             (kept, 0.0 if precision >= HARD else 1 / precision)
-            for kept in subsets(len(axes))
+            for kept in subsets(tuple(range(len(axes))))
             if (precision := known.get(tuple(wanted.margin[i] for i in kept), 0.0)) > 0
         ),
     )
