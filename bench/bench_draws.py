@@ -20,7 +20,6 @@ from discreet.core.audit import audit
 from discreet.core.law import Law
 from discreet.core.law_builders import laplace, max_entropy_for
 from discreet.core.pure_laplace import PureLaplace
-from discreet.core.sampling import draw
 
 ROUNDS = 7
 OPENDP_DRAWS = 20_000
@@ -51,7 +50,7 @@ def best_of(work: Callable[[], object], times: int = 5) -> tuple[float, float]:
 
 
 def draws_a_second(law: Law | PureLaplace, count: int) -> tuple[float, float]:
-    clock, core = best_of(lambda: draw(law, count))
+    clock, core = best_of(lambda: law.draw(count))
     return count / clock, count / core
 
 
@@ -63,7 +62,7 @@ def beside_opendp(law: PureLaplace, count: int) -> dict[str, Any]:
             peer.once()
             for _ in range(ROUNDS):
                 theirs.append(peer.once())
-                ours.append(best_of(lambda: draw(law, count), 1))
+                ours.append(best_of(lambda: law.draw(count), 1))
     except PeerFailed as problem:
         return {"why": str(problem)}
     found = {

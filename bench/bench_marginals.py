@@ -29,6 +29,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from discreet.core.loss import PureLoss
+
 if "--threads" not in sys.argv:  # before numpy loads its BLAS
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -37,7 +39,7 @@ import numpy as np
 from bench import bars
 from bench.peers import Peer
 from discreet.core.control import Control
-from discreet.core.description import Budget, Description, Policy
+from discreet.core.description import Description, Policy
 from discreet.core.domain import AxisRef, Text, variable
 from discreet.core.family import Family
 from discreet.core.product import closure
@@ -97,7 +99,7 @@ class Bench:
         description = Description(
             "bench", Text.of("Bench"), variables, records=len(rows) if declared else None
         )
-        policy = Policy(Family.DP, "marginals", budget=Budget("pure"))
+        policy = Policy(Family.DP, "marginals", budget=PureLoss(10))
         self.facts = Facts(description, policy, "d", "p")
         self.margins = list(itertools.combinations(range(len(shape)), order))
         specs = tuple(

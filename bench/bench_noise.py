@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from fractions import Fraction
 
 import numpy as np
 
 from discreet.core.control import Control
-from discreet.core.description import Budget, Description, Policy
+from discreet.core.description import Description, Policy
 from discreet.core.domain import AxisRef, Text, variable
 from discreet.core.family import Family
+from discreet.core.loss import PureLoss
 from discreet.core.question import Treatment
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts
@@ -31,7 +31,7 @@ SHAPE = {"area": 251, "cause": 15, "age": 10, "sex": 2}
 def run(rounds: int = 30) -> dict[str, float]:
     variables = tuple(variable(n, [str(i) for i in range(k)]) for n, k in SHAPE.items())
     description = Description("bench", Text.of("Bench"), variables)
-    policy = Policy(Family.DP, "noise", budget=Budget("pure", Fraction(10)))
+    policy = Policy(Family.DP, "noise", budget=PureLoss(10))
     facts = Facts(description, policy, "v1", "p1")
     spec = TableSpec(tuple(AxisRef(n, n) for n in SHAPE))
     question = Question("bench", (spec,), "noise", {"epsilon": "1"})

@@ -27,11 +27,11 @@ def arranged(
 ) -> tuple[ProtectedTable, ...]:
     """The tables of a recipe, each in its layout."""
     only = recipe.title if len(recipe.question.tables) == 1 else ""
-    found = []
+    turned = []
     for table, spec, layout in zip(tables, recipe.question.tables, recipe.layouts, strict=True):
         title = only or _title(table, spec, layout, description)
-        found.append(laid_out(_cut(replace(table, title=title), spec, description), layout))
-    return tuple(found)
+        turned.append(laid_out(_cut(replace(table, title=title), spec, description), layout))
+    return tuple(turned)
 
 
 def laid_out(table: ProtectedTable, layout: Layout) -> ProtectedTable:
@@ -41,8 +41,8 @@ def laid_out(table: ProtectedTable, layout: Layout) -> ProtectedTable:
     further rows. One that names none leaves the order as it is.
     """
     if not layout.axes:
-        said = replace(table.layout, language=layout.language, percent=layout.percent)
-        return replace(table, layout=said)
+        unturned = replace(table.layout, language=layout.language, percent=layout.percent)
+        return replace(table, layout=unturned)
     axes = table.domain.axes
     taken: list[int] = []
     for name in layout.axes:
@@ -104,12 +104,12 @@ def _each(
 
 def _cut(table: ProtectedTable, spec: TableSpec, description: Description) -> ProtectedTable:
     """Leave out the categories a table's own filter lets nothing into."""
-    kept = description.kept(spec.count)
-    if all(side is None for side in kept):
+    sides = description.kept(spec.count)
+    if all(side is None for side in sides):
         return table
     axes, picks, left = [], [], {}
     for axis, name, side, total in zip(
-        table.domain.axes, axis_names(table.domain), kept, table.totals, strict=True
+        table.domain.axes, axis_names(table.domain), sides, table.totals, strict=True
     ):
         if side is None:
             axes.append(axis)
@@ -125,12 +125,12 @@ def _cut(table: ProtectedTable, spec: TableSpec, description: Description) -> Pr
 
 
 def _part(level: Level, chosen: npt.NDArray[np.int64]) -> Level:
-    position = {int(old): new for new, old in enumerate(chosen)}
+    places = {int(old): new for new, old in enumerate(chosen)}
     return Level(
         level.name,
         level.label,
         tuple(level.categories[i] for i in chosen),
-        tuple(position.get(i, -1) for i in level.of_finest),
+        tuple(places.get(i, -1) for i in level.of_finest),
     )
 
 

@@ -68,13 +68,13 @@ def released(
 
 def history(data: DataSet) -> History:
     """Everything released so far on these data, for a method that remembers."""
-    found = data.ledger().history(data_version=data.data_version)
+    ledger_history = data.ledger().history(data_version=data.data_version)
     answers = []
-    for answer in found.answers:
+    for answer in ledger_history.answers:
         measurements = Measurements.from_bytes(answer.measurements, answer.form)
         if measurements.question is not None:
             answers.append(Answered(measurements.question, answer.question, measurements))
-    return History(found.head, tuple(answers))
+    return History(ledger_history.head, tuple(answers))
 
 
 def best(data: DataSet, recipe: Recipe, *, newest: int | None = None) -> Source:
@@ -82,15 +82,15 @@ def best(data: DataSet, recipe: Recipe, *, newest: int | None = None) -> Source:
 
     Where it follows from models only, the one that knows its pairs of variables best.
     """
-    found = list(sources(data, recipe, newest)) if _spends(data, recipe) else []
-    if not found:
+    candidates = list(sources(data, recipe, newest)) if _spends(data, recipe) else []
+    if not candidates:
         raise Refusal(
             "This table does not follow from anything released so far on this version of the data. "
             "What was released before a load of other data is in its files, and is not read from.",
             rule="nothing-released",
             alternatives=("ask for it with an epsilon, at a cost",),
         )
-    return min(found, key=lambda source: _rank(source, recipe.question, data.facts))
+    return min(candidates, key=lambda source: _rank(source, recipe.question, data.facts))
 
 
 def measured_by(data: DataSet, recipe: Recipe) -> str | None:
@@ -115,15 +115,15 @@ def sources(data: DataSet, recipe: Recipe, newest: int | None) -> Iterator[Sourc
             continue  # what else is said is a wish to another method
         measurements = Measurements.from_bytes(stored.measurements)
         try:
-            made = method.plan(asked, Treatment(), data.facts)
-            if made.question_hash != stored.question:
+            plan = method.plan(asked, Treatment(), data.facts)
+            if plan.question_hash != stored.question:
                 continue  # what the policy says is public has changed
-            made = as_measured(method, made, measurements, data.facts)
+            plan = as_measured(method, plan, measurements, data.facts)
         except (InputError, Refusal):  # a variable is not declared any more, say
             continue
-        follows = method.derive(made, question, recipe.treatment, data.facts)
+        follows = method.derive(plan, question, recipe.treatment, data.facts)
         if follows is not None:
-            yield Source(follows, stored, made)
+            yield Source(follows, stored, plan)
 
 
 def on_other_data(data: DataSet, plan: Plan) -> tuple[str, ...]:

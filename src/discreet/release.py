@@ -358,11 +358,11 @@ class Asked:
             if hold is None:
                 ledger.require(_charge(plan), **self._paid_by)
             measurements = self._measured(plan, control)
-            said = {**measurements.facts, "question": plan.question.canonical()}
+            stored_facts = {**measurements.facts, "question": plan.question.canonical()}
             try:
                 stored = ledger.commit(
                     _charge(plan),
-                    replace(measurements, facts=said).to_bytes(),
+                    replace(measurements, facts=stored_facts).to_bytes(),
                     idempotency_key=idempotency_key or plan.question_hash,
                     **self._paid_by,
                     data_version=self.data.data_version,

@@ -249,7 +249,7 @@ RULES: Mapping[str, Rule] = {
 
 def in_words(policy: Policy) -> list[str]:
     """The rules of a policy as sentences for people."""
-    said = {
+    sentences = {
         "max_variables": "at most {} variables in a table",
         "max_cells": "at most {} cells in a table",
         "at_most_one_of": "at most one variable of each group {}",
@@ -262,8 +262,8 @@ def in_words(policy: Policy) -> list[str]:
     }
     rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
     off = {n for n, value in rules.items() if str(value).strip().casefold() in _NO}
-    kept = {n: value for n, value in rules.items() if n in said and n not in off}
-    return [said[n].format(_shown(value)) for n, value in kept.items()]
+    in_force = {n: value for n, value in rules.items() if n in sentences and n not in off}
+    return [sentences[n].format(_shown(value)) for n, value in in_force.items()]
 
 
 def _shown(value: object) -> object:
@@ -298,14 +298,14 @@ def judge(question: Question, description: Description, policy: Policy) -> Verdi
 
 
 def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any]) -> list[Breach]:
-    found = []
+    breaches = []
     for name, value in rules.items():
         if name not in RULES:
             raise DescriptionError(f"rules.{name} is no rule.{did_you_mean(name, RULES)}")
         sentence = RULES[name](spec, description, value)
         if sentence:
-            found.append(Breach(name, sentence))
-    return found
+            breaches.append(Breach(name, sentence))
+    return breaches
 
 
 def _alternatives(
@@ -375,10 +375,10 @@ def mark(table: ProtectedTable, policy: Policy) -> ProtectedTable:
 
 
 def _uses(refs: Sequence[AxisRef], description: Description, name: str) -> bool:
-    wanted = find_axis(description, name)
-    if ":" in name or wanted.level != description.variable(wanted.variable).finest.name:
-        return wanted in refs
-    return any(ref.variable == wanted.variable for ref in refs)
+    axis = find_axis(description, name)
+    if ":" in name or axis.level != description.variable(axis.variable).finest.name:
+        return axis in refs
+    return any(ref.variable == axis.variable for ref in refs)
 
 
 def _whole(value: Any, name: str) -> int:

@@ -51,27 +51,27 @@ def synthetic(
     if Path(into).exists():
         raise InputError(f"{into} is there already. Name a new data set: DIR/NAME.")
     with workspace.DataSet.open(path) as data:
-        made = _named(data, release, _part(control, 0.0, 0.6))
-        if made.table.total == 0:
+        synthesis = _named(data, release, _part(control, 0.0, 0.6))
+        if synthesis.table.total == 0:
             raise InputError(
-                f"Release {made.plan.question_hash[:12]} has no synthetic record: its counts are all "
+                f"Release {synthesis.plan.question_hash[:12]} has no synthetic record: its counts are all "
                 "0 after the noise. Release with a larger epsilon."
             )
-        if made.table.total > MOST_RECORDS:
+        if synthesis.table.total > MOST_RECORDS:
             raise InputError(
-                f"Release {made.plan.question_hash[:12]} has {made.table.total:,} synthetic records; "
+                f"Release {synthesis.plan.question_hash[:12]} has {synthesis.table.total:,} synthetic records; "
                 f"a data set can be made of at most {MOST_RECORDS:,}. Use its tables instead."
             )
         return make_synthetic(
             data,
             into,
-            axes=[axis.ref for axis in made.domain.axes],
-            write_records=lambda target: made.method.write_records(
-                made.plan, made.measurements, target, _part(control, 0.6, 0.8)
+            axes=[axis.ref for axis in synthesis.domain.axes],
+            write_records=lambda target: synthesis.method.write_records(
+                synthesis.plan, synthesis.measurements, target, _part(control, 0.6, 0.8)
             ),
-            release=made.plan.question_hash,
-            guarantee=made.plan.guarantee,
-            measured=made.method.standard_errors(made.plan),
+            release=synthesis.plan.question_hash,
+            guarantee=synthesis.plan.guarantee,
+            measured=synthesis.method.standard_errors(synthesis.plan),
             control=_part(control, 0.8, 1.0),
         )
 
@@ -96,12 +96,12 @@ def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
             "a budget, have synthetic records.",
             rule="no-synthetic-records",
         )
-    found = [
+    releases = [
         (asked, stored)
         for asked, stored in earlier.released(data, data.ledger())
         if asked.method == METHOD
     ]
-    hashes = [stored.question for _, stored in found]
+    hashes = [stored.question for _, stored in releases]
     chosen = [place for place, digest in enumerate(hashes) if digest.startswith(name)]
     if not chosen or (name and len(chosen) > 1):
         which = (
@@ -113,7 +113,7 @@ def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
             f"policy. {f'There are {there}.' if there else 'Release consistent margins first.'}",
             rule="no-synthetic-records",
         )
-    asked, stored = found[chosen[0]]
+    asked, stored = releases[chosen[0]]
     numbers, method = Measurements.from_bytes(stored.measurements), registry.get(METHOD)
     plan = as_measured(method, method.plan(asked, Treatment(), data.facts), numbers, data.facts)
     return _made(data, plan, numbers, control)

@@ -84,9 +84,9 @@ def wrong_order(law: Law | PureLaplace, gap: int) -> Fraction:
     if gap < 0:
         raise LawError(f"gap must be ≥ 0, got {gap}.")
     difference = _difference(law)
-    kept = sum(_weight(difference, j) for j in range(1 - gap, _last(difference) + 1))
+    rightly = sum(_weight(difference, j) for j in range(1 - gap, _last(difference) + 1))
     tie = Fraction(_weight(difference, -gap), 1 << difference.scale)
-    return 1 - Fraction(kept, 1 << difference.scale) - tie / 2
+    return 1 - Fraction(rightly, 1 << difference.scale) - tie / 2
 
 
 def trust_gap(law: Law | PureLaplace, confidence: Exact = "0.95") -> int:

@@ -12,7 +12,6 @@ opposite directions.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -71,10 +70,6 @@ class Audit:
             "unreachable": list(self.unreachable),
         }
 
-    def to_json(self) -> str:
-        """The audit as one JSON object."""
-        return json.dumps(self.to_dict(), sort_keys=True)
-
     def __str__(self) -> str:
         """The audit in one line, nothing rounded down."""
         kind = "exact" if self.exact else "upper bound"
@@ -114,15 +109,15 @@ def audit(
     single = audit_pairs(rows, asked if asked is not None else _asked_of(law))
     at, touched = single.at_epsilon, cells * alike.moved
     if touched == 1:
-        found, is_exact = single.delta, True
+        figure, is_exact = single.delta, True
     elif len(_laws(law)) == 1:
         bracket = delta_of_cells(_laws(law)[0], at, cells, neighbours=alike)
-        found, is_exact = bracket.high, bracket.exact
+        figure, is_exact = bracket.high, bracket.exact
     else:
-        found, is_exact = min(_delta_rows(rows, at / touched) * touched, Fraction(1)), False
+        figure, is_exact = min(_delta_rows(rows, at / touched) * touched, Fraction(1)), False
     missing = tuple(sorted({z for row in _laws(law) for z in row.unreachable}))
     return replace(
-        single, delta=found, neighbours=alike, cells=cells, exact=is_exact, unreachable=missing
+        single, delta=figure, neighbours=alike, cells=cells, exact=is_exact, unreachable=missing
     )
 
 
@@ -237,11 +232,11 @@ def _audit_pure(law: PureLaplace, asked: Fraction | None, alike: Neighbours, cel
     touched = cells * alike.moved
     at = law.epsilon * touched if asked is None else asked
     if touched == 1:
-        found, is_exact = _pure_delta(law, at), True
+        figure, is_exact = _pure_delta(law, at), True
     else:
         bracket = delta_of_cells(law, at, cells, neighbours=alike)
-        found, is_exact = bracket.high, bracket.exact
-    return Audit(one, one, one, found, at, Fraction(0), alike, cells, is_exact)
+        figure, is_exact = bracket.high, bracket.exact
+    return Audit(one, one, one, figure, at, Fraction(0), alike, cells, is_exact)
 
 
 def _pure_delta(law: PureLaplace, epsilon: Fraction) -> Fraction:

@@ -11,7 +11,7 @@ likes without a change here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -49,8 +49,8 @@ class Runs:
     @classmethod
     def of(cls, numbers: Whole) -> Runs:
         """The runs of an array."""
-        found = groupby(numbers.ravel().tolist())
-        return cls(tuple(numbers.shape), tuple((n, len(list(times))) for n, times in found))
+        groups = groupby(numbers.ravel().tolist())
+        return cls(tuple(numbers.shape), tuple((n, len(list(times))) for n, times in groups))
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.int64]:
@@ -275,18 +275,8 @@ class CellLaw:
         return digest(self.to_json())
 
 
-_PLAIN = (
-    "shared",
-    "unit",
-    "mean_weight",
-    "consistency",
-    "negatives",
-    "threshold",
-    "hidden_below",
-    "display_floor",
-    "column",
-    "measured",
-)
+_APART = ("sources", "cells", "residual_variance", "about")
+_PLAIN = tuple(part.name for part in fields(CellLaw) if part.name not in _APART)
 _ALWAYS = ("shared", "unit", "consistency", "negatives")
 _NO_CELL_LAW = (
     "The cells of this table have no law of their own that was published: they are estimates from "

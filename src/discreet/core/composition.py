@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil, comb, floor
+from math import ceil, comb, floor, prod
 
 from ..errors import LawError
 from .brackets import exp_bracket, floor_to, ln_bracket
@@ -97,12 +97,12 @@ def delta_of_cells(
     forward = _Atoms.of(pairs, total)
     backward = _Atoms.of([(q, p) for p, q in pairs], total)
     if alike is Neighbours.REPLACE_ONE:
-        found = _compose([(forward, cells), (backward, cells)], asked)
+        both = _compose([(forward, cells), (backward, cells)], asked)
     else:
         one, two = _compose([(forward, cells)], asked), _compose([(backward, cells)], asked)
-        found = Bracket(max(one.low, two.low), max(one.high, two.high))
-    high = min(found.high, Fraction(1))
-    return Bracket(max(found.low, Fraction(0)) if tight else Fraction(0), high)
+        both = Bracket(max(one.low, two.low), max(one.high, two.high))
+    high = min(both.high, Fraction(1))
+    return Bracket(max(both.low, Fraction(0)) if tight else Fraction(0), high)
 
 
 def pairs_of(
@@ -140,24 +140,19 @@ def _two_outcomes(law: PureLaplace) -> tuple[Pairs, int, bool]:
 
 
 def _compose(parts: Sequence[tuple[_Atoms, int]], epsilon: Fraction) -> Bracket:
-    sizes = [comb(len(a.pairs) + d - 1, d) if a.pairs else 1 for a, d in parts]
-    product = 1
-    for size in sizes:
-        product *= size
+    product = prod(comb(len(a.pairs) + d - 1, d) if a.pairs else 1 for a, d in parts)
     touched = sum(d for _, d in parts)
     if product <= _EXACT_RATIOS and touched <= _EXACT_CELLS:  # exact ratios grow with each cell
         return _by_ratio(parts, epsilon)
-    found = _by_grid(parts, epsilon)
-    if not found.exact and product <= _EXACT_RATIOS_MOST and touched <= _EXACT_CELLS:
+    bracket = _by_grid(parts, epsilon)
+    if not bracket.exact and product <= _EXACT_RATIOS_MOST and touched <= _EXACT_CELLS:
         return _by_ratio(parts, epsilon)
-    return found
+    return bracket
 
 
 def _finite_share(parts: Sequence[tuple[_Atoms, int]]) -> Fraction:
-    share = Fraction(1)
-    for atoms, d in parts:
-        share *= Fraction(atoms.total - atoms.infinite, atoms.total) ** d
-    return share
+    finite = (Fraction(a.total - a.infinite, a.total) ** d for a, d in parts)
+    return prod(finite, start=Fraction(1))
 
 
 def _by_ratio(parts: Sequence[tuple[_Atoms, int]], epsilon: Fraction) -> Bracket:
@@ -212,11 +207,11 @@ def _lattice(atoms: _Atoms, step: Fraction | None, points: int, *, own: bool = T
     near = step / 10**5
     light = set(range(len(losses))).difference(heavy) if own else set()
     strays = frozenset(i for i in light if abs(rest[i]) > near)
-    kept = [rest[i] for i in range(len(losses)) if i not in strays]
+    rests = [rest[i] for i in range(len(losses)) if i not in strays]
     spread = max(losses) - min(losses)
-    if not given and max(map(abs, kept)) > near and spread > 0:
+    if not given and max(map(abs, rests)) > near and spread > 0:
         return _lattice(atoms, spread / points, points, own=False)
-    return _Lattice(offset, step, steps, min(kept), max(kept), strays, own)
+    return _Lattice(offset, step, steps, min(rests), max(rests), strays, own)
 
 
 def _loss(p: int, q: int) -> Fraction:
@@ -239,15 +234,15 @@ def _by_grid(parts: Sequence[tuple[_Atoms, int]], epsilon: Fraction) -> Bracket:
     offset = low = high = Fraction(0)
     whole_p = whole_q = Fraction(1)
     for (atoms, d), lattice in zip(parts, lattices, strict=True):
-        kept = [i for i in range(len(atoms.pairs)) if i not in lattice.strays]
+        on_lattice = [i for i in range(len(atoms.pairs)) if i not in lattice.strays]
         for which in (0, 1):
-            power = _spread(atoms, lattice, kept, which).power(d, _CAP_BITS)
+            power = _spread(atoms, lattice, on_lattice, which).power(d, _CAP_BITS)
             if which == 0:
                 mass_p = mass_p.times(power, _CAP_BITS)
             else:
                 mass_q = mass_q.times(power, _CAP_BITS)
-        whole_p *= Fraction(sum(atoms.pairs[i][0] for i in kept), atoms.total) ** d
-        whole_q *= Fraction(sum(atoms.pairs[i][1] for i in kept), atoms.total) ** d
+        whole_p *= Fraction(sum(atoms.pairs[i][0] for i in on_lattice), atoms.total) ** d
+        whole_q *= Fraction(sum(atoms.pairs[i][1] for i in on_lattice), atoms.total) ** d
         offset += d * lattice.offset
         low += d * (lattice.low - _SLACK)
         high += d * (lattice.high + 2 * _SLACK)

@@ -31,12 +31,12 @@ class Masses:
         values = multiply(self.coefficients, other.coefficients)
         scale = self.scale + other.scale
         cut = max(0, scale - cap_bits)
-        kept = self.exact and other.exact
+        exact = self.exact and other.exact
         if cut:
             short = [value >> cut for value in values]
-            kept = kept and all(v == s << cut for v, s in zip(values, short, strict=True))
+            exact = exact and all(v == s << cut for v, s in zip(values, short, strict=True))
             values, scale = short, scale - cut
-        return Masses(self.start + other.start, tuple(values), scale, kept)
+        return Masses(self.start + other.start, tuple(values), scale, exact)
 
     def power(self, count: int, cap_bits: int = 1 << 62) -> Masses:
         """The masses of the sum of `count` independent copies.

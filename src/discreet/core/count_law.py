@@ -69,14 +69,11 @@ class Row(WholeWeights):
         return cls(tuple(perturbations), tuple(uppers))
 
     @property
-    def keys(self) -> int:
-        """How many keys the row cuts up."""
+    def total(self) -> int:
+        """How many keys the row cuts up: what all weights add up to."""
         return self.uppers[-1]
 
-    @property
-    def total(self) -> int:
-        """The keys: what all weights add up to."""
-        return self.uppers[-1]
+    keys = total
 
     @property
     def start(self) -> int:
@@ -99,10 +96,10 @@ class Row(WholeWeights):
     @cached_property
     def weights(self) -> dict[int, int]:
         """Keys of each perturbation that can happen, in rising order."""
-        found: dict[int, int] = {}
+        widths: dict[int, int] = {}
         for perturbation, low, high in self.intervals:
-            found[perturbation] = found.get(perturbation, 0) + high - low
-        return dict(sorted(found.items()))
+            widths[perturbation] = widths.get(perturbation, 0) + high - low
+        return dict(sorted(widths.items()))
 
     @cached_property
     def pmf(self) -> dict[int, Fraction]:
@@ -136,16 +133,16 @@ class Row(WholeWeights):
         chosen = system_source() if source is None else source
         bounds = np.array(self.uppers[:-1], dtype=np.uint64)
         values = np.array(self.perturbations, dtype=np.int64)
-        found: list[Draws] = []
+        parts: list[Draws] = []
         left = count
         while left > 0:
             words = uniform_words(chosen, left)
             if self.keys < MOST_KEYS:
                 last = np.uint64(MOST_KEYS // self.keys * self.keys - 1)
                 words = words[words <= last] % np.uint64(self.keys)
-            found.append(values[np.searchsorted(bounds, words, side="right")])
+            parts.append(values[np.searchsorted(bounds, words, side="right")])
             left -= len(words)
-        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
     def to_dict(self) -> dict[str, Any]:
         """The row as plain data: for each interval its perturbation and how many keys it has."""
@@ -235,9 +232,7 @@ class CountLaw(Written):
         """The row that serves a count."""
         return self.rows[self.row_of(max(count, 0))]
 
-    def for_count(self, count: int) -> Row:
-        """The law of one perturbation of this true count."""
-        return self.row(count)
+    for_count = row
 
     @cached_property
     def digest(self) -> str:

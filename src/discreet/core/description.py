@@ -78,10 +78,10 @@ class Description:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages its texts are in, its own first; none where it does not say any."""
-        found = dict.fromkeys([self.language])
+        codes = dict.fromkeys([self.language])
         for text in self.texts():
-            found |= dict.fromkeys(code for code, _ in text.by_language)
-        return tuple(code for code in found if code)
+            codes |= dict.fromkeys(code for code, _ in text.by_language)
+        return tuple(code for code in codes if code)
 
     def texts(self) -> Iterator[Text]:
         """Every title and label."""

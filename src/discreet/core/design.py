@@ -5,6 +5,7 @@ Everything found is audited from its own weights before it is handed out.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -91,11 +92,12 @@ def _first_support(epsilon: Fraction, delta: float, share: float) -> int:
                 f"epsilon {plain(epsilon)} with this delta needs a max_perturbation above "
                 f"{MAX_PERTURBATION_MOST}. Raise epsilon or delta."
             )
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = _asymptotic_delta(epsilon, middle, share) <= delta
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    between = range(low + 1, high)
+    return (
+        low
+        + 1
+        + bisect_left(between, True, key=lambda d: _asymptotic_delta(epsilon, d, share) <= delta)
+    )
 
 
 def _asymptotic_delta(epsilon: Fraction, d: int, share: float) -> float:
@@ -147,11 +149,8 @@ def epsilon_for_accuracy(
     step = 1
     while low < high - step and not enough(low + step):
         low, step = low + step, step * 2
-    high = min(high, low + step)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high * unit
+    between = range(low + 1, min(high, low + step))
+    return (low + 1 + bisect_left(between, True, key=enough)) * unit
 
 
 def _fits(epsilon: Fraction, wanted: int, level: Exact, cells: int) -> bool:

@@ -104,9 +104,9 @@ class Level:
     @cached_property
     def places(self) -> Indices:
         """`of_finest` as an array; not to be written to."""
-        made = np.array(self.of_finest, dtype=np.int64)
-        made.flags.writeable = False
-        return made
+        places = np.array(self.of_finest, dtype=np.int64)
+        places.flags.writeable = False
+        return places
 
     def within(self, codes: Iterable[str]) -> Flags:
         """For each finest category, whether it lies in one of these of this level."""
@@ -117,10 +117,10 @@ class Level:
     @cached_property
     def held(self) -> Flags:
         """Which categories hold a finest one; no record can be in one that holds none."""
-        made = np.zeros(len(self.categories) + 1, dtype=bool)
-        made[self.places] = True
-        made.flags.writeable = False
-        return made[:-1]
+        flags = np.zeros(len(self.categories) + 1, dtype=bool)
+        flags[self.places] = True
+        flags.flags.writeable = False
+        return flags[:-1]
 
     def joined(self, finest: Flags) -> Indices | None:
         """The categories that together are this set of finest ones; None where one would split."""
@@ -134,10 +134,10 @@ class Level:
 
         −1 where several share it, and where it holds nothing itself.
         """
-        found = np.full(len(self.categories) + 1, -1, dtype=np.int64)
-        found[self.places] = other.places
-        found[self.places[found[self.places] != other.places]] = -1
-        return found[:-1]
+        places = np.full(len(self.categories) + 1, -1, dtype=np.int64)
+        places[self.places] = other.places
+        places[self.places[places[self.places] != other.places]] = -1
+        return places[:-1]
 
     def map_to(self, other: Level) -> Indices | None:
         """Where each category goes in another level; None where one would split.
@@ -145,9 +145,9 @@ class Level:
         A category that holds no finest one goes nowhere (−1): it is empty, and nothing is lost.
         """
         if id(other) not in self._maps:
-            found = self.holders(other)
-            found.flags.writeable = False
-            self._maps[id(other)] = other, None if (found[self.held] < 0).any() else found
+            places = self.holders(other)
+            places.flags.writeable = False
+            self._maps[id(other)] = other, None if (places[self.held] < 0).any() else places
         return self._maps[id(other)][1]
 
     @cached_property
@@ -227,9 +227,9 @@ class Variable:
 
     def refining(self, levels: Iterable[str]) -> Level:
         """The coarsest level from which all these can be summed; the finest always serves."""
-        wanted = tuple(levels)
+        names = tuple(levels)
         for level in reversed(self.levels):
-            if all(self.level_map(level.name, name) is not None for name in wanted):
+            if all(self.level_map(level.name, name) is not None for name in names):
                 return level
         return self.finest
 
@@ -378,13 +378,13 @@ def variable(
     categories = tuple(
         Category.of(code) if isinstance(code, str) else Category.of(*code) for code in codes
     )
-    made = [Level(name, Text.of(label or name), categories, tuple(range(len(categories))))]
+    built = [Level(name, Text.of(label or name), categories, tuple(range(len(categories))))]
     for level_name, mapping in (levels or {}).items():
-        below = made[-1]
+        below = built[-1]
         parents = [mapping[category.code] for category in below.categories]
         coarse = tuple(dict.fromkeys(parents))
         up = [coarse.index(parent) for parent in parents]
-        made.append(
+        built.append(
             Level(
                 level_name,
                 Text.of(level_name),
@@ -392,4 +392,4 @@ def variable(
                 tuple(up[i] for i in below.of_finest),
             )
         )
-    return Variable(name, Text.of(label or name), tuple(made), declared=declared)
+    return Variable(name, Text.of(label or name), tuple(built), declared=declared)

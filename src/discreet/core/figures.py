@@ -111,18 +111,18 @@ def key_size_study(
         fine = max_entropy_for(e, max_perturbation)
         for bits in key_bits:
             law = max_entropy_for(e, max_perturbation, key_bits=bits, quantiser=quantiser)
-            found = audit(law)
-            forward, both = found.epsilon_forward, found.epsilon
+            audited = audit(law)
+            forward, both = audited.epsilon_forward, audited.epsilon
             out.append(
                 KeySize(
-                    float(found.at_epsilon),
+                    float(audited.at_epsilon),
                     bits,
                     float(law.mean),
                     float((law.variance - fine.variance) / fine.variance),
                     None if forward is None else float(forward),
                     None if both is None else float(both),
-                    float(found.boundary_mass),
-                    float(found.delta),
+                    float(audited.boundary_mass),
+                    float(audited.delta),
                     law.unreachable,
                 )
             )

@@ -108,9 +108,9 @@ class DiscreteGaussian(OfEveryCount):
         """The least h with P(|sum of so many draws| ≤ h) ≥ level; a tie within 10^-12 goes outwards."""
         if cells != 1:
             return sums.half_width(self, level, cells)
-        wanted = float(sums.level_of(level))
+        share = float(sums.level_of(level))
         inside = 2 * np.cumsum(self.side) - self.side[0]
-        return int(np.searchsorted(inside, wanted + 1e-12))
+        return int(np.searchsorted(inside, share + 1e-12))
 
     def masses(self) -> tuple[int, Floats]:
         """A first perturbation and probabilities as floats, to beyond 10^-38."""

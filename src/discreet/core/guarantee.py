@@ -140,6 +140,8 @@ def rho_in_words(loss: ZcdpLoss) -> tuple[str, ApproxLoss]:
     >>> rho_in_words(ZcdpLoss("0.1"))[0]
     'ρ = 0.1 keeps ε ≤ 2.142 with δ = 0.000001.'
     """
-    kept = loss.to_approximate(SAID_DELTA)
-    text = f"ρ = {plain(loss.rho)} keeps ε ≤ {rounded_up(kept.epsilon, 5)} with δ = 0.000001."
-    return text, kept
+    approximate = loss.to_approximate(SAID_DELTA)
+    text = (
+        f"ρ = {plain(loss.rho)} keeps ε ≤ {rounded_up(approximate.epsilon, 5)} with δ = 0.000001."
+    )
+    return text, approximate

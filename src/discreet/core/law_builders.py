@@ -324,10 +324,10 @@ def _refuse_excess(law: Law, epsilon: Fraction, delta: Exact | None) -> Law:
     from .audit import audit
 
     allowed = exact(delta, "delta", above=0, below=1, error=LawError)
-    found = audit(law, epsilon).delta
-    if found > allowed:
+    reached = audit(law, epsilon).delta
+    if reached > allowed:
         raise LawError(
-            f"The {law.name} law asked for has delta {rounded_up(found)} at epsilon "
+            f"The {law.name} law asked for has delta {rounded_up(reached)} at epsilon "
             f"{plain(epsilon)}, more than the {plain(allowed)} allowed. "
             "Raise max_perturbation, key_bits or delta."
         )

@@ -74,8 +74,8 @@ class Projection:
     def of(cls, whole: Domain, part: Domain) -> Projection | None:
         """How a domain over levels of the same variables is had from another; None: it is not."""
         sides = tuple(_side(whole.axes, axis) for axis in part.axes)
-        found = tuple(side for side in sides if side is not None)
-        return cls(whole, part, found) if len(found) == len(sides) else None
+        known = tuple(side for side in sides if side is not None)
+        return cls(whole, part, known) if len(known) == len(sides) else None
 
     @property
     def plain(self) -> bool:

@@ -151,32 +151,32 @@ def _one(
     shown: Callable[[T], str] | None = None,
 ) -> T:
     """The one item whose words `text` means: exact, then ignoring case, then as a prefix."""
-    wanted = text.strip()
-    named = [item for item in items if (shown(item) if shown else words(item)[0]) == wanted]
+    asked = text.strip()
+    named = [item for item in items if (shown(item) if shown else words(item)[0]) == asked]
     if len(named) == 1:
         return named[0]
     tests: tuple[Callable[[str], bool], ...] = (
-        lambda word: word == wanted,
-        lambda word: word.casefold() == wanted.casefold(),
-        lambda word: wanted != "" and word.casefold().startswith(wanted.casefold()),
+        lambda word: word == asked,
+        lambda word: word.casefold() == asked.casefold(),
+        lambda word: asked != "" and word.casefold().startswith(asked.casefold()),
     )
     for test in tests:
-        found = [item for item in items if any(test(word) for word in words(item))]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = [shown(item) if shown else words(item)[0] for item in found]
+        matches = [item for item in items if any(test(word) for word in words(item))]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = [shown(item) if shown else words(item)[0] for item in matches]
             if len(set(names)) == 1:
-                return found[0]
+                return matches[0]
             raise RecipeError(
-                f"{wanted!r} could mean {', '.join(names[:6])}{' …' if len(names) > 6 else ''}. "
+                f"{asked!r} could mean {', '.join(names[:6])}{' …' if len(names) > 6 else ''}. "
                 "Write more of it."
             )
     known = [word for item in items for word in words(item)]
-    hint = did_you_mean(wanted, known)
+    hint = did_you_mean(asked, known)
     if not hint and len(items) <= 20:
         hint = f" It has {', '.join(dict.fromkeys(words(item)[0] for item in items))}."
-    raise RecipeError(f"{_short(wanted)!r} is no {what}.{hint}")
+    raise RecipeError(f"{_short(asked)!r} is no {what}.{hint}")
 
 
 def _short(text: str) -> str:

@@ -109,11 +109,11 @@ def odds_in_words(law: Law | PureLaplace, prior: Exact = "0.1") -> tuple[str, st
     >>> odds_in_words(PureLaplace.of("1"))[2]
     'A guess about which category you are in that was 10 % sure becomes at most 46 % sure.'
     """
-    found = odds(law)
+    chances = odds(law)
     return (
-        found.out_of_100(),
-        found.guess_meter(prior),
-        found.guess_meter(prior, category=True),
+        chances.out_of_100(),
+        chances.guess_meter(prior),
+        chances.guess_meter(prior, category=True),
     )
 
 
@@ -145,15 +145,15 @@ def promise_in_words(
     Where a record is replaced, or the unit is not a person, nobody is asked whether *you* are in
     the data: the guess is about the unit.
     """
-    found = odds_of(epsilon, delta)
+    chances = odds_of(epsilon, delta)
     if unit == "person" and add_remove:
-        return found.out_of_100(), found.guess_meter("0.1")
+        return chances.out_of_100(), chances.guess_meter("0.1")
     text = (
         f"A guess about one {unit} that was 10 % sure becomes at most "
-        f"{percent_up(found.becomes('0.1'))} % sure"
+        f"{percent_up(chances.becomes('0.1'))} % sure"
     )
-    if found.failure:
-        text += f", except in a part of {rounded_up(found.failure, 2)} of releases"
+    if chances.failure:
+        text += f", except in a part of {rounded_up(chances.failure, 2)} of releases"
     return (f"{text}.",)
 
 

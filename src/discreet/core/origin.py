@@ -31,8 +31,8 @@ class Origin:
 
     def measured_with(self, variables: set[str]) -> tuple[tuple[str, ...], float] | None:
         """The fewest variables measured together that hold all these; None where there are none."""
-        found = [one for one in self.measured if variables <= set(one[0])]
-        return min(found, key=lambda one: (len(one[0]), one[1]), default=None)
+        holders = [one for one in self.measured if variables <= set(one[0])]
+        return min(holders, key=lambda one: (len(one[0]), one[1]), default=None)
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

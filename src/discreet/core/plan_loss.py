@@ -17,6 +17,7 @@ next by what was seen breaks it (`tests/core/test_plan_loss.py` shows a sequence
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -122,23 +123,19 @@ class FixedPlan:
 
     def epsilon(self, delta: Exact) -> Fraction:
         """An upper bound of the smallest ε with δ(ε) ≤ `delta`, on a grid of 2^-30."""
-        wanted = exact(delta, "delta", least=0, most=1)
+        allowed = exact(delta, "delta", least=0, most=1)
         unit = 1 << 30
         high = max(int(curve.most * unit) + 1 for curve in self._curves)
-        if self.delta(Fraction(high, unit)) > wanted:
+        if self.delta(Fraction(high, unit)) > allowed:
             raise InputError(
-                f"No epsilon keeps delta at {float(wanted):g}: the laws of this plan fail with a "
+                f"No epsilon keeps delta at {float(allowed):g}: the laws of this plan fail with a "
                 "larger probability on their own. Ask for a larger delta or use laws with a "
                 "larger max_perturbation."
             )
-        low = -1
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.delta(Fraction(middle, unit)) <= wanted:
-                high = middle
-            else:
-                low = middle
-        return Fraction(high, unit)
+        steps = bisect_left(
+            range(high), True, key=lambda step: self.delta(Fraction(step, unit)) <= allowed
+        )
+        return Fraction(steps, unit)
 
     @cached_property
     def _curves(self) -> list[_Curve]:

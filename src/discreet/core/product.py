@@ -39,8 +39,8 @@ def closure(margins: Iterable[Margin]) -> list[Margin]:
     >>> closure([(0, 1), (1, 2)])
     [(), (0,), (1,), (2,), (0, 1), (1, 2)]
     """
-    found = {kept for margin in margins for kept in subsets(margin)}
-    return sorted(found, key=lambda kept: (len(kept), kept))
+    margins_below = {kept for margin in margins for kept in subsets(margin)}
+    return sorted(margins_below, key=lambda kept: (len(kept), kept))
 
 
 def maximal(margins: Iterable[Margin]) -> list[Margin]:
@@ -71,11 +71,6 @@ def rank_of(shape: Shape, residuals: Iterable[Margin]) -> int:
     (6, 12)
     """
     return sum(math.prod(shape[axis] - 1 for axis in kept) for kept in residuals)
-
-
-def all_ways(axes: int, order: int) -> list[Margin]:
-    """All margins of so many axes: "all 2-way"."""
-    return list(itertools.combinations(range(axes), order))
 
 
 def margin_of_rows(

@@ -6,6 +6,7 @@ so that −ln r never exceeds what was asked. Mean, variance, pmf and tails are 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -127,10 +128,10 @@ class PureLaplace(OfEveryCount):
         low, high = -1, 0
         while self._tail_above(high) > allowed:
             low, high = high, 2 * high + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._tail_above(middle) <= allowed else (middle, high)
-        return high
+        between = range(low + 1, high)
+        return (
+            low + 1 + bisect_left(between, True, key=lambda size: self._tail_above(size) <= allowed)
+        )
 
     def _tail_above(self, size: int) -> Fraction:
         """The tail, not rounded down; fast where the exact power would be millions of digits."""

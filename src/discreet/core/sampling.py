@@ -67,14 +67,14 @@ class Guide:
 
     def resolve(self, words: NDArray[np.uint64], more: Callable[[], int]) -> NDArray[np.int64]:
         """The outcomes of whole words; `more` gives further 64 bits where a word equals a floor."""
-        found = np.searchsorted(self.floors, words, side="right").astype(np.int64)
+        outcomes = np.searchsorted(self.floors, words, side="right").astype(np.int64)
         if self.bracket is None:
-            return found
-        tied = np.flatnonzero(self.floors[np.maximum(found - 1, 0)] == words)
+            return outcomes
+        tied = np.flatnonzero(self.floors[np.maximum(outcomes - 1, 0)] == words)
         for at in tied:
-            if found[at]:
-                found[at] = self._exactly(int(words[at]), more)
-        return found
+            if outcomes[at]:
+                outcomes[at] = self._exactly(int(words[at]), more)
+        return outcomes
 
     def _exactly(self, word: int, more: Callable[[], int]) -> int:
         """Extend one word until it lies on a known side of every threshold it ties with."""

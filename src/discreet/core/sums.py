@@ -45,8 +45,8 @@ def _half_width(law: NoiseLaw, level: Fraction, cells: int) -> int:
     masses = _summed(law, cells, reach, coarse)
     sides = masses[1 : len(masses) // 2] + masses[: len(masses) // 2 : -1]
     inside = np.cumsum(np.concatenate([masses[:1], sides]))
-    found = int(np.searchsorted(inside, float(level) + _SLACK))
-    return found if coarse == 1 else (found + 1) * coarse
+    width = int(np.searchsorted(inside, float(level) + _SLACK))
+    return width if coarse == 1 else (width + 1) * coarse
 
 
 def _summed(law: NoiseLaw, cells: int, reach: int, coarse: int = 1) -> Floats:

@@ -16,7 +16,9 @@ import numpy.typing as npt
 
 from ..errors import Bug
 from .domain import Domain
-from .table import Counts, TrueTable
+from .table import TrueTable
+
+Counts = npt.NDArray[np.int64]
 
 _FEW = 16
 """Columns this few are summed one by one: rows of them are too short for a sum each."""
@@ -92,18 +94,18 @@ def cubes(
     """A cube of each column; the places of cells are worked out once."""
     if not totals:
         return [_filled(prod(shape), addresses, values).reshape(shape) for values in columns]
-    made = tuple(length + 1 for length in shape)
-    size, interior = prod(made), prod(shape)
+    with_totals = tuple(length + 1 for length in shape)
+    size, interior = prod(with_totals), prod(shape)
     if size <= _IN_PLACE or size - interior > _LITTLE_MORE * interior:
         every = range(len(shape))
         fulls = (_filled(interior, addresses, values) for values in columns)
         return [_with_totals(full, shape, every) for full in fulls]
-    places, found = _among_totals(shape, addresses), []
+    places, full_cubes = _among_totals(shape, addresses), []
     for values in columns:
         full = _filled(size, places, values)
         _fill_totals(full, shape)
-        found.append(full.reshape(made))
-    return found
+        full_cubes.append(full.reshape(with_totals))
+    return full_cubes
 
 
 def add_totals(values: Counts, axes: Sequence[int] | None = None) -> Counts:
@@ -116,9 +118,9 @@ def add_totals(values: Counts, axes: Sequence[int] | None = None) -> Counts:
            [ 3,  4,  7],
            [ 4,  6, 10]])
     """
-    wanted = range(values.ndim) if axes is None else axes
-    made = _with_totals(np.ascontiguousarray(values, dtype=np.int64), values.shape, wanted)
-    return made if wanted else made.copy()
+    chosen = range(values.ndim) if axes is None else axes
+    summed = _with_totals(np.ascontiguousarray(values, dtype=np.int64), values.shape, chosen)
+    return summed if chosen else summed.copy()
 
 
 def _filled(size: int, addresses: Counts, values: Counts) -> Counts:
@@ -157,7 +159,7 @@ def _fill_totals(full: Counts, shape: tuple[int, ...]) -> None:
 
 def _with_totals(full: Counts, shape: tuple[int, ...], axes: Collection[int]) -> Counts:
     """From the last axis to the first, each on one contiguous block; may return `full` itself."""
-    made = tuple(length + (axis in axes) for axis, length in enumerate(shape))
+    lengths = tuple(length + (axis in axes) for axis, length in enumerate(shape))
     after = 1
     for axis in reversed(range(len(shape))):
         if axis in axes:
@@ -165,8 +167,8 @@ def _with_totals(full: Counts, shape: tuple[int, ...], axes: Collection[int]) ->
             part = full.reshape(before, length, after)
             full = np.empty((before, length + 1, after), dtype=np.int64)
             _total_last(part, full)
-        after *= made[axis]
-    return full.reshape(made)
+        after *= lengths[axis]
+    return full.reshape(lengths)
 
 
 def _total_last(part: Counts, full: Counts) -> None:

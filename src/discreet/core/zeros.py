@@ -38,10 +38,8 @@ class Span:
     @cached_property
     def positions(self) -> dict[str, tuple[int, ...]]:
         """Which axes are of which variable."""
-        found: dict[str, tuple[int, ...]] = {}
-        for position, axis in enumerate(self.axes):
-            found[axis.variable.name] = (*found.get(axis.variable.name, ()), position)
-        return found
+        names = [axis.variable.name for axis in self.axes]
+        return {name: tuple(i for i, other in enumerate(names) if other == name) for name in names}
 
     def passing(self, name: str) -> Flags | None:
         """The finest categories of a variable that the filter lets in; None: all."""
@@ -66,13 +64,13 @@ def mask(span: Span, rules: Iterable[Sequence[Condition]]) -> Flags | None:
 
 def tables(span: Span, rules: Iterable[Sequence[Condition]]) -> dict[tuple[int, ...], Flags]:
     """The cells that cannot hold a record as tables over few axes each, by their positions."""
-    found: dict[tuple[int, ...], Flags] = {}
+    by_axes: dict[tuple[int, ...], Flags] = {}
     for here in _empty_cells(span, rules):
         axes = tuple(sorted(at for positions, _ in here for at in positions))
         table = _product(here, axes, span.shape)
         if axes and table.any():
-            found[axes] = found[axes] | table if axes in found else table
-    return found
+            by_axes[axes] = by_axes[axes] | table if axes in by_axes else table
+    return by_axes
 
 
 def ruled_codes(span: Span, rule: Sequence[Condition]) -> Ruled | None:
@@ -80,21 +78,21 @@ def ruled_codes(span: Span, rule: Sequence[Condition]) -> Ruled | None:
     sides = _ruled(span, rule)
     if not sides:
         return None
-    said: Ruled = {}
+    codes: Ruled = {}
     for (at,), ruled in sides:
         level = span.axes[at].level
-        said[at] = tuple(level.codes[i] for i in np.flatnonzero(ruled & level.held))
-    return said if all(said.values()) else None
+        codes[at] = tuple(level.codes[i] for i in np.flatnonzero(ruled & level.held))
+    return codes if all(codes.values()) else None
 
 
 def filtered(span: Span) -> tuple[Flags | None, ...]:
     """For each axis, which categories the filter lets records into; None where all."""
-    found: list[Flags | None] = []
+    sides: list[Flags | None] = []
     for axis in span.axes:
         passing = span.passing(axis.variable.name)
         side = None if passing is None else _reached([axis.level], passing)
-        found.append(None if side is None or side.all() else side)
-    return tuple(found)
+        sides.append(None if side is None or side.all() else side)
+    return tuple(sides)
 
 
 def _empty_cells(span: Span, rules: Iterable[Sequence[Condition]]) -> Iterator[list[Side]]:
@@ -137,9 +135,9 @@ def _within(variable: Variable, parts: Iterable[Condition]) -> Flags:
 
 def _reached(levels: Sequence[Level], finest: Flags) -> Flags:
     """Which combinations of categories of levels of one variable hold some of these finest ones."""
-    found = np.zeros([len(level) for level in levels], dtype=bool)
-    found[tuple(level.places[finest] for level in levels)] = bool(finest.any())
-    return found
+    flags = np.zeros([len(level) for level in levels], dtype=bool)
+    flags[tuple(level.places[finest] for level in levels)] = bool(finest.any())
+    return flags
 
 
 def _product(sides: Iterable[Side], onto: Iterable[int], shape: Sequence[int]) -> Flags:

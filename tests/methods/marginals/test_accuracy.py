@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from discreet.core.control import Control
 from discreet.core.neighbours import Neighbours
-from discreet.core.product import Margin, all_ways, closure, margin_of_rows, rank_of
+from discreet.core.product import Margin, closure, margin_of_rows, rank_of
 from discreet.methods.marginals.design import Design, design_of
 from discreet.methods.marginals.fit.column_generation import Limits, fit_sparse
 from discreet.methods.marginals.fit.estimate_to_table import (
@@ -32,6 +32,7 @@ from discreet.methods.marginals.plan.bound import tables_beyond
 from discreet.methods.marginals.plan.table_allocations import plan_budget
 from discreet.methods.shared.residuals import Residual, combine
 
+from .margins import all_ways
 from .people import described, facts_of, latent, question, true_margin
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.core.control import Control
-from discreet.core.product import all_ways, closure
+from discreet.core.product import closure
 from discreet.errors import InputError
 from discreet.methods.marginals.bits import BitCoding
 from discreet.methods.marginals.fit.classic import (
@@ -27,6 +27,7 @@ from discreet.methods.marginals.fit.classic import (
 from discreet.methods.marginals.fit.estimate_to_table import _warm
 from discreet.methods.marginals.measured_tables import Measured, draw_all
 
+from .margins import all_ways
 from .people import described, latent, question, released, true_margin
 
 

@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from discreet.core.control import Control
-from discreet.core.product import all_ways, closure, subsets
+from discreet.core.product import closure, subsets
 from discreet.methods.marginals.fit.column_generation import Limits, fit_sparse
 from discreet.methods.marginals.fit.dense import DenseFit
 from discreet.methods.marginals.fit.fourier import transform
 from discreet.methods.marginals.fit.model import FourierModel, ResidualModel, Targets, fit_weights
 from discreet.methods.marginals.measured_tables import Measured, Noise
 from discreet.methods.shared.residuals import combine, rebuild, sum_variance
+
+from .margins import all_ways
 
 SHAPES = [(2, 3, 4), (3, 4, 5), (2, 2, 3, 3)]
 

@@ -14,7 +14,7 @@ from discreet.core.control import Control
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.loss import ZcdpLoss
 from discreet.core.neighbours import Neighbours
-from discreet.core.product import all_ways, closure, subsets
+from discreet.core.product import closure, subsets
 from discreet.errors import Bug, RecipeError, Refusal
 from discreet.methods.marginals.design import design_of
 from discreet.methods.marginals.measured_tables import Measured, cost
@@ -23,6 +23,7 @@ from discreet.methods.marginals.plan.allocation import as_measured
 from discreet.methods.marginals.plan.coefficients import fourier_budget
 from discreet.methods.marginals.plan.table_allocations import plan_budget
 
+from .margins import all_ways
 from .people import count, described, facts_of, latent, question, released, true_margin
 
 PAIRS = list(itertools.combinations(range(4), 2))

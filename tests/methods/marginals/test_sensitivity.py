@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core.neighbours import Neighbours
-from discreet.core.product import all_ways, closure, subsets
+from discreet.core.product import closure, subsets
 from discreet.methods.marginals.measured_tables import Measured, Noise, cost, cost_is_exact, flips
 from discreet.methods.marginals.plan.coefficients import fourier_budget
 from discreet.methods.marginals.plan.table_allocations import plan_budget
 from discreet.methods.marginals.settings import Settings
+
+from .margins import all_ways
 
 BOTH: tuple[Neighbours, ...] = (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)
 KINDS: tuple[Noise, ...] = ("laplace", "gaussian")

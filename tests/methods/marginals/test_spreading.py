@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.core.product import Rows, Shape, all_ways, margin_of_rows
+from discreet.core.product import Rows, Shape, margin_of_rows
 from discreet.methods.marginals.fit.spread import spread_out
 from discreet.methods.shared.synthetic_table import SyntheticTable
+
+from .margins import all_ways
 
 
 def people(shape: Shape, records: int, seed: int) -> Rows:
