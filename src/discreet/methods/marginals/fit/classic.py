@@ -9,7 +9,7 @@ the whole program. Objectives (§4.1), as distances between what the table says 
     total     the sum of distances
     hybrid    the largest plus the mean
 
-each over Fourier coefficients or over cells of margins. `simple_nonnegative` is §4.3.
+each over Fourier coefficients or over cells of margins.
 
 Two things the paper leaves open. The largest distance rarely has *one* nearest table: a handful of
 numbers decide it and the others may lie anywhere within it. `settled` takes, of those among the
@@ -30,11 +30,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ....core.control import Control
-from ....core.exact import plain
-from ....core.product import Margin, Reals, Rows, Shape, size, spread, subsets
+from ....core.product import Margin, Reals, Rows, Shape, size, spread
 from ....errors import Bug, InputError
 from ..measured_tables import Measured
-from .fourier import rows_of, transform
+from .fourier import transform
 from .model import MOST_CELLS_PRICED
 
 Objective = Literal["largest", "total", "hybrid"]
@@ -305,51 +304,3 @@ def theorem_8(order: int, tables: int, cells: int, epsilon: Fraction, delta: Fra
     538
     """
     return float(2**order * 8 * tables * math.log(cells / float(delta)) / float(epsilon) + cells)
-
-
-LEAST_T = 3
-
-
-def simple_shift(closure_size: int, epsilon: Fraction, t: Fraction) -> Fraction:
-    """Corollary 1: how many records to spread evenly over all cells, 4t|B|²/ε; t ≥ 3.
-
-    It depends on public numbers only: the true norm of the noise is never used. For t below about
-    one half the corollary's e^−t fails, so t < 3 is refused.
-
-    >>> simple_shift(37, Fraction(1), Fraction(3))
-    Fraction(16428, 1)
-    """
-    if t < LEAST_T:
-        raise InputError(
-            f"t must be ≥ {LEAST_T}, got {plain(t)}: for small t the bound e^−t does not hold."
-        )
-    return 4 * t * closure_size**2 / epsilon
-
-
-def simple_nonnegative(
-    coefficients: Mapping[Margin, int],
-    workload: Sequence[Margin],
-    epsilon: Fraction,
-    t: Fraction = Fraction(LEAST_T),
-) -> dict[Margin, list[Fraction]]:
-    """§4.3: margins straight from noisy coefficients plus a public shift, no program to solve.
-
-    Exact fractions, consistent, and ≥ 0 with probability at least 1 − e^−t. Cells are in mask
-    order (first variable fastest).
-    """
-    shifted = {kept: Fraction(value) for kept, value in coefficients.items()}
-    shifted[()] += simple_shift(len(coefficients), epsilon, t)
-    out = {}
-    for margin in workload:
-        cells = []
-        for address in range(1 << len(margin)):
-            bits = {axis for place, axis in enumerate(margin) if address >> place & 1}
-            total = sum((-1) ** len(bits & set(kept)) * shifted[kept] for kept in subsets(margin))
-            cells.append(total / 2 ** len(margin))
-        out[margin] = cells
-    return out
-
-
-def cells_of(addresses: Sequence[int], bits: int) -> Rows:
-    """Rows of bits of addresses, for tests and small programs."""
-    return rows_of(np.asarray(addresses, dtype=np.int64), bits)
