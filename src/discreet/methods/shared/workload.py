@@ -7,7 +7,7 @@ a coarser level, or under a filter, is a sum over its margin's cells. Everything
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.description import Description
 from ...core.domain import Axis, AxisRef, Domain, Flags
+from ...core.domain import margins as subsets_of
 from ...core.margins import Projection
 from ...core.product import Margin, Reals, Shape, Whole, size
 from ...core.question import TableSpec
@@ -59,6 +60,11 @@ class Wanted:
         ends = zip(self._held, self.shape, strict=True)
         out[np.ix_(*(np.append(held, n) if totals else held for held, n in ends))] = table
         return out
+
+    def margins(self, totals: bool) -> Iterator[tuple[tuple[int, ...], Margin]]:
+        """The positions each margin of the table keeps, and its axes of the product in order."""
+        for kept in subsets_of(len(self.axes), least=0 if totals else len(self.axes)):
+            yield kept, tuple(sorted(self.axes[place] for place in kept))
 
     @property
     def allowed(self) -> tuple[Flags, ...]:
