@@ -19,7 +19,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,8 @@ from ..core.table import ProtectedTable, Provenance, TrueTable
 from ..errors import Bug
 from ..version import __version__
 from .declaration import Declaration
+
+D = TypeVar("D")
 
 
 @dataclass(frozen=True)
@@ -295,6 +297,18 @@ class Remembers(Protocol):
 def as_measured(method: Method, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
     """The plan stored measurements were made by, for methods that keep it with them."""
     return method.measured(plan, measurements, facts) if isinstance(method, KeepsPlan) else plan
+
+
+def own_part(plan: Plan, kind: type[D]) -> D:
+    """A method's own part of one of its plans."""
+    if not isinstance(plan.detail, kind):
+        raise Bug("A plan of another method was given.")
+    return plan.detail
+
+
+def stored_name(spec: TableSpec) -> str:
+    """What a table's values are stored under: one question may name its tables in any order."""
+    return json.dumps(spec.canonical(), sort_keys=True, ensure_ascii=False)
 
 
 def question_hash(question: Question, facts: Facts) -> str:

@@ -79,10 +79,10 @@ def whole(least: int = 0, most: int = 10**9) -> Reader:
     """
 
     def read(value: Any, name: str, fails: Fails) -> str:
-        found = exact(value, name, least=least, most=most, error=fails)
-        if found.denominator != 1:
-            raise fails(f"{name} must be a whole number ≥ {least}, got {plain(found)}.")
-        return plain(found)
+        number = exact(value, name, least=least, most=most, error=fails)
+        if number.denominator != 1:
+            raise fails(f"{name} must be a whole number ≥ {least}, got {plain(number)}.")
+        return plain(number)
 
     return read
 
@@ -95,10 +95,10 @@ def portion(value: Any, name: str, fails: Fails) -> str:
     """
     words = str(value).strip()
     percent = words.endswith("%")
-    found = exact(words.rstrip("%").strip(), name, above=0, error=fails) / (100 if percent else 1)
-    if found >= 1:
+    part = exact(words.rstrip("%").strip(), name, above=0, error=fails) / (100 if percent else 1)
+    if part >= 1:
         raise fails(f"{name} must be below 100 %, got {shown(words)}. Write 95% or 0.95.")
-    return plain(found)
+    return plain(part)
 
 
 def one_of(*known: str) -> Reader:
@@ -159,6 +159,27 @@ class Setting:
             "asked": self.asked,
             "words": list(self.words),
         }
+
+
+def choice(name: str, part: Part, help: str, words: tuple[str, ...], default: str) -> Setting:
+    """A setting that is one of a few words."""
+    return Setting(name, part, help, one_of(*words), default, words=words)
+
+
+def amount(name: str, help: str, most: int | None = None, part: Part = Part.MEASURED) -> Setting:
+    """A loss, exact: what a question spends, or in a policy the most it may."""
+    asked = part is not Part.POLICY
+    return Setting(name, part, help, number(above=0, most=most), asked=asked, exact=True)
+
+
+LOSS_LIMITS = (
+    amount(
+        "epsilon_most", "the most ε a question may ask; alone it holds for ρ too", None, Part.POLICY
+    ),
+    amount(
+        "rho_most", "the most ρ a question may ask; alone it holds for ε too", None, Part.POLICY
+    ),
+)
 
 
 @dataclass(frozen=True)

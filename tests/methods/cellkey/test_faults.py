@@ -193,7 +193,7 @@ def check_intervals():
     for n in range(30):
         held = Fraction(0)
         for v, p in table.row(n).pmf.items():
-            lower, upper = read.interval(np.array([n + v]))
+            _, lower, upper = read.of(np.array([n + v]))
             held += p if lower[0] <= n <= upper[0] else 0
         assert held >= Fraction(95, 100)
 

@@ -250,7 +250,7 @@ def test_noise_intervals_cover_exactly(table):
     for count in (*range(40), 745, 751, 752, 753, 999, 1001, 12_345):
         held = Fraction(0)
         for v, p in table.row(count).pmf.items():
-            lower, upper = readings.interval(np.array([count + v]))
+            _, lower, upper = readings.of(np.array([count + v]))
             if lower[0] <= count <= upper[0]:
                 held += p
         assert held >= Fraction(95, 100)
@@ -258,7 +258,7 @@ def test_noise_intervals_cover_exactly(table):
 
 def test_intervals_are_not_needlessly_wide():
     """A large count under D = 5, V = 2: ± 3 holds 0.976 and ± 2 only 0.92, so ± 3 it is."""
-    lower, upper = Readings(design(5, "2")).interval(np.array([1000]))
+    _, lower, upper = Readings(design(5, "2")).of(np.array([1000]))
     assert (lower[0], upper[0]) == (997, 1003)
 
 

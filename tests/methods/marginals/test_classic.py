@@ -18,8 +18,6 @@ from discreet.methods.marginals.fit.classic import (
     Features,
     Objective,
     Program,
-    simple_nonnegative,
-    simple_shift,
     solve_program,
     theorem_7,
     theorem_8,
@@ -29,6 +27,7 @@ from discreet.methods.marginals.measured_tables import Measured, draw_all
 
 from .margins import all_ways
 from .people import described, latent, question, released, true_margin
+from .simple_margins import simple_nonnegative, simple_shift
 
 
 def binary_rows(k: int, records: int, seed: int) -> np.ndarray:

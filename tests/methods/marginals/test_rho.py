@@ -19,8 +19,8 @@ from discreet.errors import Bug, RecipeError, Refusal
 from discreet.methods.marginals.design import design_of
 from discreet.methods.marginals.measured_tables import Measured, cost
 from discreet.methods.marginals.method import MarginalsMethod
-from discreet.methods.marginals.plan.allocation import as_measured
-from discreet.methods.marginals.plan.coefficients import fourier_budget
+from discreet.methods.marginals.plan.allocation import Spending, as_measured
+from discreet.methods.marginals.plan.coefficients import coefficients
 from discreet.methods.marginals.plan.table_allocations import plan_budget
 
 from .margins import all_ways
@@ -103,7 +103,9 @@ def test_the_coefficients_closed_form_is_the_least() -> None:
     the same for all coefficients. The variance used here is σ², of which rates are made.
     """
     workload = [(0, 1), (1, 2, 3), (4,)]
-    plan = fourier_budget((2,) * 5, workload, Fraction(1, 2), Neighbours.ADD_REMOVE, "gaussian")
+    plan = coefficients(
+        (2,) * 5, workload, Spending.of(Fraction(1, 2), Neighbours.ADD_REMOVE, "gaussian")
+    )
     weight = {
         m: sum(4.0 ** -len(t) for t in workload if m in subsets(t)) for m in closure(workload)
     }

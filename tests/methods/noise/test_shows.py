@@ -13,7 +13,8 @@ from discreet.core.loss import PureLoss
 from discreet.core.question import Question
 from discreet.methods.noise.planner import Planner
 from discreet.methods.noise.settings import for_question
-from discreet.methods.noise.shares import (
+
+from .unchanged_shares import (
     unchanged_geometric,
     unchanged_rounded_gaussian,
     unchanged_rounded_laplace,

@@ -77,7 +77,9 @@ class Readings:
     def of(self, values: Ints) -> tuple[Floats, Ints, Ints]:
         """Sd, lower and upper end of the noise interval of each published number.
 
-        Arrays of their own, also for a table of one number: what is hidden is written into them.
+        The sd is the largest among the counts that may be published as that number; for a biased
+        row its root mean square error, so that a rule without chance has an error too. Arrays of
+        their own, also for a table of one number: what is hidden is written into them.
         """
         place = self._place(values)
         return (
@@ -92,18 +94,6 @@ class Readings:
         beyond = self._last - (self._last - values) % self._cycle
         place = np.where(values > self._last, beyond, np.maximum(values, self._first))
         return place - self._first
-
-    def interval(self, values: Ints) -> tuple[Ints, Ints]:
-        """Lower and upper end of the noise interval of each published number."""
-        place = self._place(values)
-        return values + self._lower[place], values + self._upper[place]
-
-    def sd(self, values: Ints) -> Floats:
-        """The largest noise sd among the counts that may be published as each number.
-
-        For a biased row its root mean square error, so that a rule without chance has an error too.
-        """
-        return self._sd[self._place(values)]
 
 
 def half_width(table: PTable, coverage: Fraction = COVERAGE) -> int:

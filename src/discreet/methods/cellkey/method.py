@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...core.cell_law import CellLaw
 from ...core.control import Control
 from ...core.description import Description
-from ...core.domain import Count, margins
+from ...core.domain import Count
 from ...core.guarantee import Guarantee
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import Noise, ProtectedTable, Provenance, Status, TrueTable
@@ -32,11 +32,13 @@ from ..base import (
     Measurements,
     Plan,
     Secrets,
+    own_part,
     provenance,
     question_hash,
+    stored_name,
 )
 from ..declaration import Declaration
-from ..shared.assembly import impossible, protected
+from ..shared.assembly import impossible, protected, published_cells, totals_by_name
 from .additive import additive_view
 from .cell_descriptions import CellTexts, cell_texts
 from .declaration import DECLARATION
@@ -172,7 +174,7 @@ class CellKeyMethod:
         self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets, control: Control
     ) -> Measurements:
         """The perturbed values of every table, margins included; never a true count."""
-        detail = _detail(plan)
+        detail = own_part(plan, Detail)
         settings = detail.ready.settings
         # Another p-table gets other keys: under the same ones its value and the old one of a cell
         # would be two readings of one number, and their difference would give the noise away.
@@ -187,7 +189,7 @@ class CellKeyMethod:
             # would pass any threshold
             forms = [spec, replace(spec, weighted=False)] if spec.weighted else [spec]
             for form in forms:
-                arrays[_name(form)] = protector.protect(
+                arrays[stored_name(form)] = protector.protect(
                     table, detail.texts[number], detail.zeros[number], form, detail.scale, everybody
                 )
         return Measurements(arrays, {"p_table": settings.table.digest})
@@ -196,27 +198,16 @@ class CellKeyMethod:
         self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
     ) -> tuple[ProtectedTable, ...]:
         """Statuses, noise intervals and the additive view, from the perturbed values alone."""
-        detail = _detail(plan)
+        detail = own_part(plan, Detail)
         if measurements.facts.get("p_table") != detail.ready.settings.table.digest:
             raise Bug("These measurements were made with another p-table.")
         made = []
         for number, spec in enumerate(plan.question.tables):
             control.step(number / len(plan.question.tables), "fitting")
-            values = measurements.arrays[_name(spec)]
-            counts = measurements.arrays[_name(replace(spec, weighted=False))]
+            values = measurements.arrays[stored_name(spec)]
+            counts = measurements.arrays[stored_name(replace(spec, weighted=False))]
             made.append(_protected(plan, spec, values, counts, detail.zeros[number], facts))
         return tuple(made)
-
-
-def _detail(plan: Plan) -> Detail:
-    if not isinstance(plan.detail, Detail):
-        raise Bug("A cell-key plan has lost its own part.")
-    return plan.detail
-
-
-def _name(spec: TableSpec) -> str:
-    """What a table's values are stored under: one question may name its tables in any order."""
-    return json.dumps(spec.canonical(), sort_keys=True, ensure_ascii=False)
 
 
 def _settings(parameters: Mapping[str, Any]) -> Settings:
@@ -244,22 +235,13 @@ def _ready(settings: Settings, records: int) -> Ready:
 
 def _expected(spec: TableSpec, description: Description, ready: Ready) -> ExpectedError:
     """Cell keys treat margins as cells, so every margin has the error of a large cell."""
-    domain = description.domain(spec.axes)
     last = ready.settings.table.large
-    kept = (margins(len(spec.axes)) if spec.totals else iter(())) if spec.axes else iter(())
-    size = 1
-    for length in domain.with_totals_shape if spec.totals else domain.shape:
-        size *= length
     return ExpectedError(
         table=spec,
-        cells=size,
+        cells=published_cells(spec, description),
         noise_sd=ready.worst_error,
         half_width=ready.half_width,
-        totals_sd={
-            ",".join(domain.names[i] for i in positions): last.error
-            for positions in kept
-            if len(positions) < len(spec.axes)
-        },
+        totals_sd=totals_by_name(spec, lambda kept: last.error),
         share_unchanged=float(last.pmf.get(0, Fraction(0))),
         note="Times the mean weight of the cell." if spec.weighted else "",
     )
@@ -274,7 +256,7 @@ def _protected(
     facts: Facts,
 ) -> ProtectedTable:
     """A table from its protected values; `counts`, protected too, decide which of them are shown."""
-    detail = _detail(plan)
+    detail = own_part(plan, Detail)
     ready, treated = detail.ready, detail.treatment
     description = facts.description
     status = np.full(values.shape, Status.OK, dtype=np.uint8)
@@ -325,7 +307,7 @@ def _protected(
 def _provenance(plan: Plan, facts: Facts) -> Provenance:
     """Where the table comes from; of a law the policy keeps private not even its digest."""
     where = provenance(plan, facts)
-    if _detail(plan).ready.settings.law_is_public:
+    if own_part(plan, Detail).ready.settings.law_is_public:
         return where
     question = {**where.question, "settings": {**where.question["settings"], "law": "private"}}
     return replace(where, question=question)

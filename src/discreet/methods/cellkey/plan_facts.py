@@ -87,9 +87,7 @@ def _moved(table: PTable) -> str:
 
 def found_categories(question: Question, description: Description) -> tuple[str, ...]:
     """Categories taken from the data are told without noise, whatever the counts say."""
-    used = {ref.variable for spec in question.tables for ref in spec.axes}
-    used |= {part.variable for spec in question.tables for part in spec.where}
-    names = [name for name in description.undeclared if name in used]
+    names = [name for name in description.undeclared if name in question.variables]
     if not names:
         return ()
     return (

@@ -122,11 +122,6 @@ class PTable(CountLaw):
         """The largest size of a row's mean: 0 where the table is exactly unbiased."""
         return max(abs(row.mean) for row in self.rows)
 
-    def transition(self, counts: int | None = None) -> list[dict[int, Fraction]]:
-        """The transition matrix: for each true count, the exact law of the published value."""
-        last = self.max_count if counts is None else counts
-        return [{n + v: p for v, p in self.row(n).pmf.items()} for n in range(last + 1)]
-
     @property
     def key_bits(self) -> int | None:
         """The number of key bits, or None where keys are no power of two."""

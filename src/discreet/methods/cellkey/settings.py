@@ -29,7 +29,7 @@ from ...core.design import design as design_law
 from ...core.exact import exact
 from ...core.law import check_key_bits
 from ...errors import LawError, Refusal, did_you_mean
-from ..declaration import Part, one_of
+from ..declaration import Part, one_of, yes_or_no
 from .declaration import DECLARATION, LAW_IS
 from .design import design
 from .dialects import check_dialect, read
@@ -172,9 +172,8 @@ def _check_one_law(given: Mapping[str, Any]) -> None:
 
 
 def _key_bits(given: Mapping[str, Any], scheme: str) -> int:
-    default = {"strong": 64, "sadeghi": 32}.get(scheme, 64)
     if "key_bits" not in given:
-        return default
+        return 32 if scheme == "sadeghi" else 64
     if scheme not in ("strong", "sadeghi"):
         raise LawError(f"key_bits is not for keys {scheme}, whose number of keys is fixed.")
     number = exact(given["key_bits"], "key_bits", error=LawError)
@@ -206,8 +205,8 @@ def _table(given: Mapping[str, Any], keys: int) -> tuple[PTable, Fraction | None
             given.get("variance", DEFAULT_VARIANCE),
             given.get("blocked_below", 0),
             given.get("p_stay"),
-            _yes(given, "monotone", True),
-            _yes(given, "exact_variance", False),
+            yes_or_no(given.get("monotone", "yes"), "monotone", LawError) == "yes",
+            yes_or_no(given.get("exact_variance", "no"), "exact_variance", LawError) == "yes",
             keys=keys,
         ),
         None,
@@ -251,16 +250,6 @@ def file_mark(source: object) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
-
-
-def _yes(given: Mapping[str, Any], name: str, default: bool) -> bool:
-    if name not in given:
-        return default
-    words = {"yes": True, "true": True, "no": False, "false": False}
-    word = str(given[name]).casefold()
-    if word not in words:
-        raise LawError(f"{name} must be yes or no, got {str(given[name])[:40]}.")
-    return words[word]
 
 
 def _prior(text: str) -> Prior:

@@ -7,7 +7,18 @@ from typing import Any
 from ...core.exact import shown
 from ...core.family import Family
 from ...errors import did_you_mean
-from ..declaration import Declaration, Fails, Part, Setting, Spends, number, one_of, whole
+from ..declaration import (
+    LOSS_LIMITS,
+    Declaration,
+    Fails,
+    Part,
+    Setting,
+    Spends,
+    amount,
+    choice,
+    number,
+    whole,
+)
 
 MODES = ("modern", "classic")
 NOISE_ON = ("coefficients", "cells")
@@ -42,35 +53,19 @@ DECLARATION = Declaration(
     summary="consistent, non-negative, whole margins of one synthetic table",
     hints={name: _UNTRUNCATED.format(name) for name in ("delta", "law", "max_perturbation")},
     settings=(
-        Setting(
-            "epsilon",
-            Part.MEASURED,
-            "ε that the whole question costs, with Laplace noise",
-            number(above=0, most=100),
-            exact=True,
-        ),
-        Setting(
+        amount("epsilon", "ε that the whole question costs, with Laplace noise", 100),
+        amount(
             "rho",
-            Part.MEASURED,
             "ρ instead of ε, with Gaussian noise (zero-concentrated differential privacy)",
-            number(above=0, most=100),
-            exact=True,
+            100,
         ),
-        Setting(
-            "mode",
-            Part.MEASURED,
-            "modern, or classic: barak as written",
-            one_of(*MODES),
-            "modern",
-            words=MODES,
-        ),
-        Setting(
+        choice("mode", Part.MEASURED, "modern, or classic: barak as written", MODES, "modern"),
+        choice(
             "noise_on",
             Part.MEASURED,
             "classic only: noise on Fourier coefficients, or on the cells of the margins",
-            one_of(*NOISE_ON),
+            NOISE_ON,
             "coefficients; cells for a single margin",
-            words=NOISE_ON,
         ),
         Setting(
             "one_way_share",
@@ -97,26 +92,8 @@ DECLARATION = Declaration(
             words=OBJECTIVES,
         ),
         Setting(
-            "published",
-            Part.MEASURED,
-            "margins that are public already, kept exactly",
-            asked=False,
+            "published", Part.MEASURED, "margins that are public already, kept exactly", asked=False
         ),
-        Setting(
-            "epsilon_most",
-            Part.POLICY,
-            "the most ε a question may ask; alone it holds for ρ too",
-            number(above=0),
-            asked=False,
-            exact=True,
-        ),
-        Setting(
-            "rho_most",
-            Part.POLICY,
-            "the most ρ a question may ask; alone it holds for ε too",
-            number(above=0),
-            asked=False,
-            exact=True,
-        ),
+        *LOSS_LIMITS,
     ),
 )

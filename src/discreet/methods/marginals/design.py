@@ -12,14 +12,13 @@ from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, closure, size
 from ...core.question import digest
 from ...errors import Bug, InputError, RecipeError
-from ..base import Plan
-from ..shared.residuals import mean_variance, precisions
+from ..base import Plan, own_part
 from ..shared.workload import Workload
 from .bits import BitCoding
 from .fit.classic import Features
-from .invariants.public_margins import Published, known_exactly, read_published
+from .invariants.public_margins import Published, read_published
 from .measured_tables import Measured, cost, cost_is_exact
-from .plan.allocation import Allocation
+from .plan.allocation import Allocation, told
 from .plan.table_allocations import plan_budget
 from .settings import Settings
 from .settings import Treatment as Treated
@@ -61,9 +60,7 @@ class Design:
 
 def design_of(plan: Plan) -> Design:
     """This method's own part of one of its plans."""
-    if not isinstance(plan.detail, Design):
-        raise Bug("A plan of another method was given to the marginals method.")
-    return plan.detail
+    return own_part(plan, Design)
 
 
 def designed(
@@ -90,8 +87,6 @@ def designed(
     )
     if cost(budget.measured, len(workload.shape), neighbours) > each:
         raise Bug("A plan costs more than its budget.")
-    for one in (budget, *others):
-        known_exactly(one.known, published)
     covers = _covers(workload.shape, tuple(m.margin for m in budget.measured))
     return Design(settings, treated, workload, budget, None, total, published, covers), others
 
@@ -167,10 +162,7 @@ def _classic_allocation(
         )
     if cost(measured, len(coding.shape), Neighbours.REPLACE_ONE) > epsilon:
         raise Bug("Classic mode costs more than its ε.")
-    known = precisions(coding.shape, measured, closure(margins), total=False)
-    variances = [mean_variance(coding.shape, known, m) for m in margins]
-    rms = (sum(variances) / len(variances)) ** 0.5
-    return Allocation("classic", measured, (), known, rms, False)
+    return told("classic", coding.shape, margins, measured)
 
 
 def _covers(shape: Shape, margins: Sequence[Margin]) -> tuple[Margin, ...]:

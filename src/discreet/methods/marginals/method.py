@@ -12,13 +12,15 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core import true_values
 from ...core.control import Control
-from ...core.domain import Count
+from ...core.description import Description
+from ...core.domain import Count, Domain
 from ...core.product import Margin, Rows, Whole, whole_margin_of_rows
 from ...core.question import Question, Treatment
 from ...core.table import ProtectedTable, TrueTable
@@ -26,11 +28,12 @@ from ...errors import Bug
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
+from ..shared.microdata import MOST_RECORDS, write_microdata
 from ..shared.residuals import Residuals, combine
 from ..shared.synthetic_table import SyntheticTable
 from ..shared.workload import read_workload
 from .declaration import DECLARATION
-from .derivation import derived, measured_margins
+from .derivation import derived, measured_margins, standard_errors
 from .design import (
     Design,
     all_spent,
@@ -46,8 +49,8 @@ from .measured_tables import Measured, cost, draw_all, read_all
 from .plan import facts as telling
 from .plan.allocation import Spending, as_measured
 from .plan.bound import bound_in_words
-from .publish import protected_tables as publishing
-from .publish.records import SyntheticRecords
+from .publish.measurements_file import write_measurements
+from .publish.protected_tables import publish
 from .settings import Settings, for_question, from_policy
 from .settings import Treatment as Treated
 
@@ -56,7 +59,7 @@ _ROWS, _COUNTS = "synthetic rows", "synthetic counts"
 """Under which names a synthetic table lies beside the measurements it was fitted to."""
 
 
-class MarginalsMethod(SyntheticRecords):
+class MarginalsMethod:
     """One synthetic table of whole counts, near noisy measurements, from which all tables follow."""
 
     declaration: ClassVar[Declaration] = DECLARATION
@@ -92,14 +95,8 @@ class MarginalsMethod(SyntheticRecords):
             counts=tuple(
                 Count(tuple(workload.refs[axis] for axis in cover)) for cover in design.covers
             ),
-            guarantee=telling.guarantee(
-                design, description, len(question.tables), exact=all_spent(design, description)
-            ),
-            errors=telling.expected(design),
-            charge=telling.charge(design, description, digest),
-            warnings=telling.warnings(design, description),
             alternatives=telling.alternatives(design, others),
-            detail=design,
+            **_told(design, description, digest),
         )
 
     # -- measure ----------------------------------------------------------------------------
@@ -110,7 +107,7 @@ class MarginalsMethod(SyntheticRecords):
         """Whole numbers plus one exact draw each. Needs no secrets."""
         design = design_of(plan)
         sources = [
-            _in_space(design, cover, *_revealed(table))
+            _in_space(design, cover, table)
             for cover, table in zip(design.covers, tables, strict=True)
         ]
         measured = design.allocation.measured
@@ -144,21 +141,8 @@ class MarginalsMethod(SyntheticRecords):
             raise Bug("Stored measurements are of another budget than the question's.")
         known = spending.public if design.coding is None else frozenset()
         allocation = as_measured(design.shape, design.margins, tables, known)
-        made = replace(design, allocation=allocation)
-        return replace(
-            plan,
-            guarantee=telling.guarantee(
-                made,
-                description,
-                len(plan.question.tables),
-                exact=all_spent(made, description),
-            ),
-            errors=telling.expected(made),
-            charge=telling.charge(made, description, plan.question_hash),
-            warnings=telling.warnings(made, description),
-            alternatives=(),
-            detail=made,
-        )
+        told = _told(replace(design, allocation=allocation), description, plan.question_hash)
+        return replace(plan, alternatives=(), **told)
 
     # -- fit --------------------------------------------------------------------------------
 
@@ -173,9 +157,7 @@ class MarginalsMethod(SyntheticRecords):
             residuals = _estimated(design, _tables(design, measurements), measured_margins(design))
         elif design.coding is None:
             notes = (bound_in_words(design, _tables(design, measurements), table),)
-        return publishing.publish(
-            design, plan, table, residuals, base.provenance(plan, facts), facts, notes
-        )
+        return publish(design, plan, table, residuals, facts, notes)
 
     def derive(
         self, plan: Plan, question: Question, treatment: Treatment, facts: Facts
@@ -205,11 +187,47 @@ class MarginalsMethod(SyntheticRecords):
         more = {_ROWS: table.rows.astype(np.int64), _COUNTS: table.counts}
         return replace(measurements, arrays={**measurements.arrays, **more})
 
+    # -- synthetic records --------------------------------------------------------------------
+
     def synthesise(
         self, plan: Plan, measurements: Measurements, control: Control | None = None
     ) -> SyntheticTable:
-        """The synthetic table itself, over `design_of(plan).workload.domain`."""
+        """The synthetic table itself, over `synthetic_domain`."""
         return self._fitted(plan, measurements, control or Control())[0]
+
+    def synthetic_domain(self, plan: Plan) -> Domain:
+        """What the synthetic records are records of."""
+        return design_of(plan).workload.domain
+
+    def standard_errors(self, plan: Plan) -> list[tuple[tuple[str, ...], float]]:
+        """For all variables measured and fitted together: their names, the error of a cell."""
+        return standard_errors(design_of(plan))
+
+    def write_records(
+        self, plan: Plan, measurements: Measurements, path: Path, control: Control
+    ) -> int:
+        """One row for each synthetic record, or for each cell where records are too many."""
+        table = self.synthesise(plan, measurements, control)
+        whole = table.total <= MOST_RECORDS
+        domain = self.synthetic_domain(plan)
+        return write_microdata(table, domain, path, records=whole, control=control)
+
+    def synthetic_files(
+        self,
+        plan: Plan,
+        measurements: Measurements,
+        folder: Path,
+        kinds: Sequence[str],
+        control: Control,
+    ) -> list[Path]:
+        """The records and what they were fitted to, as files of these kinds."""
+        files = []
+        for kind in kinds:
+            records, numbers = folder / f"microdata.{kind}", folder / f"measurements.{kind}"
+            self.write_records(plan, measurements, records, control)
+            write_measurements(design_of(plan), measurements, numbers, control)
+            files += [records, numbers]
+        return files
 
     def _fitted(
         self, plan: Plan, measurements: Measurements, control: Control
@@ -235,6 +253,18 @@ class MarginalsMethod(SyntheticRecords):
         return made
 
 
+def _told(design: Design, description: Description, digest: str) -> dict[str, Any]:
+    """What a plan says of a design: promise, errors to expect, charge, warnings."""
+    tables, spent = len(design.workload.tables), all_spent(design, description)
+    return {
+        "guarantee": telling.guarantee(design, description, tables, exact=spent),
+        "errors": telling.expected(design),
+        "charge": telling.charge(design, description, digest),
+        "warnings": telling.warnings(design, description),
+        "detail": design,
+    }
+
+
 def _tables(design: Design, measurements: Measurements) -> list[Whole]:
     """The stored measurements, one table for each that was planned."""
     if measurements.facts.get("measured") != measured_facts(design.allocation.measured):
@@ -248,18 +278,13 @@ def _estimated(design: Design, tables: Sequence[Whole], margins: Sequence[Margin
     return held_exactly(made, design.published)
 
 
-def _revealed(table: TrueTable) -> tuple[Rows, Whole]:
-    cells = true_values.reveal(table)
-    return table.domain.coordinates(cells.addresses), cells.counts
-
-
-def _in_space(
-    design: Design, cover: Margin, rows: Rows, counts: Whole
-) -> tuple[Margin, Rows, Whole]:
+def _in_space(design: Design, cover: Margin, table: TrueTable) -> tuple[Margin, Rows, Whole]:
     """A count's axes and rows in the measured space (zeros where it has no such axis).
 
     Column after column in memory: margins read a few columns of all rows.
     """
+    cells = true_values.reveal(table)
+    rows, counts = table.domain.coordinates(cells.addresses), cells.counts
     full = np.zeros((len(rows), len(design.workload.shape)), dtype=np.int64, order="F")
     for axis, column in zip(cover, rows.T, strict=True):
         place = design.workload.domain.axes[axis]

@@ -32,6 +32,16 @@ MOST_TABLES = 1_000
 _MOST_AXES = 12
 
 
+def interior(table: TableSpec) -> Margin:
+    """A table without its totals."""
+    return Margin(table.axes, table.where, table.weighted)
+
+
+def margins_of(table: TableSpec) -> Iterator[tuple[int, ...]]:
+    """The positions kept by each margin that is published with a table, itself first."""
+    return subsets_of(len(table.axes), least=0 if table.totals else len(table.axes))
+
+
 @dataclass(frozen=True)
 class Candidates:
     """What a question wants, and how far one unit can move each margin of it.
@@ -111,29 +121,19 @@ class Candidates:
 
     # -- what is wanted ---------------------------------------------------------------------
 
+    @cached_property
     def wanted(self) -> tuple[Margin, ...]:
         """The interiors of the wanted tables, each once."""
-        return self._wanted
+        return tuple(dict.fromkeys(interior(table) for table in self.tables))
 
     @cached_property
-    def _wanted(self) -> tuple[Margin, ...]:
-        return tuple(
-            dict.fromkeys(Margin(table.axes, table.where, table.weighted) for table in self.tables)
-        )
-
     def all_targets(self) -> tuple[Margin, ...]:
         """Every margin that will be published: interiors, and totals where asked."""
-        return self._all_targets
-
-    @cached_property
-    def _all_targets(self) -> tuple[Margin, ...]:
-        found: dict[Margin, None] = {}
-        for table in self.tables:
-            whole = Margin(table.axes, table.where, table.weighted)
-            least = 0 if table.totals else len(table.axes)
-            for kept in subsets_of(len(table.axes), least=least):
-                found[whole.keep(kept)] = None
-        return tuple(found)
+        return tuple(
+            dict.fromkeys(
+                interior(table).keep(kept) for table in self.tables for kept in margins_of(table)
+            )
+        )
 
     def size(self, margin: Margin) -> int:
         """How many cells a margin has."""
@@ -147,7 +147,7 @@ class Candidates:
 
     def candidates(self) -> Iterator[tuple[str, tuple[Margin, ...]]]:
         """Names of alternatives and the margins each measures; those too large are left out."""
-        wanted = [margin for margin in self.wanted() if not self.is_known(margin)]
+        wanted = [margin for margin in self.wanted if not self.is_known(margin)]
         groups: dict[object, list[Margin]] = {}
         for margin in wanted:
             groups.setdefault(margin.group, []).append(margin)
@@ -183,18 +183,18 @@ class Candidates:
     def shares(self, name: str, margins: Sequence[Margin]) -> tuple[Fraction, ...]:
         """The part of the budget each measured margin gets: given, equal, or by what it serves."""
         given = given_shares(self.tables)
-        drawn = {margin for margin in self.wanted() if not self.is_known(margin)}
+        drawn = {margin for margin in self.wanted if not self.is_known(margin)}
         if given is not None and set(margins) == drawn:
             total: dict[Margin, Fraction] = {}
             for table, share in zip(self.tables, given, strict=True):
-                margin = Margin(table.axes, table.where, table.weighted)
+                margin = interior(table)
                 total[margin] = total.get(margin, Fraction(0)) + share
             return tuple(total[margin] for margin in margins)
         if name == "everything":
             return (Fraction(1, len(margins)),) * len(margins)
         burdens = [Fraction(0)] * len(margins)
         found, sizes = Sources(margins, self.description), [self.held(m) for m in margins]
-        for wanted in self.wanted():
+        for wanted in self.wanted:
             if serving := found.of(wanted):
                 least = min(serving, key=lambda i: (sizes[i], i))
                 burdens[least] += Fraction(sizes[least], self.held(wanted))

@@ -6,11 +6,14 @@ from typing import Any
 
 from ...core.family import Family
 from ..declaration import (
+    LOSS_LIMITS,
     Declaration,
     Fails,
     Part,
     Setting,
     Spends,
+    amount,
+    choice,
     number,
     one_of,
     portion,
@@ -43,19 +46,15 @@ DECLARATION = Declaration(
     summary="independent noise on chosen margins, each unit's whole contribution paid for",
     default=True,
     settings=(
-        Setting(
+        amount(
             "epsilon",
-            Part.MEASURED,
             "ε that the whole question costs; in a policy, what one table costs if nobody says",
-            number(above=0, most=100),
-            exact=True,
+            100,
         ),
-        Setting(
+        amount(
             "rho",
-            Part.MEASURED,
             "ρ instead of ε, for law gaussian (zero-concentrated differential privacy)",
-            number(above=0, most=10_000),
-            exact=True,
+            10_000,
         ),
         Setting(
             "within",
@@ -64,14 +63,7 @@ DECLARATION = Declaration(
             whole(0),
         ),
         Setting("of", Part.MEASURED, "… in so many per cent of releases", portion, "95%"),
-        Setting(
-            "law",
-            Part.MEASURED,
-            "laplace, normal or gaussian",
-            one_of(*LAWS),
-            "laplace",
-            words=LAWS,
-        ),
+        choice("law", Part.MEASURED, "laplace, normal or gaussian", LAWS, "laplace"),
         Setting(
             "delta",
             Part.MEASURED,
@@ -80,18 +72,14 @@ DECLARATION = Declaration(
             exact=True,
         ),
         Setting(
-            "max_perturbation",
-            Part.MEASURED,
-            "cut the law at ± this, which brings a δ",
-            whole(1),
+            "max_perturbation", Part.MEASURED, "cut the law at ± this, which brings a δ", whole(1)
         ),
-        Setting(
+        choice(
             "plan",
             Part.MEASURED,
             "which margins get noise of their own: best, interior, wanted, once or everything",
-            one_of(*PLANS),
+            PLANS,
             "best",
-            words=PLANS,
         ),
         Setting(
             "negatives",
@@ -108,29 +96,13 @@ DECLARATION = Declaration(
             "with negatives threshold: show less than this as 0",
             whole(1),
         ),
-        Setting(
+        choice(
             "consistency",
             Part.TREATED,
             "bring separately noised margins into agreement: none, least squares or integers",
-            one_of(*CONSISTENCY),
+            CONSISTENCY,
             "none",
-            words=CONSISTENCY,
         ),
-        Setting(
-            "epsilon_most",
-            Part.POLICY,
-            "the most ε a question may ask; alone it holds for ρ too",
-            number(above=0),
-            asked=False,
-            exact=True,
-        ),
-        Setting(
-            "rho_most",
-            Part.POLICY,
-            "the most ρ a question may ask; alone it holds for ε too",
-            number(above=0),
-            asked=False,
-            exact=True,
-        ),
+        *LOSS_LIMITS,
     ),
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,19 +17,18 @@ from ...core import true_values
 from ...core.control import Control
 from ...core.description import Description
 from ...core.domain import Count
-from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ...core.margins import Margin, Sources, domain_of, projection
 from ...core.question import Question, Treatment
 from ...core.table import ProtectedTable, TrueTable
-from ...errors import Bug, RecipeError, Refusal
+from ...errors import Bug, RecipeError
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import protected
+from ..shared.workload import check_declared
 from . import plan_facts as telling
 from . import stored_plan as stored
 from .declaration import DECLARATION
-from .derivation import derived
 from .planner import Measured, Planner, Scheme
 from .settings import Settings, for_question, from_policy, treatment_for
 from .settings import Treatment as Treated
@@ -72,7 +70,7 @@ class NoiseMethod:
         treated = treatment_for(policy, treatment.settings)
         planner = Planner.of(question.tables, description, settings)
         budget = planner.budget()
-        _refuse_above(settings, budget)
+        settings.check_limits(budget)
         settings = settings.with_budget(budget)
         planner = replace(planner, settings=settings)
         schemes = planner.schemes(budget)
@@ -86,20 +84,15 @@ class NoiseMethod:
             planner = replace(planner, consistency=treated.consistency)
             chosen = planner.worked_out(chosen.name, chosen.measured, budget)
             planner.check_agreement(chosen)
-        counts, from_count = _counts(chosen.measured, description)
         return Plan(
             method=DECLARATION.name,
             question=question,
             question_hash=digest,
             treatment=treated.canonical,
-            counts=counts,
-            guarantee=telling.guarantee(chosen, description, len(question.tables)),
-            errors=tuple(telling.expected(table, chosen, planner) for table in question.tables),
-            charge=telling.charge(chosen, description, digest),
             needs_weights=any(part.margin.weighted for part in chosen.measured),
             warnings=warnings,
             alternatives=others,
-            detail=Design(settings, treated, chosen, planner, from_count),
+            **_told(chosen, planner, settings, treated, question, digest),
         )
 
     # -- measure ----------------------------------------------------------------------------
@@ -108,7 +101,7 @@ class NoiseMethod:
         self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets | None, control: Control
     ) -> Measurements:
         """True counts plus one exact draw each; impossible cells are 0. Needs no secrets."""
-        design = _design(plan)
+        design = base.own_part(plan, Design)
         description = design.planner.description
         dense: dict[tuple[int, bool], true_values.Counts] = {}
         arrays = {}
@@ -135,21 +128,19 @@ class NoiseMethod:
 
     def measured(self, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
         """The plan these measurements were made by, where today another would be chosen."""
-        design = _design(plan)
+        design = base.own_part(plan, Design)
         if stored.same(design.scheme, measurements.facts):
             return plan
         scheme = stored.scheme_of(design.planner, design.scheme, measurements.facts)
-        counts, from_count = _counts(scheme.measured, facts.description)
-        tables = plan.question.tables
-        return replace(
-            plan,
-            counts=counts,
-            guarantee=telling.guarantee(scheme, facts.description, len(tables)),
-            errors=tuple(telling.expected(table, scheme, design.planner) for table in tables),
-            charge=telling.charge(scheme, facts.description, plan.question_hash),
-            alternatives=(),
-            detail=replace(design, scheme=scheme, from_count=from_count),
+        told = _told(
+            scheme,
+            design.planner,
+            design.settings,
+            design.treatment,
+            plan.question,
+            plan.question_hash,
         )
+        return replace(plan, alternatives=(), **told)
 
     # -- fit --------------------------------------------------------------------------------
 
@@ -158,27 +149,14 @@ class NoiseMethod:
     ) -> tuple[ProtectedTable, ...]:
         """The protected tables: sums, agreement where asked, noise of every cell."""
         plan = self.measured(plan, measurements, facts)
-        design = _design(plan)
+        design = base.own_part(plan, Design)
         values = _measured_values(design.scheme.measured, measurements, facts.description)
         fitting = Fitting(design.planner, design.scheme, values, design.treatment)
         where = base.provenance(plan, facts)
         tables = []
         for number, spec in enumerate(plan.question.tables):
             control.step(number / len(plan.question.tables), "fitting tables")
-            fitted = fitting.table(spec)
-            tables.append(
-                protected(
-                    plan,
-                    spec,
-                    facts,
-                    where,
-                    values=fitted.values,
-                    status=fitted.status,
-                    noise=fitted.noise,
-                    law=fitted.law,
-                    notes=fitted.notes,
-                )
-            )
+            tables.append(protected(plan, spec, facts, where, **fitting.table(spec)))
         control.step(1.0, "fitting tables")
         return tuple(tables)
 
@@ -187,13 +165,15 @@ class NoiseMethod:
     ) -> Plan | None:
         """A plan that fits `question` from what `plan` measured, at no cost; None if it cannot."""
         _check_tables(question, facts.description)
-        design = _design(plan)
+        design = base.own_part(plan, Design)
         treated = treatment_for(facts.policy.parameters(DECLARATION.name), treatment.settings)
-        planner = replace(design.planner, consistency=treated.consistency)
-        found = derived(design.scheme, question, facts.description, planner)
-        if found is None:
+        planner = replace(
+            Planner.of(question.tables, facts.description, design.settings),
+            consistency=treated.consistency,
+        )
+        scheme = planner.derived(design.scheme)
+        if scheme is None:
             return None
-        planner, scheme = found
         return replace(
             plan,
             question=replace(question, settings=plan.question.settings, resolved=True),
@@ -203,12 +183,6 @@ class NoiseMethod:
             warnings=(),
             detail=Design(design.settings, treated, scheme, planner, design.from_count),
         )
-
-
-def _design(plan: Plan) -> Design:
-    if not isinstance(plan.detail, Design):
-        raise Bug("A plan of another method was given to the noise method.")
-    return plan.detail
 
 
 def _dense(table: TrueTable, weighted: bool) -> true_values.Counts:
@@ -222,38 +196,27 @@ def _dense(table: TrueTable, weighted: bool) -> true_values.Counts:
 def _check_tables(question: Question, description: Description) -> None:
     if not question.tables:
         raise RecipeError("A question needs at least one table, got none. Name its rows.")
-    used = {ref.variable for table in question.tables for ref in table.axes}
-    used |= {part.variable for table in question.tables for part in table.where}
-    found = [v.name for v in description.variables if v.name in used and not v.declared]
-    for name in used:
-        description.variable(name)
-    if found:
-        raise Refusal(
-            f"The categories of {', '.join(found)} were found in the data and are not declared: "
-            "with noise under a budget, knowing them is already knowing something about people.",
-            rule="declared-domain",
-            alternatives=(
-                "`discreet check DIR` lists what was found and not yet declared.",
-                f"If the lists are public knowledge: `discreet declare DIR {' '.join(found)}`.",
-            ),
-        )
+    check_declared(question.variables, description)
 
 
-def _refuse_above(settings: Settings, budget: Fraction) -> None:
-    """The limits of the policy on what only planning could tell: a needed ε or ρ, a ρ from (ε, δ)."""
-    loss: Loss
-    if settings.within is None:
-        if settings.law == "gaussian" and settings.epsilon is not None:
-            loss = ApproxLoss(settings.epsilon, settings.delta or 0)
-            settings.limits.check(loss, rho=budget)
-        return
-    if settings.law == "gaussian":
-        loss = ZcdpLoss(budget)
-    elif settings.pure:
-        loss = PureLoss(budget)
-    else:
-        loss = ApproxLoss(budget, settings.delta or 0)
-    settings.limits.check(loss, needed=True)
+def _told(
+    scheme: Scheme,
+    planner: Planner,
+    settings: Settings,
+    treated: Treated,
+    question: Question,
+    digest: str,
+) -> dict[str, Any]:
+    """What a plan says of a scheme: what to count, promise, errors to expect, charge."""
+    description = planner.description
+    counts, from_count = _counts(scheme.measured, description)
+    return {
+        "counts": counts,
+        "guarantee": telling.guarantee(scheme, description, len(question.tables)),
+        "errors": tuple(telling.expected(table, scheme, planner) for table in question.tables),
+        "charge": telling.charge(scheme, description, digest),
+        "detail": Design(settings, treated, scheme, planner, from_count),
+    }
 
 
 def _counts(

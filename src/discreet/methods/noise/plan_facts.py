@@ -8,19 +8,20 @@ from typing import Any
 
 from ...core.charge import Charge
 from ...core.description import Description
-from ...core.domain import margins as subsets_of
 from ...core.exact import plain, rounded_up
 from ...core.gaussian import DiscreteGaussian
 from ...core.guarantee import Guarantee
 from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
-from ...core.margins import Margin, domain_of
+from ...core.margins import domain_of
 from ...core.neighbours import Neighbours
 from ...core.pure_laplace import PureLaplace
 from ...core.question import TableSpec
 from ..base import ExpectedError
+from ..shared.assembly import published_cells, totals_by_name
 from ..shared.guarantee import dp_guarantee
 from . import laws
+from .candidates import interior
 from .planner import KNOWN, Planner, Scheme
 
 
@@ -52,39 +53,24 @@ def charge(scheme: Scheme, description: Description, digest: str) -> Charge:
 
 def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError:
     """What to expect of one wanted table."""
-    whole = Margin(spec.axes, spec.where, spec.weighted)
+    whole = interior(spec)
     target = scheme.targets[whole]
-    domain = domain_of(whole, planner.description)
-    totals = {}
-    if spec.totals:
-        for kept in subsets_of(len(whole.axes)):
-            if len(kept) < len(whole.axes):
-                margin = whole.keep(kept)
-                names = planner.description.domain(margin.axes).names
-                totals[",".join(names)] = scheme.targets[margin].variance ** 0.5
-    cells = domain.size
-    if spec.totals:
-        cells = 1
-        for length in domain.shape:
-            cells *= length + 1
     direct = target.source != KNOWN and target.summed == 1 and not spec.weighted
     return ExpectedError(
         table=spec,
-        cells=cells,
+        cells=published_cells(spec, planner.description),
         noise_sd=target.variance**0.5,
         half_width=planner.half_width(scheme, whole),
-        totals_sd=totals,
+        totals_sd=totals_by_name(
+            spec, lambda kept: scheme.targets[whole.keep(kept)].variance ** 0.5
+        ),
         share_unchanged=float(scheme.measured[target.source].law.probability(0))
         if direct
         else None,
-        note=_agreement_note(scheme, planner),
+        note=""
+        if planner.consistency == "none" or len(scheme.measured) == 1
+        else "Standard deviations are after least squares; ± is that of the best single margin.",
     )
-
-
-def _agreement_note(scheme: Scheme, planner: Planner) -> str:
-    if planner.consistency == "none" or len(scheme.measured) == 1:
-        return ""
-    return "Standard deviations are after least squares; ± is that of the best single margin."
 
 
 def told(
@@ -93,12 +79,12 @@ def told(
     """An alternative for people: cost in cells, and the noise of each wanted table."""
     sd, continuous = {}, {}
     for number, spec in enumerate(planner.tables, 1):
-        margin = Margin(spec.axes, spec.where, spec.weighted)
+        margin = interior(spec)
         label = spec.name or str(margin)
         label = label if label not in sd else f"{label} ({number})"
         sd[label] = scheme.targets[margin].variance ** 0.5
         continuous[label] = scheme.targets[margin].continuous_variance ** 0.5
-    wanted = set(planner.wanted())
+    wanted = set(planner.wanted)
     totals = {
         str(margin): target.variance**0.5
         for margin, target in scheme.targets.items()
@@ -149,7 +135,7 @@ def warnings(scheme: Scheme, recommended: Scheme, planner: Planner) -> tuple[str
 def _sparse(spec: TableSpec, scheme: Scheme, planner: Planner) -> str:
     """Advice to merge categories where noise is larger than the average count, if that is public."""
     description = planner.description
-    whole = Margin(spec.axes, spec.where, spec.weighted)
+    whole = interior(spec)
     if description.records is None or spec.where or spec.weighted or not spec.axes:
         return ""
     domain = domain_of(whole, description)

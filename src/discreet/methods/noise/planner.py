@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ...core.domain import AxisRef
@@ -25,7 +25,7 @@ from ...errors import Alternative, InputError, LawError, RecipeError, Refusal
 from ..shared.regions import Regions
 from ..shared.residuals import Cells, Components
 from . import laws
-from .candidates import MOST_MEASURED, Candidates
+from .candidates import MOST_MEASURED, Candidates, interior
 from .shares import given_shares
 
 MOST_SOLVED = 2_000_000
@@ -87,7 +87,7 @@ class Planner(Candidates):
 
     def schemes(self, budget: Fraction) -> tuple[Scheme, ...]:
         """The alternatives, each worked out for a budget; equal ones once, under the first name."""
-        if not any(not self.is_known(margin) for margin in self.wanted()):
+        if not any(not self.is_known(margin) for margin in self.wanted):
             raise RecipeError(
                 "This question asks only for the number of records, which is declared public "
                 f"({self.description.records:,}). Ask for at least one variable."
@@ -109,7 +109,7 @@ class Planner(Candidates):
         if not out and failed is not None:
             raise failed
         if not out:
-            cells = sum(self.size(margin) for margin in self.wanted())
+            cells = sum(self.size(margin) for margin in self.wanted)
             raise Refusal(
                 f"These tables have {cells:,} cells, one question may measure {MOST_MEASURED:,}.",
                 rule="table-size",
@@ -139,18 +139,18 @@ class Planner(Candidates):
             measured.append(
                 Measured(f"m{i:03}", margin, share, reach, one_sided, law, delta, cells)
             )
-        return self._worked_out(name, measured, budget, regions)
+        return self.worked_out(name, measured, budget, regions)
 
-    def worked_out(self, name: str, measured: Sequence[Measured], budget: Fraction) -> Scheme:
+    def worked_out(
+        self,
+        name: str,
+        measured: Sequence[Measured],
+        budget: Fraction,
+        regions: Regions | None = None,
+    ) -> Scheme:
         """What measured margins cost, and the variance of every target they give."""
         margins = [part.margin for part in measured]
-        regions = Regions.of(margins, self.description, self.replace_one)
-        return self._worked_out(name, measured, budget, regions)
-
-    def _worked_out(
-        self, name: str, measured: Sequence[Measured], budget: Fraction, regions: Regions
-    ) -> Scheme:
-        margins = [part.margin for part in measured]
+        regions = regions or Regions.of(margins, self.description, self.replace_one)
         delta = regions.cost([part.delta for part in measured])
         loss = self._loss(budget, delta)
         touched = regions.cost([Fraction(self.description.records_per_unit)] * len(margins))
@@ -158,17 +158,29 @@ class Planner(Candidates):
         sources = Sources(margins, self.description)
         targets = {
             margin: self.target(margin, measured, sources.of(margin), closed)
-            for margin in self.all_targets()
+            for margin in self.all_targets
         }
         score = 0.0
         for table in self.tables:
-            margin = Margin(table.axes, table.where, table.weighted)
+            margin = interior(table)
             if not self.is_known(margin):
                 variance = targets[margin].variance
                 score += variance * (self.unit(margin) / self.reach(margin)) ** 2
         return Scheme(
             name, tuple(measured), targets, loss, int(touched), score, closed, regions.exact
         )
+
+    def derived(self, scheme: Scheme) -> Scheme | None:
+        """The scheme that fits these tables from what another measured; None if it cannot."""
+        measured, closed = scheme.measured, self.agreements(scheme.measured)
+        sources = Sources([part.margin for part in measured], self.description)
+        serving = {margin: sources.of(margin) for margin in self.all_targets}
+        if not all(serving[margin] or self.is_known(margin) for margin in serving):
+            return None
+        targets = {m: self.target(m, measured, found, closed) for m, found in serving.items()}
+        derived = replace(scheme, targets=targets, closed=closed)
+        self.check_agreement(derived)
+        return derived
 
     def _law(
         self, one_sided: Fraction, reach: int, allowed: Fraction | None
@@ -253,7 +265,7 @@ class Planner(Candidates):
         axes = list(dict.fromkeys(ref for part in parts for ref in part.margin.axes))
         if len({ref.variable for ref in axes}) != len(axes):
             return None
-        wanted = [margin for margin in self.all_targets() if margin.group == group]
+        wanted = [margin for margin in self.all_targets if margin.group == group]
         if any(ref not in axes for margin in wanted for ref in margin.axes):
             return None
         if any(self.description.zero_mask(part.margin.count) is not None for part in parts):
@@ -360,7 +372,7 @@ class Planner(Candidates):
             scheme = self.scheme(name, margins, budget)
         except LawError:  # beyond what a law can do: too much noise for a small budget, or none
             return budget >= 1
-        return all(self.half_width(scheme, margin, level) <= within for margin in self.wanted())
+        return all(self.half_width(scheme, margin, level) <= within for margin in self.wanted)
 
     def half_width(self, scheme: Scheme, margin: Margin, level: Fraction = laws.COVERAGE) -> int:
         """± how much holds the truth for `level` of a margin's cells, in published units."""

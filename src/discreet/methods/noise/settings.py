@@ -43,10 +43,20 @@ class Settings:
         """Whether the law is untruncated Laplace, with δ = 0."""
         return self.law == "laplace" and self.delta is None and self.max_perturbation is None
 
-    @property
-    def limits(self) -> Limits:
-        """The most a question may spend."""
-        return Limits(self.epsilon_most, self.rho_most)
+    def check_limits(self, budget: Fraction) -> None:
+        """Refuse what the policy does not allow, once the ε or ρ to spend is known."""
+        limits = Limits(self.epsilon_most, self.rho_most)
+        loss: Loss
+        if self.law == "gaussian" and self.epsilon is not None:
+            limits.check(ApproxLoss(self.epsilon, self.delta or 0), rho=budget)
+            return
+        if self.law == "gaussian":
+            loss = ZcdpLoss(budget)
+        elif self.pure:
+            loss = PureLoss(budget)
+        else:  # a truncated law's own δ is not known yet, and no limit is written for it
+            loss = ApproxLoss(budget, self.delta or 0)
+        limits.check(loss, needed=self.within is not None)
 
     def with_budget(self, budget: Fraction) -> Settings:
         """With the ε or ρ that an accuracy was found to need in the place of the accuracy."""
@@ -130,9 +140,13 @@ def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
     both = {**base, **asked}
     settings = _agreeing(_settings(both), both, RecipeError)
     if not own_budget and len(question.tables) > 1:
-        settings = _times(settings, len(question.tables))
+        times = len(question.tables)
+        settings = replace(
+            settings,
+            epsilon=settings.epsilon and settings.epsilon * times,
+            rho=settings.rho and settings.rho * times,
+        )
     _needs_budget(settings)
-    _capped(settings)
     return settings
 
 
@@ -196,15 +210,6 @@ def _treatment(said: Mapping[str, str], fails: Fails) -> Treatment:
     return made
 
 
-def _times(settings: Settings, tables: int) -> Settings:
-    epsilon, rho = settings.epsilon, settings.rho
-    return replace(
-        settings,
-        epsilon=None if epsilon is None else epsilon * tables,
-        rho=None if rho is None else rho * tables,
-    )
-
-
 def _needs_budget(settings: Settings) -> None:
     if settings.within is not None:
         return
@@ -220,25 +225,6 @@ def _needs_budget(settings: Settings) -> None:
             "This question has no epsilon. Set epsilon: 0.5, say, or the accuracy wanted "
             "(within: 5, of: 95%)."
         )
-
-
-def _capped(settings: Settings) -> None:
-    """Refuse what the policy does not allow; what an accuracy needs is checked once it is known."""
-    loss: Loss
-    if settings.within is not None:
-        return
-    if settings.rho is not None:
-        loss = ZcdpLoss(settings.rho)
-    elif settings.epsilon is not None and not settings.pure:
-        # A truncated law's own δ is not known yet, and no limit is written for it.
-        loss = ApproxLoss(settings.epsilon, settings.delta or 0)
-        if settings.law == "gaussian":
-            return  # its ρ is found with its ε and δ: see the method's plan
-    elif settings.epsilon is not None:
-        loss = PureLoss(settings.epsilon)
-    else:
-        return
-    settings.limits.check(loss)
 
 
 def _agreeing(settings: Settings, said: Mapping[str, str], fails: Fails) -> Settings:

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...core.cell_law import CellLaw
-from ...core.domain import margins as subsets_of
 from ...core.margins import Margin, Projection, domain_of, projection
 from ...core.noise_law import NoiseLaw
 from ...core.question import TableSpec
 from ...core.table import Noise, Status
 from ...core.true_values import add_totals
+from ..shared.assembly import assembled
 from ..shared.least_squares import sparse_estimate
 from ..shared.rounding import whole_numbers
 from . import laws
+from .candidates import interior, margins_of
 from .planner import KNOWN, Planner, Scheme
 from .settings import Treatment
 from .table_law import table_law
@@ -31,17 +31,6 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 LEAST_SQUARES_WIDTH = 2.12
 """95 % of a Laplace draw is within 2.118 standard deviations, of a normal one within 1.96."""
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """One table as it will be published."""
-
-    values: Integers
-    status: npt.NDArray[np.uint8]
-    noise: Noise
-    law: CellLaw
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -70,23 +59,21 @@ class Fitting:
         self._readings = Counter(part.margin.group for part in scheme.measured)
         self._zeros = [self.description.zero_mask(p.margin.count) for p in scheme.measured]
 
-    def table(self, spec: TableSpec) -> Fitted:
-        """One wanted table with its totals, statuses and noise."""
-        whole = Margin(spec.axes, spec.where, spec.weighted)
+    def table(self, spec: TableSpec) -> dict[str, Any]:
+        """One wanted table with its totals: values, status, noise, law and notes."""
+        whole = interior(spec)
         shape = domain_of(whole, self.description).shape
         parts: dict[tuple[int, ...], _Part] = {}
-        for kept in subsets_of(len(shape), least=0 if spec.totals else len(shape)):
+        for kept in margins_of(spec):
             parts[kept] = self._part(whole, kept, parts)
-        size = tuple(n + spec.totals for n in shape)
         agreed = self._is_agreed(whole)
-        raw: Any = _assembled(
-            {kept: part.values for kept, part in parts.items()},
-            shape,
-            size,
-            np.float64 if agreed else np.int64,
-        )
-        variance = _assembled({k: p.variance for k, p in parts.items()}, shape, size, np.float64)
-        width = _assembled({k: p.half_width for k, p in parts.items()}, shape, size, np.int64)
+
+        def everywhere(name: str, dtype: Any) -> Any:
+            figures = {kept: getattr(part, name) for kept, part in parts.items()}
+            return assembled(figures, shape, spec.totals, dtype)
+
+        raw = everywhere("values", np.float64 if agreed else np.int64)
+        variance, width = everywhere("variance", np.float64), everywhere("half_width", np.int64)
         unit = self.planner.unit(whole)
         sd = np.sqrt(variance)
         if unit != 1:
@@ -108,27 +95,21 @@ class Fitting:
             lower = np.where(cut, 0, np.maximum(lower, 0))
             upper = np.where(cut, widest, np.maximum(upper, 0))
         status = np.zeros(values.shape, dtype=np.uint8)
-        impossible = {k: _is_zero(p.summed) for k, p in parts.items()}
-        if any(np.any(mask) for mask in impossible.values()):
-            zero = _assembled(impossible, shape, size, np.bool_)
+        zero = everywhere("summed", np.int64) == 0
+        if zero.any():
             for array in (values, lower, upper):
                 array[zero] = 0
             sd[zero] = 0.0
             status[zero] = Status.STRUCTURAL_ZERO
-        return Fitted(
-            values,
-            status,
-            Noise(sd, lower, upper, laws.COVERAGE),
-            table_law(
-                whole,
-                {kept: part.summed for kept, part in parts.items()},
-                self.planner,
-                self.scheme,
-                self.treatment,
-                agreed=agreed,
-            ),
-            self._notes(spec),
-        )
+        summed = {kept: part.summed for kept, part in parts.items()}
+        law = table_law(whole, summed, self.planner, self.scheme, self.treatment, agreed=agreed)
+        return {
+            "values": values,
+            "status": status,
+            "noise": Noise(sd, lower, upper, laws.COVERAGE),
+            "law": law,
+            "notes": self._notes(spec),
+        }
 
     # -- one margin -------------------------------------------------------------------------
 
@@ -276,18 +257,10 @@ class Fitting:
 
     # -- words ------------------------------------------------------------------------------
 
-    def _sources(self, spec: TableSpec) -> set[int]:
-        """The measured margins a table and its totals come from, before any agreement."""
-        whole = Margin(spec.axes, spec.where, spec.weighted)
-        return {
-            self.scheme.targets[whole.keep(kept)].source
-            for kept in subsets_of(len(spec.axes), least=0 if spec.totals else len(spec.axes))
-        }
-
     def _notes(self, spec: TableSpec) -> tuple[str, ...]:
-        whole = Margin(spec.axes, spec.where, spec.weighted)
-        notes = []
-        sources = self._sources(spec)
+        whole, notes = interior(spec), []
+        # the measured margins a table and its totals come from, before any agreement
+        sources = {self.scheme.targets[whole.keep(kept)].source for kept in margins_of(spec)}
         if self._is_agreed(whole):
             notes.append(
                 "Values are least-squares estimates from all measured tables; their noise "
@@ -295,7 +268,7 @@ class Fitting:
             )
             if self.treatment.consistency == "least squares":
                 notes.append("Each value is rounded by itself: sums may differ by rounding.")
-        elif spec.totals and sources - {KNOWN} and len(sources - {KNOWN}) > 1:
+        elif spec.totals and len(sources - {KNOWN}) > 1:
             notes.append("Totals have noise of their own and need not be sums of the cells shown.")
         elif spec.totals and spec.axes and self.treatment.negatives == "keep":
             notes.append("Totals are sums of noised cells; their noise is larger than a cell's.")
@@ -339,27 +312,6 @@ class Fitting:
             text += f", a true {floor} {size}"
             totals += ", and count what is not shown: a rule of display"
         return [f"{text}; {totals}."]
-
-
-def _assembled(
-    parts: Mapping[tuple[int, ...], Any],
-    shape: tuple[int, ...],
-    size: tuple[int, ...],
-    dtype: Any,
-) -> Any:
-    """One array of all margins: each at the last position along the axes it does not keep."""
-    whole = tuple(range(len(shape)))
-    if len(parts) == 1 and np.shape(parts[whole]) == size:
-        return np.array(parts[whole], dtype=dtype)
-    out = np.empty(size, dtype=dtype)
-    for kept, values in parts.items():
-        place = tuple(slice(0, n) if i in kept else n for i, n in enumerate(shape))
-        out[place] = values
-    return out
-
-
-def _is_zero(summed: int | Integers) -> Any:
-    return summed == 0
 
 
 def _half_widths(law: NoiseLaw, summed: int | Integers) -> int | Integers:

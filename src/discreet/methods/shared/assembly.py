@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy.typing as npt
 
 from ...core.description import Description
 from ...core.domain import Flags
+from ...core.domain import margins as subsets_of
 from ...core.question import TableSpec
 from ...core.table import ProtectedTable, Provenance, Status
 from ...core.true_values import add_totals
@@ -44,3 +47,33 @@ def zero_status(spec: TableSpec, description: Description) -> npt.NDArray[np.uin
     if (zeros := impossible(spec, description)) is not None:
         status[zeros] = Status.STRUCTURAL_ZERO
     return status
+
+
+def published_cells(spec: TableSpec, description: Description) -> int:
+    """How many cells a table publishes, totals included."""
+    return math.prod(len(description.axis(ref)) + spec.totals for ref in spec.axes)
+
+
+def totals_by_name(spec: TableSpec, value: Callable[[tuple[int, ...]], float]) -> dict[str, float]:
+    """A figure for each margin that comes with a table, by the levels it keeps, '' the total."""
+    axes = len(spec.axes) if spec.totals else 0
+    return {
+        ",".join(spec.axes[i].level for i in kept): value(kept)
+        for kept in subsets_of(axes)
+        if len(kept) < axes
+    }
+
+
+def assembled(
+    parts: Mapping[tuple[int, ...], Any], shape: Sequence[int], totals: bool, dtype: Any
+) -> Any:
+    """One array of a table and its margins: each last along the axes it does not keep."""
+    out = np.empty([n + totals for n in shape], dtype=dtype)
+    for kept, values in parts.items():
+        out[part_at(kept, shape)] = values
+    return out
+
+
+def part_at(kept: Sequence[int], shape: Sequence[int]) -> tuple[int | slice, ...]:
+    """Where in a table with totals the margin that keeps these axes lies."""
+    return tuple(slice(0, n) if i in kept else n for i, n in enumerate(shape))

@@ -7,7 +7,7 @@ a coarser level, or under a filter, is a sum over its margin's cells. Everything
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.description import Description
 from ...core.domain import Axis, AxisRef, Domain, Flags
+from ...core.domain import margins as subsets_of
 from ...core.margins import Projection
 from ...core.product import Margin, Reals, Shape, Whole, size
 from ...core.question import TableSpec
@@ -59,6 +60,11 @@ class Wanted:
         ends = zip(self._held, self.shape, strict=True)
         out[np.ix_(*(np.append(held, n) if totals else held for held, n in ends))] = table
         return out
+
+    def margins(self, totals: bool) -> Iterator[tuple[tuple[int, ...], Margin]]:
+        """The positions each margin of the table keeps, and its axes of the product in order."""
+        for kept in subsets_of(len(self.axes), least=0 if totals else len(self.axes)):
+            yield kept, tuple(sorted(self.axes[place] for place in kept))
 
     @property
     def allowed(self) -> tuple[Flags, ...]:
@@ -137,17 +143,7 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
     for table in tables:
         for variable, level in _levels(table):
             used.setdefault(variable, set()).add(level)
-    undeclared = [name for name in used if not description.variable(name).declared]
-    if undeclared:
-        raise Refusal(
-            f"The categories of {', '.join(sorted(undeclared))} were found in the data and are not "
-            "declared: under a budget, knowing them is already knowing something about people.",
-            rule="declared-domain",
-            alternatives=(
-                f"If the lists are public knowledge: `discreet declare DIR "
-                f"{' '.join(sorted(undeclared))}`.",
-            ),
-        )
+    check_declared(used, description)
     refs = tuple(
         AxisRef(name, description.variable(name).refining(levels).name)
         for name, levels in sorted(used.items())
@@ -176,6 +172,23 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
         if len({r.level for t in tables for r in t.axes if r.variable == name}) > 1
     )
     return Workload(refs, domain, wanted, forbidden, mixed)
+
+
+def check_declared(variables: Collection[str], description: Description) -> None:
+    """Refuse variables whose categories were found in the data: under a budget these tell too."""
+    for name in variables:
+        description.variable(name)
+    found = [name for name in description.undeclared if name in variables]
+    if found:
+        raise Refusal(
+            f"The categories of {', '.join(found)} were found in the data and are not declared: "
+            "under a budget, knowing them is already knowing something about people.",
+            rule="declared-domain",
+            alternatives=(
+                "`discreet check DIR` lists what was found and not yet declared.",
+                f"If the lists are public knowledge: `discreet declare DIR {' '.join(found)}`.",
+            ),
+        )
 
 
 def _levels(table: TableSpec) -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@ measurements alone and keep their guarantee. For that reason it plans nothing wi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -18,7 +17,7 @@ from ...core.control import Control
 from ...core.origin import Origin
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import ProtectedTable, TrueTable
-from ...errors import Bug, InputError, RecipeError, Refusal
+from ...errors import InputError, RecipeError, Refusal
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -67,12 +66,12 @@ class SyntheticMethod:
         self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets, control: Control
     ) -> Measurements:
         """The counts, over every cell and total."""
-        _origin(plan)
+        base.own_part(plan, Origin)
         arrays = {}
         for number, (spec, table) in enumerate(zip(plan.question.tables, tables, strict=True)):
             control.step(number / len(tables), "counting synthetic records")
             cells = true_values.reveal(table)
-            arrays[_name(spec)] = true_values.cube(
+            arrays[base.stored_name(spec)] = true_values.cube(
                 table.domain.shape, cells.addresses, cells.counts, spec.totals
             )
         return Measurements(arrays)
@@ -81,7 +80,7 @@ class SyntheticMethod:
         self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
     ) -> tuple[ProtectedTable, ...]:
         """The tables, each saying what its figures are."""
-        origin = _origin(plan)
+        origin = base.own_part(plan, Origin)
         provenance = base.provenance(plan, facts)
         return tuple(
             protected(
@@ -89,7 +88,7 @@ class SyntheticMethod:
                 spec,
                 facts,
                 replace(provenance, release=origin.release),
-                values=measurements.arrays[_name(spec)],
+                values=measurements.arrays[base.stored_name(spec)],
                 status=zero_status(spec, facts.description),
                 law=CellLaw(cells=(MarginLaw(None, None),), about={"counts": "synthetic records"}),
                 notes=(
@@ -100,17 +99,6 @@ class SyntheticMethod:
             )
             for spec in plan.question.tables
         )
-
-
-def _origin(plan: Plan) -> Origin:
-    if not isinstance(plan.detail, Origin):
-        raise Bug("A plan of another method was given to the synthetic method.")
-    return plan.detail
-
-
-def _name(spec: TableSpec) -> str:
-    """What a table's values are stored under: one question may name its tables in any order."""
-    return json.dumps(spec.canonical(), sort_keys=True, ensure_ascii=False)
 
 
 def _error_note(origin: Origin, spec: TableSpec) -> str:

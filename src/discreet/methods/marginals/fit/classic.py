@@ -9,7 +9,7 @@ the whole program. Objectives (§4.1), as distances between what the table says 
     total     the sum of distances
     hybrid    the largest plus the mean
 
-each over Fourier coefficients or over cells of margins. `simple_nonnegative` is §4.3.
+each over Fourier coefficients or over cells of margins.
 
 Two things the paper leaves open. The largest distance rarely has *one* nearest table: a handful of
 numbers decide it and the others may lie anywhere within it. `settled` takes, of those among the
@@ -30,11 +30,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ....core.control import Control
-from ....core.exact import plain
-from ....core.product import Margin, Reals, Rows, Shape, size, spread, subsets
+from ....core.product import Margin, Reals, Rows, Shape, size, spread
 from ....errors import Bug, InputError
 from ..measured_tables import Measured
-from .fourier import rows_of, transform
+from .cells import least, rows_at, unseen
+from .fourier import transform
 from .model import MOST_CELLS_PRICED
 
 Objective = Literal["largest", "total", "hybrid"]
@@ -83,7 +83,7 @@ class Features:
         cells = np.arange(size(self.shape, range(len(self.shape))))
         if self.banned is not None:
             cells = cells[~self.banned]
-        return np.stack(np.unravel_index(cells, self.shape), axis=1).astype(np.int64)
+        return rows_at(cells, self.shape)
 
     def _touched(self) -> npt.NDArray[np.bool_]:
         if self.banned is None:
@@ -132,12 +132,9 @@ class Features:
         costs = -self.correlate(values)
         if self.banned is not None:
             costs[self.banned] = _FORBIDDEN
-        count = min(batch, costs.size)
-        near = np.argpartition(costs, count - 1)[:count]
-        near = near[np.argsort(costs[near], kind="stable")]
+        near = least(costs, min(batch, costs.size))
         near = near[costs[near] < _FORBIDDEN / 2]
-        found = np.stack(np.unravel_index(near, self.shape), axis=1).astype(np.int64)
-        return found, -costs[near]
+        return rows_at(near, self.shape), -costs[near]
 
 
 @dataclass(frozen=True)
@@ -193,7 +190,7 @@ def solve_program(
             fresh = rows[:0]
         else:
             found, gains = features.best(prices if everything else _put(prices, known), batch)
-            fresh = _fresh(found[gains > tolerance], rows)
+            fresh = unseen(found[gains > tolerance], rows)
         if len(fresh) == 0:
             if settled and objective == "largest":
                 weights = _settled(columns, aims, units[known], value, weights)
@@ -207,11 +204,6 @@ def _put(values: Reals, where: npt.NDArray[np.bool_]) -> Reals:
     out = np.zeros(len(where))
     out[where] = values
     return out
-
-
-def _fresh(new: Rows, rows: Rows) -> Rows:
-    known = {row.tobytes() for row in np.ascontiguousarray(rows)}
-    return new[[row.tobytes() not in known for row in np.ascontiguousarray(new)]]
 
 
 def _restricted(
@@ -233,25 +225,17 @@ def _restricted(
         _check(found)
         duals = np.asarray(found.ineqlin.marginals)
         return np.asarray(found.x[:-1]), float(found.fun), duals[:rows] - duals[rows:]
-    eye = arrays.identity(rows, format="csr")
     each = 1 / units
+    split = _split(columns)
     if objective == "total":
-        matrix = arrays.hstack([arrays.csr_matrix(columns), eye, -eye], format="csr")
         cost = np.concatenate([np.zeros(cells), each, each])
-        found = linprog(cost, A_eq=matrix, b_eq=target, method="highs")
+        found = linprog(cost, A_eq=split, b_eq=target, method="highs")
     else:
-        none = arrays.csr_matrix((rows, 1))
-        matrix = arrays.hstack([arrays.csr_matrix(columns), eye, -eye, none], format="csr")
-        scaled = arrays.diags(each)
-        cap = arrays.hstack(
-            [
-                arrays.csr_matrix((rows, cells)),
-                scaled,
-                scaled,
-                arrays.csr_matrix(-np.ones((rows, 1))),
-            ],
-            format="csr",
-        )
+        none, scaled = arrays.csr_matrix((rows, 1)), arrays.diags(each)
+        matrix = arrays.hstack([split, none], format="csr")
+        most = arrays.csr_matrix(-np.ones((rows, 1)))
+        nothing = arrays.csr_matrix((rows, cells))
+        cap = arrays.hstack([nothing, scaled, scaled, most], format="csr")
         cost = np.concatenate([np.zeros(cells), each / rows, each / rows, [1.0]])
         found = linprog(
             cost, A_eq=matrix, b_eq=target, A_ub=cap, b_ub=np.zeros(rows), method="highs"
@@ -260,23 +244,27 @@ def _restricted(
     return np.asarray(found.x[:cells]), float(found.fun), np.asarray(found.eqlin.marginals)
 
 
+def _split(columns: Reals) -> Any:
+    """Columns of cells, then one for what each number is too small by, one for too large."""
+    from scipy import sparse
+
+    arrays: Any = sparse
+    eye = arrays.identity(len(columns), format="csr")
+    return arrays.hstack([arrays.csr_matrix(columns), eye, -eye], format="csr")
+
+
 def _settled(columns: Reals, target: Reals, units: Reals, value: float, weights: Reals) -> Reals:
     """Weights of least total distance, none larger than `value`; those given if that fails."""
-    from scipy import optimize, sparse
+    from scipy import optimize
 
-    linprog = cast(Any, optimize).linprog
-    arrays: Any = sparse
     rows, cells = columns.shape
-    eye = arrays.identity(rows, format="csr")
     reach = value * units * (1 + 1e-9)
-    found = linprog(
+    most = np.concatenate([np.full(cells, np.inf), reach, reach])
+    found = cast(Any, optimize).linprog(
         np.concatenate([np.zeros(cells), 1 / units, 1 / units]),
-        A_eq=arrays.hstack([arrays.csr_matrix(columns), eye, -eye], format="csr"),
+        A_eq=_split(columns),
         b_eq=target,
-        bounds=np.stack(
-            [np.zeros(cells + 2 * rows), np.concatenate([np.full(cells, np.inf), reach, reach])],
-            axis=1,
-        ),
+        bounds=np.stack([np.zeros(cells + 2 * rows), most], axis=1),
         method="highs",
     )
     return np.asarray(found.x[:cells]) if found.success else weights
@@ -305,51 +293,3 @@ def theorem_8(order: int, tables: int, cells: int, epsilon: Fraction, delta: Fra
     538
     """
     return float(2**order * 8 * tables * math.log(cells / float(delta)) / float(epsilon) + cells)
-
-
-LEAST_T = 3
-
-
-def simple_shift(closure_size: int, epsilon: Fraction, t: Fraction) -> Fraction:
-    """Corollary 1: how many records to spread evenly over all cells, 4t|B|²/ε; t ≥ 3.
-
-    It depends on public numbers only: the true norm of the noise is never used. For t below about
-    one half the corollary's e^−t fails, so t < 3 is refused.
-
-    >>> simple_shift(37, Fraction(1), Fraction(3))
-    Fraction(16428, 1)
-    """
-    if t < LEAST_T:
-        raise InputError(
-            f"t must be ≥ {LEAST_T}, got {plain(t)}: for small t the bound e^−t does not hold."
-        )
-    return 4 * t * closure_size**2 / epsilon
-
-
-def simple_nonnegative(
-    coefficients: Mapping[Margin, int],
-    workload: Sequence[Margin],
-    epsilon: Fraction,
-    t: Fraction = Fraction(LEAST_T),
-) -> dict[Margin, list[Fraction]]:
-    """§4.3: margins straight from noisy coefficients plus a public shift, no program to solve.
-
-    Exact fractions, consistent, and ≥ 0 with probability at least 1 − e^−t. Cells are in mask
-    order (first variable fastest).
-    """
-    shifted = {kept: Fraction(value) for kept, value in coefficients.items()}
-    shifted[()] += simple_shift(len(coefficients), epsilon, t)
-    out = {}
-    for margin in workload:
-        cells = []
-        for address in range(1 << len(margin)):
-            bits = {axis for place, axis in enumerate(margin) if address >> place & 1}
-            total = sum((-1) ** len(bits & set(kept)) * shifted[kept] for kept in subsets(margin))
-            cells.append(total / 2 ** len(margin))
-        out[margin] = cells
-    return out
-
-
-def cells_of(addresses: Sequence[int], bits: int) -> Rows:
-    """Rows of bits of addresses, for tests and small programs."""
-    return rows_of(np.asarray(addresses, dtype=np.int64), bits)

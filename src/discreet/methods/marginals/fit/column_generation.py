@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ....core.control import Control
 from ....core.product import Reals, Rows
+from .cells import unseen
 from .model import Model
 
 _RIDGE = 1e-10
@@ -83,7 +84,7 @@ def fit_sparse(model: Model, start: Rows, limits: Limits, control: Control) -> F
             break
         if step > 12 and history[-11] - value < limits.stall * limits.tolerance * model.rank * 10:
             break
-        new = _unseen(new[costs < 0], rows)
+        new = unseen(new[costs < 0], rows)
         if len(new) == 0:
             converged = True
             break
@@ -93,12 +94,6 @@ def fit_sparse(model: Model, start: Rows, limits: Limits, control: Control) -> F
         rows = np.concatenate([rows, new])
         weights = np.concatenate([weights, np.zeros(len(new))])
     return Fitted(rows, weights, step, max(gap, 0.0), converged)
-
-
-def _unseen(new: Rows, rows: Rows) -> Rows:
-    known = {row.tobytes() for row in np.ascontiguousarray(rows)}
-    fresh = [i for i, row in enumerate(np.ascontiguousarray(new)) if row.tobytes() not in known]
-    return new[fresh]
 
 
 def _solve(gram: Reals, linear: Reals, weights: Reals, before: float) -> tuple[Reals, float]:
@@ -141,21 +136,27 @@ def _solve(gram: Reals, linear: Reals, weights: Reals, before: float) -> tuple[R
     return _careful(gram, linear, weights)
 
 
+def _factored(gram: Reals) -> Reals:
+    """A square root of a Gram matrix, upper triangular, its diagonal raised as far as that needs."""
+    from scipy import linalg
+
+    solver: Any = linalg
+    diagonal, ridge = np.diag_indices_from(gram), _RIDGE
+    while True:
+        raised = gram.copy()
+        raised[diagonal] *= 1 + ridge
+        try:
+            return np.asarray(solver.cholesky(raised, lower=False, check_finite=False))
+        except np.linalg.LinAlgError:
+            ridge *= 100
+
+
 def _by_factor(gram: Reals, linear: Reals) -> tuple[Reals, float]:
     """Lawson–Hanson on a square root of the Gram matrix: slow for many cells, always finishes."""
     from scipy import linalg, optimize
 
-    solver: Any = linalg
-    nnls = cast(Any, optimize).nnls
-    ridge = _RIDGE
-    while True:
-        tried = gram.copy()
-        tried[np.diag_indices_from(tried)] *= 1 + ridge
-        try:
-            root = solver.cholesky(tried, lower=False, check_finite=False)
-            break
-        except np.linalg.LinAlgError:
-            ridge *= 100
+    solver, nnls = cast(Any, linalg), cast(Any, optimize).nnls
+    root = _factored(gram)
     side = solver.solve_triangular(root, linear, trans="T", check_finite=False)
     out = np.asarray(nnls(root, side, maxiter=30 * len(linear))[0])
     return out, 0.5 * float(out @ (gram @ out)) - float(linear @ out)
@@ -192,16 +193,5 @@ def _careful(gram: Reals, linear: Reals, weights: Reals) -> tuple[Reals, float]:
 def _least_squares(gram: Reals, linear: Reals, inside: npt.NDArray[np.int64]) -> Reals:
     from scipy import linalg
 
-    solver: Any = linalg
-
-    part = gram[np.ix_(inside, inside)]
-    diagonal = np.diag_indices_from(part)
-    ridge = _RIDGE
-    while True:
-        tried = part.copy()
-        tried[diagonal] *= 1 + ridge
-        try:
-            factor = solver.cho_factor(tried, check_finite=False, overwrite_a=True)
-            return np.asarray(solver.cho_solve(factor, linear[inside], check_finite=False))
-        except np.linalg.LinAlgError:
-            ridge *= 100
+    factor = _factored(gram[np.ix_(inside, inside)]), False
+    return np.asarray(cast(Any, linalg).cho_solve(factor, linear[inside], check_finite=False))

@@ -15,6 +15,7 @@ from ....core.product import Margin, Reals, Shape, Whole, maximal, size
 from ...shared.residuals import centre
 from ...shared.rounding import largest_remainder, swap_repair, systematic
 from ...shared.synthetic_table import SyntheticTable
+from .cells import rows_at
 from .model import ResidualModel
 
 MOST_RANK = 3000
@@ -118,8 +119,7 @@ class DenseFit:
     def whole(self, table: Reals) -> SyntheticTable:
         """Whole numbers with the total: systematic rounding, then unit moves towards the margins."""
         margins = self.margins(table)
-        counts = systematic(table)
-        counts = _with_total(counts, round(self.total))
+        counts = _with_total(systematic(table), round(self.total))
         if self.allowed is not None:
             counts = np.where(self.allowed, counts, 0)
         counts = swap_repair(
@@ -130,18 +130,12 @@ class DenseFit:
             control=self.control,
         )
         held = np.flatnonzero(counts)
-        rows = np.stack(np.unravel_index(held, self.shape), axis=1).astype(np.int64)
-        return SyntheticTable(self.shape, rows, counts.ravel()[held])
+        return SyntheticTable(self.shape, rows_at(held, self.shape), counts.ravel()[held])
 
 
 def _with_total(counts: Whole, total: int) -> Whole:
     """A rounded table whose total floats left one off, set right where most people are."""
-    gap = total - int(counts.sum())
-    if gap:
-        flat = counts.ravel().copy()
-        share = flat / max(1, flat.sum()) * total
-        flat = largest_remainder(
-            share if flat.sum() else np.full(flat.size, total / flat.size), total
-        )
-        return flat.reshape(counts.shape)
-    return counts
+    if int(counts.sum()) == total:
+        return counts
+    flat = counts.ravel() if counts.any() else np.ones(counts.size)
+    return largest_remainder(flat / flat.sum() * total, total).reshape(counts.shape)

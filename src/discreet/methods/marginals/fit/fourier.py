@@ -7,7 +7,7 @@ Walsh–Hadamard transform does all 2^k of them at once, and prices all 2^k cell
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -66,13 +66,3 @@ def rows_of(addresses: Whole, bits: int) -> Rows:
 def order_of(masks: Whole) -> Whole:
     """How many variables each coefficient uses."""
     return np.bitwise_count(masks).astype(np.int64)
-
-
-def margin_from_coefficients(values: Sequence[float] | Reals) -> Reals:
-    """The cells of a margin over j variables from its 2^j coefficients, in mask order (barak eq. 11).
-
-    >>> margin_from_coefficients([6, 0, 2, 4]).tolist()
-    [3.0, 1.0, 0.0, 2.0]
-    """
-    array = np.asarray(values, dtype=np.float64)
-    return np.asarray(transform(array) / array.size)

@@ -14,14 +14,25 @@ Pricing finds cells whose reduced cost is most negative: over the whole tensor u
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from ....core.product import Margin, Reals, Rows, Shape, margin_of_rows, size, spread, subsets
+from ....core.product import (
+    Margin,
+    Reals,
+    Rows,
+    Shape,
+    Whole,
+    margin_of_rows,
+    size,
+    spread,
+    subsets,
+)
 from ...shared.residuals import HARD, Residual, centre
+from .cells import rows_at
 from .fourier import addresses_of, masks_of, order_of, parity, rows_of, transform
 
 MOST_CELLS_PRICED = 1 << 22
@@ -160,7 +171,11 @@ class FourierModel:
             else:
                 constant = slope[at]
         share = np.clip((weights @ rows) / max(weights.sum(), 1e-9), 0.01, 0.99)
-        signs = 1.0 - 2.0 * _starts(rows, weights, random, (share,) * 0, self.shape, share)
+
+        def drawn(count: int) -> Rows:
+            return np.asarray(random.random((count, k)) < share, dtype=np.int64)
+
+        signs = 1.0 - 2.0 * _starts(rows, weights, random, drawn)
         field_ = single + signs @ pair
         for _ in range(_SWEEPS):
             changed = 0
@@ -254,8 +269,7 @@ class ResidualModel:
             costs = self.tensor(slopes).reshape(-1)
             best = _smallest(costs, batch)
             best = best[costs[best] < _FORBIDDEN / 2]
-            found = np.stack(np.unravel_index(best, self.shape), axis=1).astype(np.int64)
-            return found, costs[best]
+            return rows_at(best, self.shape), costs[best]
         return self._search(slopes, rows, weights, batch, random)
 
     def tensor(self, tables: Mapping[Margin, Reals]) -> Reals:
@@ -278,11 +292,16 @@ class ResidualModel:
     ) -> tuple[Rows, Reals]:
         """Best category of one variable at a time, from many starts, until nothing moves."""
         count = len(self.shape)
-        shares = tuple(
+        shares = [
             margin_of_rows(rows, self.shape, (axis,), weights) + weights.sum() * 0.02 / n
             for axis, n in enumerate(self.shape)
-        )
-        cells = _starts(rows, weights, random, shares, self.shape, None)
+        ]
+
+        def drawn(count: int) -> Rows:
+            sides = [random.choice(len(s), count, p=s / s.sum()) for s in shares]
+            return np.stack(sides, axis=1).astype(np.int64)
+
+        cells = _starts(rows, weights, random, drawn)
         turned: list[list[tuple[Margin, Reals]]] = [[] for _ in range(count)]
         constant = 0.0
         for kept, table in slopes.items():
@@ -314,7 +333,7 @@ class ResidualModel:
         return cells[order], value[order]
 
 
-def _smallest(costs: Reals, batch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _smallest(costs: Reals, batch: int) -> Whole:
     """Addresses of the smallest numbers, smallest first."""
     if batch >= costs.size:
         return np.argsort(costs, kind="stable").astype(np.int64)
@@ -323,24 +342,10 @@ def _smallest(costs: Reals, batch: int) -> np.ndarray[tuple[int], np.dtype[np.in
 
 
 def _starts(
-    rows: Rows,
-    weights: Reals,
-    random: np.random.Generator,
-    shares: tuple[Reals, ...],
-    shape: Shape,
-    binary: Reals | None,
+    rows: Rows, weights: Reals, random: np.random.Generator, drawn: Callable[[int], Rows]
 ) -> Rows:
     """Where local search begins: heavy cells slightly changed, and cells drawn by independence."""
-
-    def independent(count: int) -> Rows:
-        if binary is not None:
-            return (random.random((count, len(shape))) < binary).astype(np.int64)
-        return np.stack(
-            [random.choice(n, count, p=s / s.sum()) for n, s in zip(shape, shares, strict=True)],
-            axis=1,
-        ).astype(np.int64)
-
     heavy = rows[np.argsort(-weights, kind="stable")[: _STARTS // 2]].copy()
     changed = random.random(heavy.shape) < 0.15
-    heavy[changed] = independent(len(heavy))[changed]
-    return np.concatenate([heavy, independent(_STARTS)])
+    heavy[changed] = drawn(len(heavy))[changed]
+    return np.concatenate([heavy, drawn(_STARTS)])

@@ -20,6 +20,7 @@ from ....core.control import Control
 from ....core.product import Margin, Reals, Rows, Shape, Whole
 from ...shared.rounding import systematic
 from ...shared.synthetic_table import SyntheticTable
+from .cells import least, rows_at, summed
 
 _SEED = 20070611
 _FEWEST = 4_000
@@ -129,8 +130,8 @@ class _Sums:
             for place, part in zip(self.places, self.parts, strict=True):
                 slope += off[part][place]
             full = np.flatnonzero(counts > 0)
-            out = full[_least(-slope[full], min(batch, len(full)))]
-            into = _least(slope, len(out))
+            out = full[least(-slope[full], min(batch, len(full)))]
+            into = least(slope, len(out))
             useful = slope[out] > slope[into]
             trial = counts.copy()
             np.subtract.at(trial, out[useful], 1)
@@ -154,7 +155,7 @@ class _Sums:
             for place, part in zip(self.places, self.parts, strict=True):
                 slope += off[part][place]
             full = np.flatnonzero(counts > 0)
-            out = full[_least(-slope[full], min(_LOOK, len(full)))]
+            out = full[least(-slope[full], min(_LOOK, len(full)))]
             apart = (self.places[:, out, None] != self.places[:, None, :]).sum(axis=0)
             gain = 2 * (slope[None, :] - slope[out][:, None] + apart)
             best = int(np.argmin(gain))
@@ -167,12 +168,6 @@ class _Sums:
         return counts
 
 
-def _least(values: Reals, many: int) -> Whole:
-    """Where the smallest numbers are, smallest first."""
-    found = np.argpartition(values, many - 1)[:many] if many < len(values) else np.arange(many)
-    return found[np.argsort(values[found], kind="stable")]
-
-
 def _candidates(
     table: SyntheticTable,
     targets: Mapping[Margin, Reals],
@@ -183,7 +178,7 @@ def _candidates(
     cells = math.prod(shape)
     one_way, pairs = _narrow(shape, targets, total)
     if cells * len(targets) <= _ALL_CELLS:
-        rows = np.stack(np.unravel_index(np.arange(cells), shape), axis=1).astype(np.int64)
+        rows = rows_at(np.arange(cells), shape)
         weights: Reals = np.full(cells, total)
         for axis, share in enumerate(one_way):
             weights = weights * share[rows[:, axis]]
@@ -197,8 +192,7 @@ def _candidates(
         rows, weights = rows[fine], weights[fine]
     both = np.concatenate([rows, table.rows])
     mass = np.concatenate([(1 - _OWN) * weights, _OWN * table.counts])
-    found, which = np.unique(both, axis=0, return_inverse=True)
-    return found, np.bincount(which.reshape(-1), weights=mass).astype(np.float64)
+    return summed(both, mass)
 
 
 def _narrow(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ....core.neighbours import Neighbours
@@ -54,12 +54,7 @@ class Spending:
 
     def times(self, share: float) -> Spending:
         """The same with a part of the amount, for predictions."""
-        return Spending(
-            self.amount * Fraction(share).limit_denominator(10**9),
-            self.neighbours,
-            self.noise,
-            self.public,
-        )
+        return replace(self, amount=self.amount * Fraction(share).limit_denominator(10**9))
 
 
 @dataclass(frozen=True)
@@ -75,21 +70,37 @@ class Allocation:
     one_way: bool
 
 
+def told(
+    name: str,
+    shape: Shape,
+    workload: Sequence[Margin],
+    measured: tuple[Measured, ...],
+    public: Collection[Margin] = (),
+    *,
+    dropped: Collection[Margin] | None = None,
+    one_way: bool = False,
+) -> Allocation:
+    """What measured tables will tell; without `dropped` it is every wider table they cannot."""
+    known = precisions(shape, measured, closure(workload), total=() in public)
+    known |= {margin: HARD for margin in known if margin in public}
+    variances = {margin: mean_variance(shape, known, margin) for margin in workload}
+    if dropped is None:
+        dropped = [m for m, v in variances.items() if len(m) > 1 and not math.isfinite(v)]
+    kept = [v for m, v in variances.items() if m not in dropped]
+    rms = math.sqrt(sum(kept) / len(kept)) if kept else math.inf
+    return Allocation(name, measured, tuple(dropped), known, rms, one_way)
+
+
 def as_measured(
     shape: Shape,
     workload: Sequence[Margin],
     measured: tuple[Measured, ...],
-    public: Iterable[Margin],
+    public: Collection[Margin],
 ) -> Allocation:
     """The budget of measurements already made, whatever would be planned today."""
-    known = precisions(shape, measured, closure(workload), total=() in set(public))
-    known |= {margin: HARD for margin in known if margin in set(public)}
-    variances = {margin: mean_variance(shape, known, margin) for margin in workload}
-    dropped = tuple(m for m, v in variances.items() if len(m) > 1 and not math.isfinite(v))
-    kept = [v for m, v in variances.items() if m not in dropped]
-    rms = math.sqrt(sum(kept) / len(kept)) if kept else math.inf
     orders = {len(m.margin) for m in measured if not m.contrast}
-    return Allocation("as measured", measured, dropped, known, rms, 1 in orders and max(orders) > 1)
+    one_way = 1 in orders and max(orders) > 1
+    return told("as measured", shape, workload, measured, public, one_way=one_way)
 
 
 def finished(
@@ -99,15 +110,9 @@ def finished(
     shares: dict[Key, float],
     spending: Spending,
     *,
-    dropped: Iterable[Margin] = (),
+    dropped: Collection[Margin] = (),
     one_way: bool = False,
 ) -> Allocation:
     """A budget from shares: rates that cost the amount exactly, and what they will tell."""
     measured = scaled_to(shares, spending.amount, len(shape), spending.neighbours, spending.noise)
-    left_out = tuple(dropped)
-    known = precisions(shape, measured, closure(workload), total=() in spending.public)
-    known |= {margin: HARD for margin in known if margin in spending.public}
-    kept = [margin for margin in workload if margin not in left_out]
-    variances = [mean_variance(shape, known, margin) for margin in kept]
-    rms = math.sqrt(sum(variances) / len(variances)) if variances else math.inf
-    return Allocation(name, measured, left_out, known, rms, one_way)
+    return told(name, shape, workload, measured, spending.public, dropped=dropped, one_way=one_way)

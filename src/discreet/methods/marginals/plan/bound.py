@@ -22,6 +22,7 @@ import numpy as np
 from ....core.control import Control
 from ....core.product import Margin, Reals, Rows, Whole, closure, margin_of_rows, maximal
 from ...shared.synthetic_table import SyntheticTable
+from ..fit.cells import summed
 from ..fit.classic import Features, solve_program
 from ..invariants.public_margins import forbidden_with
 from ..measured_tables import Measured, farthest
@@ -112,11 +113,9 @@ def within_bounds(
     there = _said(features, program.rows, program.weights) - target
     share = _least_share(off[features.touched], there[features.touched], reach[features.touched])
     both = np.concatenate([rows, program.rows])
-    found, which = np.unique(both, axis=0, return_inverse=True)
-    mixed = np.concatenate([(1 - share) * mass, share * program.weights])
-    weights = np.bincount(which.reshape(-1), weights=mixed).astype(np.float64)
-    there_is = np.flatnonzero(weights > 0)
-    return found[there_is].astype(np.int64), weights[there_is]
+    cells, weights = summed(both, np.concatenate([(1 - share) * mass, share * program.weights]))
+    support = np.flatnonzero(weights > 0)
+    return cells[support], weights[support]
 
 
 def _said(features: Features, rows: Rows, mass: Reals) -> Reals:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,19 +17,8 @@ import numpy as np
 from ....core.neighbours import Neighbours
 from ....core.product import Margin, Reals, Shape, closure, subsets
 from ..fit.fourier import masks_of, order_of, transform
-from ..measured_tables import MOST_AXES_ENUMERATED, Noise, flips
+from ..measured_tables import MOST_AXES_ENUMERATED, flips
 from .allocation import Allocation, Spending, finished
-
-
-def fourier_budget(
-    shape: Shape,
-    workload: Sequence[Margin],
-    amount: Fraction,
-    neighbours: Neighbours,
-    noise: Noise = "laplace",
-) -> Allocation:
-    """Fourier coefficients for an amount of ε or ρ."""
-    return coefficients(shape, workload, Spending.of(amount, neighbours, noise))
 
 
 def coefficients(shape: Shape, workload: Sequence[Margin], spending: Spending) -> Allocation:

@@ -11,18 +11,19 @@ import numpy as np
 
 from ....core.charge import Charge
 from ....core.description import Description
-from ....core.domain import margins as subsets_of
 from ....core.exact import plain
 from ....core.guarantee import Guarantee
-from ....core.product import size
+from ....core.product import rank_of, size
 from ....errors import Bug
 from ...base import ExpectedError
+from ...shared.assembly import assembled, part_at, totals_by_name
 from ...shared.guarantee import dp_guarantee
 from ...shared.residuals import mean_variance, sum_variance
 from ...shared.workload import Wanted
 from ..derivation import measured_together
 from ..fit.classic import theorem_7, theorem_8
 from ..fit.dense import MOST_RANK
+from ..fit.model import MOST_CELLS_PRICED
 from ..fit.spread import MOST_PLACES, MOST_ROWS
 from .allocation import Allocation
 
@@ -92,32 +93,23 @@ def variances(design: Design, wanted: Wanted, *, totals: bool) -> Any:
         found = found.sum(axis=gone)
         left = [axis for axis in wanted.margin if axis in keep]
         return found.transpose([left.index(axis) for axis in keep])
-    keep = list(wanted.axes)
-    shape = [workload.shape[axis] + totals for axis in keep]
-    found = np.zeros(shape)
-    for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:
-        margin = design.coding.margin(tuple(keep[p] for p in kept))
-        index = tuple(
-            slice(0, workload.shape[axis]) if p in kept else slice(workload.shape[axis], None)
-            for p, axis in enumerate(keep)
-        )
-        found[index] = mean_variance(design.shape, design.allocation.known, tuple(sorted(margin)))
-    return wanted.opened(found, totals)
+    parts = {
+        kept: mean_variance(design.shape, design.allocation.known, design.space(axes))
+        for kept, axes in wanted.margins(totals)
+    }
+    shape = [workload.shape[axis] for axis in wanted.axes]
+    return wanted.opened(assembled(parts, shape, totals, np.float64), totals)
 
 
 def _expected(design: Design, wanted: Wanted) -> ExpectedError:
-    spec, domain = wanted.spec, design.workload.domain
-    shape = wanted.shape
-    cells = math.prod(n + spec.totals for n in shape)
-    found = variances(design, wanted, totals=True)
+    spec, found = wanted.spec, variances(design, wanted, totals=True)
+    cells = math.prod(n + spec.totals for n in wanted.shape)
     inside = wanted.inside(found)
-    names = [ref.level for ref in spec.axes]
-    note = _note(design, wanted)
     if not np.isfinite(inside).all() and design.source is not None:
         return ExpectedError(spec, cells, math.inf, 0, note="Follows from the model only.")
     if not np.isfinite(inside).all():
         about = design.settings.records_about or design.total or 0
-        mean = about / max(1, size(domain.shape, wanted.margin))
+        mean = about / max(1, size(design.workload.shape, wanted.margin))
         return ExpectedError(
             spec,
             cells,
@@ -126,25 +118,15 @@ def _expected(design: Design, wanted: Wanted) -> ExpectedError:
             note="Not measured: too thin for its noise. Filled as if its variables were "
             "independent; the error said is the mean cell.",
         )
-    totals: Mapping[str, float] = {}
-    if spec.totals:
-        totals = {
-            ",".join(names[p] for p in kept): math.sqrt(
-                float(
-                    found[
-                        tuple(
-                            slice(0, n) if p in kept else slice(n, None)
-                            for p, n in enumerate(shape)
-                        )
-                    ].mean()
-                )
-            )
-            for kept in subsets_of(len(shape))
-            if len(kept) < len(shape)
-        }
     sd = math.sqrt(float(inside.mean()))
-    width = WIDTH[design.settings.noise]
-    return ExpectedError(spec, cells, sd, math.ceil(width * sd), totals, note=note)
+    return ExpectedError(
+        spec,
+        cells,
+        sd,
+        math.ceil(WIDTH[design.settings.noise] * sd),
+        totals_by_name(spec, lambda kept: math.sqrt(found[part_at(kept, wanted.shape)].mean())),
+        note=_note(design, wanted),
+    )
 
 
 def _note(design: Design, wanted: Wanted) -> str:
@@ -287,14 +269,12 @@ def _two_digits(value: float) -> str:
 
 def seconds(design: Design) -> float:
     """Roughly how long the fit takes on one core."""
-    shape = design.shape
-    rank = sum(math.prod(shape[axis] - 1 for axis in kept) for kept in design.allocation.known)
-    if rank > MOST_RANK and size(shape, range(len(shape))) <= 1 << 22:
-        return 100 * 1.5e-7 * size(shape, range(len(shape))) * (4 + len(design.margins) / 5) + 5
-    support = min(rank, 2600)
-    cells = min(size(shape, range(len(shape))), 1 << 22)
-    exact = size(shape, range(len(shape))) <= 1 << 22
-    solve = support**3 / 3 / 5e9 * 6
+    shape, cells = design.shape, math.prod(design.shape)
+    rank, exact = rank_of(shape, design.allocation.known), cells <= MOST_CELLS_PRICED
+    if rank > MOST_RANK and exact:
+        return 100 * 1.5e-7 * cells * (4 + len(design.margins) / 5) + 5
+    cells = min(cells, MOST_CELLS_PRICED)
+    solve = min(rank, 2600) ** 3 / 3 / 5e9 * 6
     price = cells * len(design.margins) * 2e-9 if exact else 0.15
     spread = min(min(cells, MOST_ROWS) * len(design.margins), MOST_PLACES) * 1.2e-6
     return max(0.01, (25 if exact else 40) * (solve + price) + spread)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ....core.cell_law import Source, axis_names
-from ....core.domain import margins as subsets_of
 from ....core.product import Reals, Whole
-from ....core.table import Noise, ProtectedTable, Provenance, Status
+from ....core.table import Noise, ProtectedTable, Status
 from ....core.true_values import add_totals
-from ...base import Facts, Plan
-from ...shared.assembly import protected, zero_status
+from ...base import Facts, Plan, provenance
+from ...shared.assembly import assembled, protected, zero_status
 from ...shared.residuals import Residuals, rebuild
 from ...shared.synthetic_table import SyntheticTable
 from ...shared.workload import Wanted
@@ -32,29 +31,35 @@ def publish(
     plan: Plan,
     table: SyntheticTable,
     residuals: Residuals,
-    provenance: Provenance,
     facts: Facts,
     said: tuple[str, ...] = (),
 ) -> tuple[ProtectedTable, ...]:
     """One protected table for each asked one, in order; `said` is noted on each."""
-    sources = sources_of(design)  # the same for all, and there may be a thousand of each
+    # the same for all tables, and there may be a thousand of each
+    sources, where = sources_of(design), provenance(plan, facts)
     return tuple(
-        _table(design, plan, wanted, table, residuals, provenance, facts, said, sources)
+        protected(
+            plan,
+            wanted.spec,
+            facts,
+            where,
+            **_numbers(design, plan, wanted, table, residuals, facts, sources, said),
+        )
         for wanted in design.workload.tables
     )
 
 
-def _table(
+def _numbers(
     design: Design,
     plan: Plan,
     wanted: Wanted,
     table: SyntheticTable,
     residuals: Residuals,
-    provenance: Provenance,
     facts: Facts,
-    said: tuple[str, ...],
     sources: tuple[Source, ...],
-) -> ProtectedTable:
+    said: tuple[str, ...],
+) -> dict[str, Any]:
+    """Values, statuses, noise, estimates, law and notes of one table."""
     spec = wanted.spec
     inside = wanted.read_off(table)
     values = add_totals(inside) if spec.totals else inside
@@ -79,24 +84,15 @@ def _table(
             lower=_whole(np.maximum(np.floor(estimate - reach), 0)),
             upper=_whole(np.maximum(np.ceil(estimate + reach), 0)),
         )
-    return protected(
-        plan,
-        spec,
-        facts,
-        provenance,
-        values=values,
-        status=status,
-        noise=noise,
-        extra=extra,
-        law=table_law(
-            design,
-            wanted,
-            sources,
-            axis_names(facts.description.domain(spec.axes)),
-            measured=known,
-        ),
-        notes=(*_notes(design, plan, wanted, known), *said),
-    )
+    names = axis_names(facts.description.domain(spec.axes))
+    return {
+        "values": values,
+        "status": status,
+        "noise": noise,
+        "extra": extra,
+        "law": table_law(design, wanted, sources, names, measured=known),
+        "notes": (*_notes(design, plan, wanted, known), *said),
+    }
 
 
 def _notes(design: Design, plan: Plan, wanted: Wanted, known: bool) -> list[str]:
@@ -141,26 +137,19 @@ def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
         margin = rebuild(design.shape, residuals, wanted.margin)
         cells = np.asarray(wanted.publish(margin), dtype=np.float64)
         return _with_totals(cells) if totals else cells
-    keep = list(wanted.axes)
-    lengths = [workload.shape[axis] for axis in keep]
-    out = np.zeros([n + totals for n in lengths])
-    for kept in subsets_of(len(keep)) if totals else [tuple(range(len(keep)))]:
-        axes = sorted(keep[place] for place in kept)
-        bits = rebuild(design.shape, residuals, design.coding.margin(tuple(axes)))
-        part = design.coding.decode_margin(bits, tuple(axes))
-        part = part.transpose([axes.index(keep[place]) for place in kept])
-        where = tuple(
-            slice(0, n) if place in kept else slice(n, None) for place, n in enumerate(lengths)
-        )
-        out[where] = part.reshape([n if place in kept else 1 for place, n in enumerate(lengths)])
-    return wanted.opened(out, totals)
+    parts = {}
+    for kept, axes in wanted.margins(totals):
+        bits = rebuild(design.shape, residuals, design.coding.margin(axes))
+        order = [axes.index(wanted.axes[place]) for place in kept]
+        parts[kept] = design.coding.decode_margin(bits, axes).transpose(order)
+    shape = [workload.shape[axis] for axis in wanted.axes]
+    return wanted.opened(assembled(parts, shape, totals, np.float64), totals)
 
 
 def _with_totals(values: Reals) -> Reals:
-    out = values
     for axis in range(values.ndim):
-        out = np.concatenate([out, out.sum(axis=axis, keepdims=True)], axis=axis)
-    return out
+        values = np.concatenate([values, values.sum(axis=axis, keepdims=True)], axis=axis)
+    return values
 
 
 def _whole(values: npt.NDArray[np.float64]) -> Whole:
