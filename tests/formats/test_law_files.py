@@ -88,13 +88,16 @@ def test_a_law_in_a_common_file_is_small() -> None:
 
 
 def test_other_files_get_a_sentence(tmp_path: Path) -> None:
-    """No companion, no footer, another workbook, nothing at all."""
+    """No companion, no footer, another workbook in any encoding, broken XML, nothing at all."""
     (tmp_path / "a.csv").write_text("x\n")
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "a.parquet").write_bytes(b"no")
     (tmp_path / "a.xlsx").write_bytes(b"no")
-    with zipfile.ZipFile(tmp_path / "b.xlsx", "w") as book:
-        book.writestr("xl/sharedStrings.xml", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
-    for name in ("a.csv", "a.json", "a.parquet", "a.xlsx", "b.xlsx", "none.json", "a.txt"):
+    entities = '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
+    parts = {"b.xlsx": entities, "c.xlsx": entities.encode("utf-16"), "d.xlsx": "<a>"}
+    for name, part in parts.items():
+        with zipfile.ZipFile(tmp_path / name, "w") as book:
+            book.writestr("xl/sharedStrings.xml", part)
+    for name in ("a.csv", "a.json", "a.parquet", "a.xlsx", *parts, "none.json", "a.txt"):
         with pytest.raises(InputError):
             read_laws(tmp_path / name)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+from zipfile import BadZipFile, ZipFile
 
 from ..core.cell_law import CellLaw
 from ..errors import InputError
@@ -34,9 +34,9 @@ def read_laws(path: str | Path) -> list[CellLaw]:
         )
     try:
         return [CellLaw.from_json(law) for law in reader(file)]
-    except (OSError, ValueError, KeyError, TypeError, IndexError, zipfile.BadZipFile) as problem:
-        if isinstance(problem, InputError):
-            raise
+    except InputError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile) as problem:
         raise InputError(
             f"No law of a table could be read from {file.name} ({type(problem).__name__})."
         ) from None
@@ -62,7 +62,7 @@ def _parquet(file: Path) -> list[Mapping[str, Any]]:
 
 def _xlsx(file: Path) -> list[Mapping[str, Any]]:
     """The rows `law` of the sheet Metadata, those of one table put together."""
-    with zipfile.ZipFile(file) as book:
+    with ZipFile(file) as book:
         texts = [
             "".join(part.text or "" for part in item.iter(f"{_SHEET}t"))
             for item in _xml(book, "xl/sharedStrings.xml").iter(f"{_SHEET}si")
@@ -80,13 +80,14 @@ def _xlsx(file: Path) -> list[Mapping[str, Any]]:
     return [json.loads(text) for text in texts_by_table.values()]
 
 
-def _xml(book: zipfile.ZipFile, name: str) -> ElementTree.Element:
+def _xml(book: ZipFile, name: str) -> ElementTree.Element:
     if book.getinfo(name).file_size > _MOST_XML:
         raise InputError(f"{name} of this workbook is too large to be read for its law.")
-    text = book.read(name)
-    if b"<!DOCTYPE" in text:  # ours has none, and entities could grow without end
+    text = book.read(name).decode()  # ours is UTF-8; another encoding could hide a DOCTYPE
+    if "<!DOCTYPE" in text:  # ours has none, and entities could grow without end
         raise InputError("This workbook was not written by discreet.")
-    return ElementTree.fromstring(text)
+    # without a DOCTYPE there are no entities
+    return ElementTree.fromstring(text)  # nosec B314
 
 
 def _unescaped(text: str) -> str:
