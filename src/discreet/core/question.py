@@ -40,7 +40,7 @@ class TableSpec:
         """The table in canonical form."""
         form: dict[str, Any] = {
             "axes": [[ref.variable, ref.level] for ref in self.axes],
-            "totals": self.totals,
+            "totals": self.totals or not self.axes,  # a grand total is its own total
         }
         if self.where:
             form["where"] = [[c.variable, c.level, list(c.codes)] for c in self.where]
@@ -78,15 +78,25 @@ class Question:
 
     def canonical(self) -> dict[str, Any]:
         """The canonical form: plain values, sorted where order means nothing."""
-        tables = [table.canonical() for table in self.tables]
-        if len(tables) > 1:
-            tables.sort(key=lambda table: json.dumps(table, sort_keys=True, ensure_ascii=False))
         return {
             "dataset": self.dataset,
             "method": self.method,
             "settings": dict(sorted(self.settings.items())),
-            "tables": tables,
+            "tables": [table.canonical() for table in self.distinct],
         }
+
+    @property
+    def distinct(self) -> tuple[TableSpec, ...]:
+        """Its tables in canonical order, one asked twice once with both shares; alone it has all."""
+        shares: dict[TableSpec, Fraction | None] = {}
+        for table in self.tables:
+            plain_table = replace(table, name="", share=None)
+            before = shares.get(plain_table)
+            both = table.share if before is None else before + (table.share or 0)
+            shares[plain_table] = both
+        alone = len(shares) == 1
+        tables = [replace(t, share=None if alone else share) for t, share in shares.items()]
+        return tuple(sorted(tables, key=_order))
 
     @classmethod
     def from_canonical(cls, form: Mapping[str, Any]) -> Question:
@@ -159,6 +169,10 @@ class Recipe:
             "treatment": digest({"settings": self.treatment.settings, "percent": percents}),
             "layout": digest({"sides": sides, "order": order, "names": names, "title": self.title}),
         }
+
+
+def _order(table: TableSpec) -> str:
+    return json.dumps(table.canonical(), sort_keys=True, ensure_ascii=False)
 
 
 def digest(form: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
@@ -27,8 +27,9 @@ import numpy.typing as npt
 from ..core.charge import Charge
 from ..core.control import Control
 from ..core.description import Description, Policy
-from ..core.domain import Count, Domain
+from ..core.domain import AxisRef, Count, Domain
 from ..core.guarantee import Guarantee
+from ..core.names import canonical_conditions
 from ..core.origin import Origin
 from ..core.question import Question, TableSpec, Treatment
 from ..core.table import ProtectedTable, Provenance, TrueTable
@@ -70,6 +71,8 @@ class Facts:
     """How many other laws a keyed method served these data under before."""
     history: History | None = None
     """What was released so far, for a method that remembers; None for all others."""
+    sealed: Callable[[str], str] = str
+    """A mark of a text that only the custodian's keys make: names what must stay private."""
 
 
 @dataclass(frozen=True)
@@ -311,6 +314,18 @@ def stored_name(spec: TableSpec) -> str:
     return json.dumps(spec.canonical(), sort_keys=True, ensure_ascii=False)
 
 
+def _zeros_over(used: frozenset[str], description: Description) -> Iterator[list[list[str]]]:
+    """The structural zeros that can make a cell over these variables impossible, in canonical form.
+
+    A condition that all categories of a variable meet says nothing, whether it is used or not.
+    """
+    for zero in description.structural_zeros:
+        wanted = [(AxisRef(c.variable, c.level), c.codes) for c in zero.conditions]
+        conditions = canonical_conditions(description, wanted)
+        if all(part.variable in used for part in conditions):
+            yield [[part.variable, part.level, *part.codes] for part in conditions]
+
+
 def question_hash(question: Question, facts: Facts) -> str:
     """What ledger and cache know an answer by: the resolved question and what it is measured on.
 
@@ -325,11 +340,7 @@ def question_hash(question: Question, facts: Facts) -> str:
         "unit": description.unit,
         "records_per_unit": description.records_per_unit,
         "records": description.records,
-        "structural_zeros": sorted(
-            sorted([part.variable, part.level, *part.codes] for part in zero.conditions)
-            for zero in description.structural_zeros
-            if all(part.variable in used for part in zero.conditions)
-        ),
+        "structural_zeros": sorted(_zeros_over(used, description)),
     }
     weight = description.weight
     if weight is not None and any(table.weighted for table in question.tables):

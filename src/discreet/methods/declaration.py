@@ -216,8 +216,8 @@ class Declaration:
         known = {setting.name: setting for setting in self.asked()}
         said: dict[Part, dict[str, str]] = {part: {} for part in Part}
         for name, value in given.items():
-            if value is None:
-                continue
+            if value is None or value == "":
+                continue  # an empty field of a form says nothing
             if name not in known:
                 raise fails(self.unknown(name, tuple(known)))
             setting = known[name]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.description import Description, Policy
 from ..core.domain import AxisRef
-from ..core.exact import exact, plain
+from ..core.exact import exact, plain, shown
 from ..core.names import canonical_conditions, find_axis, find_codes
 from ..core.question import Layout, Question, Recipe, TableSpec, Treatment
 from ..errors import RecipeError, did_you_mean
@@ -117,8 +117,8 @@ def _table(
     spec = TableSpec(
         axes=tuple(sorted(refs)),
         where=canonical_conditions(description, _where(table.get("where"), of, description)),
-        totals=_yes(table.get("totals", True), "totals" + of, yes="all", no="none"),
-        weighted=_yes(table.get("weighted", False), "weighted" + of),
+        totals=_yes(table.get("totals"), "totals" + of, True, yes="all", no="none"),
+        weighted=_yes(table.get("weighted"), "weighted" + of, False),
         share=(
             None
             if table.get("share") is None
@@ -186,14 +186,19 @@ def _where(value: Any, of: str, description: Description) -> list[tuple[AxisRef,
     for name, codes in value.items():
         ref = find_axis(description, str(name))
         level = description.variable(ref.variable).level(ref.level)
+        if not isinstance(codes, str | Sequence) or not codes:
+            raise RecipeError(
+                f"where{of} must name categories of {str(name)[:60]}, such as [F, M], got "
+                f"{shown(codes) or 'none'}. Name one or leave it out."
+            )
         texts = codes if isinstance(codes, str) else [str(code) for code in codes]
-        if not texts:
-            raise RecipeError(f"where{of} names no category of {name}. Name one or leave it out.")
         conditions.append((ref, find_codes(level, texts)))
     return conditions
 
 
-def _yes(value: Any, what: str, *, yes: str = "yes", no: str = "no") -> bool:
+def _yes(value: Any, what: str, default: bool, *, yes: str = "yes", no: str = "no") -> bool:
+    if value is None or value == "":
+        return default
     if isinstance(value, bool):
         return value
     text = str(value).strip().casefold()

@@ -35,7 +35,12 @@ def query_mapping(text: str) -> dict[str, Any]:
     for key, value in parse_qsl(text.lstrip("?"), keep_blank_values=True, max_num_fields=200):
         if key == "where":
             name, codes = _condition(value)
-            recipe.setdefault("where", {})[name] = codes
+            conditions = recipe.setdefault("where", {})
+            if name.strip() in conditions:
+                raise RecipeError(
+                    f"where names {name.strip()[:60]} twice. Name it once, codes joined by commas."
+                )
+            conditions[name.strip()] = codes
         elif key in recipe:
             raise RecipeError(f"{key} is given twice. Write it once, values joined by commas.")
         else:

@@ -214,7 +214,9 @@ def _recipe(data: DataSet, asked: dict[str, Any]) -> Recipe:
         level, code = _picked(asked["category"])
         mapping["where"] = {level: [code]}
     if spends(data):
-        mapping["epsilon"] = asked["epsilon"] or "0.1"
+        policy = data.policy.parameters(data.policy.method)
+        if asked["epsilon"] or not {"epsilon", "rho", "within"} & set(policy):
+            mapping["epsilon"] = asked["epsilon"] or "0.1"
     return understood(data, mapping)
 
 

@@ -117,7 +117,12 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
     make_folder(folder, mode=0o700)
     replace_bytes(folder / job.id, body, mode=0o600)
     _note(asking, release)
-    return {"question": asking.question, "bytes": len(body), "language": asking.language}
+    return {
+        "question": asking.question,
+        "bytes": len(body),
+        "language": asking.language,
+        "policy": asking.data.policy.version,
+    }
 
 
 def _note(asking: Asking, release: Release) -> None:

@@ -49,10 +49,11 @@ _ANSWERS = (
     "FROM answers a JOIN log l ON l.seq = a.seq LEFT JOIN carried c ON c.answer = a.question "
 )
 _NAMED = (
-    "WHERE a.question = coalesce((SELECT n.answer FROM carried n JOIN answers b "
-    "ON b.question = n.answer WHERE n.question = ?1 ORDER BY b.seq LIMIT 1), ?1)"
+    "WHERE a.question = coalesce((SELECT question FROM answers WHERE question = ?1), "
+    "(SELECT n.answer FROM carried n JOIN answers b "
+    "ON b.question = n.answer WHERE n.question = ?1 ORDER BY b.seq LIMIT 1))"
 )
-"""An answer by the name it was charged under; of those that an upgrade gave one name the first."""
+"""An answer by the name it was charged under; else, of those that an upgrade gave it, the first."""
 
 
 class LedgerTransaction:

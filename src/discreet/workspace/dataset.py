@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -100,8 +101,12 @@ class DataSet:
             self.data_version,
             self.policy.version,
             origin=self.origin,
+            sealed=self._sealed,
             earlier_laws=served_laws.others(self.folder, self.policy),
         )
+
+    def _sealed(self, text: str) -> str:
+        return hmac.new(self.secrets.derive("private law"), text.encode(), "sha256").hexdigest()
 
     @property
     def notes(self) -> tuple[str, ...]:

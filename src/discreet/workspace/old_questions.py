@@ -137,7 +137,11 @@ def todays_words(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     {'objective': 'hybrid', 'noise_on': 'cells'}
     """
     settings = dict(parameters)
-    if method == "marginals" and settings.get("objective") is not None:
+    if (
+        method == "marginals"
+        and settings.get("objective") is not None
+        and "noise_on" not in settings
+    ):
         words = " ".join(str(settings["objective"]).lower().split())
         settings["objective"] = words.removesuffix(" non-fourier")
         settings["noise_on"] = "coefficients" if words == settings["objective"] else "cells"

@@ -41,7 +41,7 @@ def copy_to(target: Path, parts: Iterable[Path], root: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    if source.is_symlink() or source.name.startswith(_LEFT_OUT):
+    if source.name.startswith(_LEFT_OUT):
         return
     if source.is_dir():
         target.mkdir(parents=True, exist_ok=True)

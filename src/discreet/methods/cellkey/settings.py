@@ -77,13 +77,16 @@ class Treatment:
             for name, value in policy.items()
             if name in known and known[name].part is Part.TREATED and value is not None
         }
-        for name in ("threshold", "display_floor"):
-            if name in written and name in asked and int(asked[name]) < int(written[name]):
+        names = ("threshold", "display_floor")
+        # two limits below the policy's own would tell apart what it hides, one limit after another
+        least = max((int(written[name]) for name in names if name in written), default=0)
+        for name in names:
+            if name in asked and int(asked[name]) < least:
                 raise Refusal(
-                    f"The policy sets {name} to {written[name]}, which can be raised and not lowered, "
-                    f"got {asked[name]}.",
+                    f"The policy hides counts below {least}: {name} can be raised and not lowered, got "
+                    f"{asked[name]}.",
                     rule="treatment",
-                    alternatives=(f"Ask with {name} {written[name]} or more, or leave it out.",),
+                    alternatives=(f"Ask with {name} {least} or more, or leave it out.",),
                 )
         said = {**written, **asked}
         limits = {n: int(said[n]) for n in ("threshold", "display_floor") if n in said}

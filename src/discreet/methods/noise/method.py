@@ -77,7 +77,15 @@ class NoiseMethod:
         chosen, recommended = planner.choose(schemes, budget)
         warnings = telling.warnings(chosen, recommended, planner)
         others = tuple(telling.told(s, chosen, recommended, planner) for s in schemes)
-        name = chosen.name if given_shares(question.tables) is None else "wanted"
+        name = chosen.name
+        if given_shares(question.tables) is not None:
+            tables = tuple(replace(table, share=None) for table in question.tables)
+            if replace(planner, tables=tables).shares(
+                name, [p.margin for p in chosen.measured]
+            ) == (tuple(part.share for part in chosen.measured)):
+                question = replace(question, tables=tables)  # shares as they would be anyway
+            else:
+                name = "wanted"
         question = question.resolve(settings.resolved(name))
         digest = base.question_hash(question, facts)
         if treated.consistency != "none":

@@ -69,7 +69,11 @@ class Settings:
     def resolved(self, scheme: str) -> dict[str, str]:
         """What was measured, in canonical text: law, loss, truncation and the scheme's name."""
         said = {"law": self.law, "plan": scheme}
-        for name in ("epsilon", "rho", "delta"):
+        # where the law is cut as told, a δ is a limit that is checked and shapes nothing
+        shapes = (
+            ("epsilon", "rho", "delta") if self.max_perturbation is None else ("epsilon", "rho")
+        )
+        for name in shapes:
             value = getattr(self, name)
             if value is not None:
                 said[name] = plain(value)
@@ -139,8 +143,8 @@ def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
             base.pop("epsilon", None)
     both = {**base, **asked}
     settings = _agreeing(_settings(both), both, RecipeError)
-    if not own_budget and len(question.tables) > 1:
-        times = len(question.tables)
+    if not own_budget and len(question.distinct) > 1:
+        times = len(question.distinct)
         settings = replace(
             settings,
             epsilon=settings.epsilon and settings.epsilon * times,

@@ -110,25 +110,26 @@ def result(
             detail = f"The job is {row.state}. Its result comes when it is done."
         raise Problem(409, "no-result", detail)
     form = formats.by_name(asked["format"])
+    told = json.loads(row.result or "{}")
     path = table_jobs.result_file(service, row)
-    if (format is None or formats.by_name(format) is form) and path.is_file():
-        headers = {
-            "Cache-Control": "private, no-store",
-            "Discreet-Question": asked["question"],
-            "Discreet-Charged": "no",
-        }
-        if language := json.loads(row.result or "{}").get("language"):
-            headers["Content-Language"] = language
-        return Response(path.read_bytes(), 200, headers, form.media_type)
     with service.dataset(asker, asked["dataset"]) as data:
+        if service.withheld(asker, asked["dataset"], asked["question"]):
+            raise not_found("job")
+        same = format is None or formats.by_name(format) is form
+        # what another policy let be shown is made again, as today's shows it
+        if same and path.is_file() and told.get("policy") == data.policy.version:
+            headers = {
+                "Cache-Control": "private, no-store",
+                "Discreet-Question": asked["question"],
+                "Discreet-Charged": "no",
+            }
+            if language := told.get("language"):
+                headers["Content-Language"] = language
+            return Response(path.read_bytes(), 200, headers, form.media_type)
         wish = Wish(formats.by_name(format or form.name), asked["language"], asked["project"])
         asking = Asking(service, asker, data, understood(data, asked["recipe"]), wish, request)
         if asking.question != asked["question"]:
-            raise Problem(
-                409,
-                "changed",
-                f"The data set changed since; this result is kept as {form.name} only. Ask anew.",
-            )
+            raise Problem(409, "changed", "The data set or its policy changed since. Ask anew.")
         return table_answers.respond(asking)
 
 
