@@ -231,7 +231,8 @@ def test_stored_measurements_are_read_by_their_own_plan(spent: dict[str, str]) -
         for margin in ((0, 1), (1, 2))
     )
     other = replace(
-        plan, detail=replace(design_of(plan), budget=as_measured(shape, [(0, 1), (1, 2)], old, ()))
+        plan,
+        detail=replace(design_of(plan), allocation=as_measured(shape, [(0, 1), (1, 2)], old, ())),
     )
     assert design_of(other).allocation.measured != design_of(plan).allocation.measured
     rows = latent(shape, 400, 1)
