@@ -141,6 +141,16 @@ def on_other_data(data: DataSet, plan: Plan) -> tuple[str, ...]:
     return ()
 
 
+def made_otherwise(plan: Plan, recipe: Recipe) -> str:
+    """What was asked for and the earlier release was made otherwise, in a sentence."""
+    settings, asked = plan.question.settings, recipe.question.settings
+    differs = [n for n in asked if n not in ("within", "of") and settings.get(n) != asked[n]]
+    if not differs or plan.method != recipe.question.method:
+        return ""
+    told = ", ".join(f"{name} {settings.get(name, 'none')}, not {asked[name]}" for name in differs)
+    return f"Read off an earlier release, which was made with other settings: {told}."
+
+
 def _spends(data: DataSet, recipe: Recipe) -> bool:
     return registry.declaration(recipe.question.method).spends is not Spends.NOTHING
 

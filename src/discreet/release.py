@@ -302,19 +302,9 @@ class Asked:
         measurements = Measurements.from_bytes(source.stored.measurements)
         tables = fit(self.data, source.plan, measurements, control)
         shown = self._shown(tables)
-        if other := self._otherwise(source.plan):
+        if other := earlier.made_otherwise(source.plan, self.recipe):
             shown = tuple(replace(table, notes=(*table.notes, other)) for table in shown)
         return Release(self.recipe, source.plan, shown, True, self.left, source.stored.receipt)
-
-    def _otherwise(self, plan: Plan) -> str:
-        """What was asked for and the earlier release was made otherwise, in a sentence."""
-        settings = plan.question.settings
-        asked = self.recipe.question.settings
-        differs = [n for n in asked if n not in ("within", "of") and settings.get(n) != asked[n]]
-        if not differs or plan.method != self.recipe.question.method:
-            return ""
-        told = ", ".join(f"{n} {settings.get(n, 'none')}, not {asked[n]}" for n in differs)
-        return f"Read off an earlier release, which was made with other settings: {told}."
 
     # -- steps ------------------------------------------------------------------------------
 

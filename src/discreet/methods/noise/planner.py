@@ -26,6 +26,7 @@ from ..shared.regions import Regions
 from ..shared.residuals import Cells, Components
 from . import laws
 from .candidates import MOST_MEASURED, Candidates, interior
+from .settings import largest_rho
 from .shares import given_shares
 
 MOST_SOLVED = 2_000_000
@@ -346,7 +347,7 @@ class Planner(Candidates):
             return settings.rho
         assert settings.epsilon is not None
         assert settings.delta is not None
-        return _largest_rho(settings.epsilon, settings.delta)
+        return largest_rho(settings.epsilon, settings.delta)
 
     def _least_budget(self, within: int, level: Fraction) -> Fraction:
         name = self.choose(self.schemes(Fraction(1)), Fraction(1))[0].name
@@ -383,21 +384,3 @@ class Planner(Candidates):
         return math.ceil(
             Fraction(law.half_width(level, math.ceil(target.summed)), self.unit(margin))
         )
-
-
-def _largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    unit = 10**6
-    low, high = 0, math.ceil(epsilon * unit)
-
-    def keeps(units: int) -> bool:
-        return ZcdpLoss(Fraction(units, unit)).to_approximate(delta).epsilon <= epsilon
-
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if keeps(middle) else (low, middle)
-    if low == 0:
-        raise RecipeError(
-            f"No rho of at least 0.000001 keeps epsilon {float(epsilon):.4g} with delta "
-            f"{float(delta):.4g}. Raise either."
-        )
-    return Fraction(low, unit)

@@ -284,3 +284,22 @@ def _truncation(settings: Settings) -> str:
             "max_perturbation."
         )
     return ""
+
+
+def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest ρ, in millionths, that keeps ε and δ."""
+    unit = 10**6
+    low, high = 0, math.ceil(epsilon * unit)
+
+    def keeps(units: int) -> bool:
+        return ZcdpLoss(Fraction(units, unit)).to_approximate(delta).epsilon <= epsilon
+
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    if low == 0:
+        raise RecipeError(
+            f"No rho of at least 0.000001 keeps epsilon {float(epsilon):.4g} with delta "
+            f"{float(delta):.4g}. Raise either."
+        )
+    return Fraction(low, unit)
