@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -31,7 +32,7 @@ def _alternatives(four_way, epsilon, total_known=True):
     world = four_way()
     wanted = [world.spec(a, b, totals=False) for a, b in itertools.combinations("abcd", 2)]
     settings = for_question({}, Question("tiny", tuple(wanted), "noise", {"epsilon": epsilon}))
-    planner = Planner.of(wanted, world.description, settings, total_known=total_known)
+    planner = replace(Planner.of(wanted, world.description, settings), total_known=total_known)
     schemes = planner.schemes(Fraction(epsilon))
     return (
         {scheme.name: scheme for scheme in schemes},

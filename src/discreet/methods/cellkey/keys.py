@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from ...core.exact import exact
 from ...errors import Bug, LawError, did_you_mean
+from .declaration import KEYS
 from .ptable import FRACTIONAL
 
 Keys = npt.NDArray[np.uint64]
@@ -130,12 +131,8 @@ class Classical:
         return folded
 
 
-PRESETS = ("sadeghi", "r-cellkey", "ons-256", "ons-4096")
-KEY_SCHEMES = ("strong", *PRESETS)
-
-
 def classical(preset: str, *, key_bits: int = 32, big_n: object = BIG_N) -> Classical:
-    """The key scheme of a published system: one of the presets.
+    """The key scheme of a published system: one of `KEYS` but strong.
 
     *sadeghi* eq. 36–37 (sum mod `big_n`, folded to 2^8 … 2^32), *r-cellkey* (fractions × 10^8, sum
     mod 10^8), *ons-256* and *ons-4096* (sum mod so many).
@@ -146,8 +143,8 @@ def classical(preset: str, *, key_bits: int = 32, big_n: object = BIG_N) -> Clas
         return Classical(preset, int(preset[4:]))
     if preset != "sadeghi":
         raise LawError(
-            f"keys must be {', '.join(KEY_SCHEMES)}, got {str(preset)[:40]}."
-            f"{did_you_mean(str(preset), KEY_SCHEMES)}"
+            f"keys must be {', '.join(KEYS)}, got {str(preset)[:40]}."
+            f"{did_you_mean(str(preset), KEYS)}"
         )
     if not 8 <= key_bits <= 32:
         raise LawError(

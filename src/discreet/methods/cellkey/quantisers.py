@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import accumulate
-from math import lcm
+from itertools import accumulate, pairwise
+from math import ceil, floor, lcm
 
 from ...core.quantise import ceil_weights, nearest_weights
 
@@ -36,14 +36,12 @@ def quantised(
     """
     total = sum(shares, Fraction(0))
     bits = keys.bit_length() - 1
-    if quantiser == "cumulative":
-        cuts = [int(c / total * keys + Fraction(1, 2)) for c in accumulate(shares)]
-        return [b - a for a, b in zip([0, *cuts[:-1]], cuts, strict=True)]
-    if quantiser == "ceil":
-        if 1 << bits == keys:
-            return list(ceil_weights(_masses(shares), bits))
-        cuts = [-int(-(c / total * keys) // 1) for c in accumulate(shares)]
-        return [b - a for a, b in zip([0, *cuts[:-1]], cuts, strict=True)]
+    if quantiser == "ceil" and 1 << bits == keys:
+        return list(ceil_weights(_masses(shares), bits))
+    if quantiser != "unbiased":
+        bounds = [c / total * keys for c in accumulate(shares)]
+        cuts = [ceil(b) if quantiser == "ceil" else floor(b + Fraction(1, 2)) for b in bounds]
+        return [b - a for a, b in pairwise([0, *cuts])]
     weights = _nearest([share / total for share in shares], keys, bits)
     if mean is None:
         mean = sum((v * s for v, s in zip(perturbations, shares, strict=True)), Fraction(0)) / total

@@ -1,20 +1,8 @@
 """The parameters a policy gives the cell-key method, read and checked.
 
-cell-key:
-  max_perturbation: 5        # a designed p-table: D, V, and if wanted
-  variance: 2                #   blocked_below, p_stay, monotone, exact_variance
-  epsilon: 0.5               # or one law for every count, from ε and δ (sadeghi III-D)
-  delta: 1e-4                #   with negatives: allowed | clipped
-  ptable: perturbation.csv   # or a p-table file (its text or its path), dialect found or said
-  keys: strong               # or sadeghi | r-cellkey | ons-256 | ons-4096
-  key_bits: 64
-  sameness: participants     # or participants and description
-  zeros: kept                # or perturbed
-  threshold: 10              # protected values below become missing
-  display_floor: 11          # positive protected values below are shown as low
-  additive: no
-  prior: flat                # or geometric 0.8; public, for "of 100 published 3s …"
-  law: public                # or private: files then do not carry the rows of the p-table
+`declaration.py` lists them. The law is one of three: a designed p-table (max_perturbation and
+variance, if wanted blocked_below, p_stay, monotone, exact_variance), one law for every count from
+epsilon and delta (sadeghi III-D), or a p-table file, by its text or its path.
 """
 
 from __future__ import annotations
@@ -30,10 +18,10 @@ from ...core.exact import exact
 from ...core.law import check_key_bits
 from ...errors import LawError, Refusal, did_you_mean
 from ..declaration import Part, one_of, yes_or_no
-from .declaration import DECLARATION, LAW_IS
+from .declaration import DECLARATION, KEYS, LAW_IS
 from .design import design
 from .dialects import check_dialect, read
-from .keys import BIG_N, KEY_SCHEMES, Classical, classical
+from .keys import BIG_N, Classical, classical
 from .ptable import PTable, check_choice
 from .risk import SAMENESS, Prior
 
@@ -119,7 +107,7 @@ def read_settings(parameters: Mapping[str, Any]) -> Settings:
     given = {name: value for name, value in parameters.items() if value is not None}
     _check_one_law(given)
     scheme_name = str(given.get("keys", "strong"))
-    if scheme_name not in KEY_SCHEMES:
+    if scheme_name not in KEYS:
         classical(scheme_name)  # refuses with the names that are known
     bits = _key_bits(given, scheme_name)
     scheme = (

@@ -46,7 +46,7 @@ def margins_of(table: TableSpec) -> Iterator[tuple[int, ...]]:
 class Candidates:
     """What a question wants, and how far one unit can move each margin of it.
 
-    `total_known` leaves the grand total out of what is measured. It defaults to whether the number
+    `total_known` leaves the grand total out of what is measured. It is whether the number
     of records is declared; rinott's 2^t − 1 takes it as known while neighbours are add or remove.
     """
 
@@ -63,23 +63,16 @@ class Candidates:
         tables: Sequence[TableSpec],
         description: Description,
         settings: Settings,
-        *,
-        total_known: bool | None = None,
     ) -> Self:
         """The question's tables; refuses what no plan can be made for."""
         if len(tables) > MOST_TABLES:
             raise RecipeError(
                 f"A question has at most {MOST_TABLES} tables, got {len(tables)}. Ask in parts."
             )
-        made = cls(
-            tuple(tables),
-            description,
-            settings,
-            description.records is not None if total_known is None else total_known,
-        )
+        candidates = cls(tuple(tables), description, settings, description.records is not None)
         if any(table.weighted for table in tables):
-            made.weight_reach()
-        return made
+            candidates.weight_reach()
+        return candidates
 
     @property
     def replace_one(self) -> bool:

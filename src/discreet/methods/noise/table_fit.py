@@ -5,6 +5,7 @@ Sees measured values and public facts, never a true count.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -208,30 +209,25 @@ class Fitting:
         }
 
     def _solved(self, group: Any, targets: Sequence[Margin]) -> dict[Margin, Floats]:
-        parts = [
-            (part, value)
-            for part, value in zip(self.scheme.measured, self.values, strict=True)
-            if part.margin.group == group
-        ]
         whole = self.planner.joint_of(self.scheme, group)
         domain = domain_of(whole, self.description)
         readings = [
             (self._addresses(part.margin, whole), value, float(part.law.variance))
-            for part, value in parts
+            for part, value in zip(self.scheme.measured, self.values, strict=True)
+            if part.margin.group == group
         ]
         if self._total_known(whole):
             exact = min(variance for *_, variance in readings) * 1e-8
             nowhere = np.zeros(domain.size, dtype=np.int64)
             readings.append((nowhere, np.array([self.description.records]), exact))
-        wanted = {
-            i: (self._addresses(m, whole), domain_of(m, self.description).size)
-            for i, m in enumerate(targets)
-        }
+        shapes = [domain_of(margin, self.description).shape for margin in targets]
+        wanted = [
+            (self._addresses(margin, whole), math.prod(shape))
+            for margin, shape in zip(targets, shapes, strict=True)
+        ]
         zeros = self.description.zero_mask(whole.count)
-        found = sparse_estimate(domain.size, readings, zeros, wanted)
-        return {
-            m: found[i].reshape(domain_of(m, self.description).shape) for i, m in enumerate(targets)
-        }
+        estimates = sparse_estimate(domain.size, readings, zeros, wanted)
+        return {m: e.reshape(n) for m, e, n in zip(targets, estimates, shapes, strict=True)}
 
     def _addresses(self, margin: Margin, whole: Margin) -> Integers:
         """For each cell of the joint table, the address of its cell in a margin."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,8 +15,8 @@ def sparse_estimate(
     size: int,
     readings: Sequence[tuple[Whole, Whole, float]],
     impossible: Flags | None,
-    targets: Mapping[int, tuple[Whole, int]],
-) -> dict[int, Reals]:
+    targets: Sequence[tuple[Whole, int]],
+) -> list[Reals]:
     """Least squares over a joint table of `size` cells, by a sparse solver.
 
     A reading is (address in the margin of each joint cell, the margin's values, variance);
@@ -38,7 +38,7 @@ def sparse_estimate(
         system, np.concatenate(right), atol=1e-12, btol=1e-12, maxiter=10_000
     )
     joint = np.asarray(solved[0], dtype=np.float64)
-    return {
-        key: np.asarray(np.bincount(address[free], weights=joint, minlength=cells), np.float64)
-        for key, (address, cells) in targets.items()
-    }
+    return [
+        np.asarray(np.bincount(address[free], weights=joint, minlength=cells), np.float64)
+        for address, cells in targets
+    ]

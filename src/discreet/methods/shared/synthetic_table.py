@@ -35,6 +35,12 @@ class SyntheticTable:
     rows: Rows
     counts: Whole
 
+    @classmethod
+    def of(cls, shape: Shape, rows: Rows, counts: Whole) -> SyntheticTable:
+        """From counts of which some may be 0."""
+        held = np.flatnonzero(counts)
+        return cls(shape, rows[held], counts[held])
+
     @property
     def total(self) -> int:
         """How many synthetic records there are."""
@@ -76,5 +82,4 @@ def whole_table(
             allowed=None if allowed is None else allowed(every).reshape(shape) > 0,
         )
         rows, counts = every, dense.ravel()
-    held = np.flatnonzero(counts)
-    return SyntheticTable(shape, rows[held], counts[held])
+    return SyntheticTable.of(shape, rows, counts)

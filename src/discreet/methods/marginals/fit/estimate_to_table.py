@@ -121,9 +121,7 @@ def fit_modern(
     if total is None:
         total = max(0, round(float(residuals[()].table)))
     if total == 0:
-        return SyntheticTable(
-            shape, np.zeros((0, len(shape)), dtype=np.int64), np.zeros(0, dtype=np.int64)
-        )
+        return SyntheticTable(shape, np.zeros((0, len(shape)), np.int64), np.zeros(0, np.int64))
     asked = set(closure(design.margins))
     known = {m: r for m, r in residuals.items() if r.precision > 0 or m in asked}
     one_way = one_way_margins(shape, known, float(total))
@@ -278,8 +276,7 @@ def fit_classic(
         features, target, design.treatment.objective, start=start, settled=True, control=control
     )
     counts = np.rint(program.weights).astype(np.int64)
-    held = np.flatnonzero(counts)
-    return SyntheticTable(coding.axes, coding.decode(program.rows[held]), counts[held])
+    return SyntheticTable.of(coding.axes, coding.decode(program.rows), counts)
 
 
 def _warm(features: Features, target: Reals, control: Control) -> Rows | None:

@@ -71,8 +71,7 @@ def spread_out(
     counts = sums.nearest(sums.nearer(counts, enough, control), enough)
     if sums.distance(counts) > before + _OF_NOISE * noise * sums.cells:
         return table
-    held = np.flatnonzero(counts)
-    return SyntheticTable(table.shape, rows[held], counts[held])
+    return SyntheticTable.of(table.shape, rows, counts)
 
 
 class _Sums:

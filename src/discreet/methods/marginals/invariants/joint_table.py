@@ -96,10 +96,10 @@ def _open_cells(
     """Addresses of cells of the part that neither a structural zero nor a published 0 rules out."""
     here = [shape[axis] for axis in axes]
     fine = np.ones(here, dtype=bool)
-    for margin, table in tables.items():
-        fine &= (table > 0).reshape([shape[a] if a in margin else 1 for a in axes])
-    for margin, banned in zeros.items():
-        fine &= (banned == 0).reshape([shape[a] if a in margin else 1 for a in axes])
+    open_parts = [(m, table > 0) for m, table in tables.items()]
+    open_parts += [(m, banned == 0) for m, banned in zeros.items()]
+    for margin, there in open_parts:
+        fine &= there.reshape([shape[a] if a in margin else 1 for a in axes])
     return np.flatnonzero(fine).astype(np.int64)
 
 
@@ -191,13 +191,11 @@ def _nearest_on(
     any_will_do: bool = False,
 ) -> Whole | None:
     """The same, the small program first."""
-    for stepwise in (True, False):
-        found = _solved(
-            shape, axes, tables, cells, near, stepwise=stepwise, any_will_do=any_will_do
-        )
-        if found is not None:
-            return found
-    return None
+    given = shape, axes, tables, cells, near
+    table = _solved(*given, stepwise=True, any_will_do=any_will_do)
+    if table is None:
+        table = _solved(*given, stepwise=False, any_will_do=any_will_do)
+    return table
 
 
 def _keeps(table: Whole, axes: Margin, tables: Mapping[Margin, Whole]) -> bool:

@@ -203,5 +203,4 @@ def whole_with(shape: Shape, rows: Rows, weights: Reals, total: int) -> Syntheti
     if weights.sum() <= 0:
         weights = np.ones(len(weights))
     counts = largest_remainder(weights * (total / weights.sum()), total)
-    held = np.flatnonzero(counts)
-    return SyntheticTable(shape, rows[held], counts[held])
+    return SyntheticTable.of(shape, rows, counts)
