@@ -17,9 +17,9 @@ from discreet.core.domain import Condition, Text, variable
 from discreet.core.law_kinds import PrivateLaw
 from discreet.core.table import Status
 from discreet.errors import LawError
-from discreet.methods.base import Measurements
+from discreet.methods.base import Measurements, stored_name
 from discreet.methods.cellkey.lookup import Lookup
-from discreet.methods.cellkey.method import Detail, _name
+from discreet.methods.cellkey.method import Detail
 
 from .world import World, spec
 
@@ -65,7 +65,8 @@ def test_the_law_of_every_cell_is_that_of_all_keys(parameters: dict[str, Any]) -
         seen: Counter[int | str] = Counter()
         for value, times in Counter(moved.tolist()).items():
             kept = Measurements(
-                {_name(asked): np.full((4, 3), value, dtype=np.int64)}, {"p_table": table.digest}
+                {stored_name(asked): np.full((4, 3), value, dtype=np.int64)},
+                {"p_table": table.digest},
             )
             (fitted,) = world.method.fit(plan, kept, world.facts, Control())
             seen[symbol(fitted, (1, 1))] += times
