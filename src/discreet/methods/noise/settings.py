@@ -7,6 +7,7 @@ measured. A resolved question is read as it stands, whatever a policy says by th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
