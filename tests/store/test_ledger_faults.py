@@ -67,8 +67,9 @@ def interrupted_everywhere(ledger, step, question="q"):
                 return tried, commit(ledger, question)
             assert ledger.spent() == PureLoss(0)
             assert [entry.kind for entry in ledger.entries()] == ["open", "cap", "cap", "cap"]
-            with ledger._read() as connection:
-                assert connection.execute("SELECT count(*) FROM requests").fetchone() == (0,)
+            with ledger._read() as transaction:
+                rows = transaction.connection.execute("SELECT count(*) FROM requests")
+                assert rows.fetchone() == (0,)
         finally:
             writer.set_progress_handler(None, 0)
 
