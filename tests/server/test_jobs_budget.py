@@ -146,3 +146,24 @@ def test_waiting_jobs_keep_their_budget(serve: Serve, workspace: Path) -> None:
         ((expires,),) = database.execute("SELECT expires FROM holds").fetchall()
         database.close()
     assert expires > time.time() + 30_000
+
+
+def test_a_kept_result_shows_what_today_s_policy_shows(serve: Serve, workspace: Path) -> None:
+    """A stricter threshold holds for tables made before it too, and so does who may see them."""
+    path, recipe = "/datasets/deaths/tables", {"rows": ["region"], "columns": ["sex"]}
+    with serve(WORKS) as ana:
+        job = ana.post(path, json=recipe, headers=LATER).json()["id"]
+        assert ended(ana, job)["state"] == "done"
+        before = ana.get(f"/jobs/{job}/result").json()["value"]
+        assert None not in before
+    file = workspace / "deaths" / "discreet.yaml"
+    text = file.read_text("utf-8")
+    stricter = text.replace("    keys: strong\n", "    keys: strong\n    threshold: 1000\n")
+    assert stricter != text
+    file.write_text(stricter, "utf-8")
+    with serve(WORKS) as ana:
+        answer = ana.get(f"/jobs/{job}/result")
+        assert answer.status_code == 200, answer.text
+        after = answer.json()["value"]
+        assert None in after
+        assert all(new in (old, None) for old, new in zip(before, after, strict=True))

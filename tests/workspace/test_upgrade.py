@@ -382,3 +382,60 @@ def test_the_command_says_what_it_did(old: Path):
     assert "stay charged" in words
     again = CliRunner().invoke(app, ["upgrade", str(old)])
     assert "Nothing was done" in again.output
+
+
+def test_an_answer_charged_today_is_not_replaced_by_a_carried_one(upgraded: Path, tmp_path: Path):
+    """Where a name has an answer of its own, that one answers, whatever an upgrade adds later."""
+    from discreet.store import Ledger
+
+    folder = tmp_path / "people"
+    shutil.copytree(upgraded / "people", folder)
+    with Ledger.open(folder, dataset="people") as ledger:
+        names = [
+            row[0]
+            for row in sqlite3.connect(folder / "store.sqlite3").execute(
+                "SELECT question FROM answers ORDER BY seq"
+            )
+        ]
+        mine = ledger.find(names[-1])
+        assert mine is not None
+    database = sqlite3.connect(folder / "store.sqlite3")
+    for (name,) in list(
+        database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    ):
+        database.execute(f"DROP TRIGGER {name}")
+    columns = [row[1] for row in database.execute("PRAGMA table_info(carried)")]
+    values = {"answer": names[0], "question": names[-1]}
+    database.execute("DELETE FROM carried WHERE answer = ?", (names[0],))
+    marks = ", ".join("?" * len(columns))
+    database.execute(
+        f"INSERT INTO carried VALUES ({marks})", [values.get(name, "{}") for name in columns]
+    )
+    database.commit()
+    from discreet.store.ledger_transaction import LedgerTransaction
+    from discreet.store.measurement_files import MeasurementFiles
+
+    books = LedgerTransaction(database, "people", MeasurementFiles(folder), lambda: 0.0)
+    again = books.answer(names[-1])
+    assert again is not None
+    assert again.measurements == mine.measurements
+
+
+def test_words_of_today_are_not_rewritten_again():
+    """An upgrade that is begun twice rewrites a waiting job once."""
+    from discreet.workspace.old_questions import todays_recipe
+
+    old_words = {"method": "marginals", "objective": "hybrid non-fourier"}
+    once = todays_recipe(old_words)
+    assert once["noise_on"] == "cells"
+    assert todays_recipe(once) == once
+
+
+def test_the_copy_holds_data_sets_behind_links(old: Path, tmp_path: Path):
+    """A data set that is a link into another folder is upgraded, so it is copied before."""
+    elsewhere = tmp_path / "elsewhere"
+    shutil.move(old / "people", elsewhere)
+    (old / "people").symlink_to(elsewhere)
+    report = upgrade(old)
+    assert report.copy is not None
+    assert (report.copy / "people" / "store.sqlite3").is_file()
