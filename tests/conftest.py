@@ -25,6 +25,9 @@ settings.load_profile("patient")
 
 CI = os.environ.get("CI") == "true"
 
+collect_ignore = ["fixtures"]
+"""Scripts that older versions are to be run with."""
+
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -121,10 +121,10 @@ def test_error_figures_are_those_of_the_best_unbiased_estimate(people: Path, rec
 
 def _is_best(made: flow.Release, measurements: Measurements, records: int | None):
     design = design_of(made.plan)
-    numbers = read_all(design.budget.measured, measurements.arrays, design.shape)
+    numbers = read_all(design.allocation.measured, measurements.arrays, design.shape)
     cells = list(itertools.product(*(range(n) for n in design.shape)))
     lines, values, precision = [], [], []
-    for measured, table in zip(design.budget.measured, numbers, strict=True):
+    for measured, table in zip(design.allocation.measured, numbers, strict=True):
         for place in itertools.product(*(range(n) for n in table.shape)):
             line = []
             for cell in cells:
@@ -274,7 +274,7 @@ def test_a_table_measured_but_not_fitted_says_so(people: Path):
     """All pairs of a small product are measured as one table, but fitted as pairs."""
     with dc.open(people) as data:
         pairs = data.recipe(PAIRS).release()
-        measured = design_of(pairs.detail.plan).budget.measured
+        measured = design_of(pairs.detail.plan).allocation.measured
         assert any(len(m.margin) == 3 for m in measured)
         whole = data.table(rows="area", columns="sex,job", method="marginals")
         table = whole.release(free=True).protected

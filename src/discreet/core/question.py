@@ -72,6 +72,10 @@ class Question:
         axes = {ref.variable for table in self.tables for ref in table.axes}
         return frozenset(axes | {part.variable for table in self.tables for part in table.where})
 
+    def without_shares(self) -> Question:
+        """The same question for a method that has no budget to share."""
+        return replace(self, tables=tuple(replace(table, share=None) for table in self.tables))
+
     def resolve(self, settings: Mapping[str, str]) -> Question:
         """The same question with everything said that shapes what is measured."""
         return replace(self, settings=dict(settings), resolved=True)

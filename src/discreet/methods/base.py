@@ -17,7 +17,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -311,7 +311,8 @@ def own_part(plan: Plan, kind: type[D]) -> D:
 
 def stored_name(spec: TableSpec) -> str:
     """What a table's values are stored under: one question may name its tables in any order."""
-    return json.dumps(spec.canonical(), sort_keys=True, ensure_ascii=False)
+    form = replace(spec, share=None).canonical()
+    return json.dumps(form, sort_keys=True, ensure_ascii=False)
 
 
 def _zeros_over(used: frozenset[str], description: Description) -> Iterator[list[list[str]]]:

@@ -188,8 +188,8 @@ def _where(value: Any, of: str, description: Description) -> list[tuple[AxisRef,
         level = description.variable(ref.variable).level(ref.level)
         if not isinstance(codes, str | Sequence) or not codes:
             raise RecipeError(
-                f"where{of} must name categories of {str(name)[:60]}, such as [F, M], got "
-                f"{shown(codes) or 'none'}. Name one or leave it out."
+                f"where{of} names no category of {str(name)[:60]}, got {shown(codes) or 'nothing'}. "
+                "Name one, such as [F, M], or leave it out."
             )
         texts = codes if isinstance(codes, str) else [str(code) for code in codes]
         conditions.append((ref, find_codes(level, texts)))

@@ -140,7 +140,7 @@ class CellKeyMethod:
         law = self.law_version(policy)
         if not settings.law_is_public:
             law = facts.sealed(law)  # few p-tables are likely: a digest alone would confirm a guess
-        question = question.resolve({"law": law[:32], "stored": _FORM})
+        question = question.without_shares().resolve({"law": law[:32], "stored": _FORM})
         return Plan(
             method=DECLARATION.name,
             question=question,

@@ -79,11 +79,11 @@ class NoiseMethod:
         others = tuple(telling.told(s, chosen, recommended, planner) for s in schemes)
         name = chosen.name
         if given_shares(question.tables) is not None:
-            tables = tuple(replace(table, share=None) for table in question.tables)
-            if replace(planner, tables=tables).shares(
+            plain = question.without_shares()
+            if replace(planner, tables=plain.tables).shares(
                 name, [p.margin for p in chosen.measured]
             ) == (tuple(part.share for part in chosen.measured)):
-                question = replace(question, tables=tables)  # shares as they would be anyway
+                question = plain  # shares as they would be anyway
             else:
                 name = "wanted"
         question = question.resolve(settings.resolved(name))

@@ -307,8 +307,10 @@ class Planner(Candidates):
         asked = self.settings.plan
         recommended = min(schemes, key=lambda scheme: scheme.score * (1 + 1e-12))
         by_name = {scheme.name: scheme for scheme in schemes}
+        names = dict(self.candidates())
         if given_shares(self.tables) is not None:
-            if asked not in ("best", "wanted"):
+            alike = frozenset(names.get(asked, ())) == frozenset(names["wanted"])
+            if asked != "best" and not alike:
                 raise RecipeError(
                     f"Shares are for plan wanted, got plan {asked}. Leave out the shares or the plan."
                 )
@@ -317,7 +319,6 @@ class Planner(Candidates):
             return recommended, recommended
         if asked in by_name:
             return by_name[asked], recommended
-        names = dict(self.candidates())
         if asked not in names:
             raise Refusal(
                 f"Plan {asked} would measure more than {MOST_MEASURED:,} cells.",

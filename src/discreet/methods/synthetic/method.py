@@ -48,7 +48,7 @@ class SyntheticMethod:
         for spec in question.tables:
             if spec.weighted:
                 raise RecipeError(f"{facts.description.name} has no weight, so no weighted counts.")
-        question = question.resolve({})
+        question = question.without_shares().resolve({})
         return Plan(
             method=DECLARATION.name,
             question=question,
