@@ -12,12 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.core import composition
-from discreet.core.audit import (
-    audit,
-    curve,
-    delta,
-    probabilistic_delta,
-)
+from discreet.core.audit import audit, delta
 from discreet.core.brackets import exp_bracket
 from discreet.core.composition import delta_of_cells, pairs_of
 from discreet.core.count_law import CountLaw
@@ -111,18 +106,10 @@ def test_a_law_without_epsilon_is_measured_at_its_boundary() -> None:
     assert found.delta == found.boundary_mass == max_entropy(11, "4").pmf[11]
 
 
-def test_probabilistic_delta_is_never_below_delta() -> None:
-    """rinott Lemma 1; and at a law's own ε both are the boundary mass."""
-    law = laplace("0.5", 7)
-    assert probabilistic_delta(law, "0.5") == law.pmf[7] == delta(law, "0.5")
-    for text in ("0.1", "0.2", "0.4"):
-        assert probabilistic_delta(law, text) > delta(law, text)
-
-
 def test_the_curve_falls_to_a_plateau() -> None:
     """sadeghi Fig. 1: δ falls with ε and stays at the boundary mass from the law's ε on."""
     law = max_entropy(11, "4")
-    values = [d for _, d in curve(law, [Fraction(k, 10) for k in range(1, 40)])]
+    values = [delta(law, Fraction(k, 10)) for k in range(1, 40)]
     assert values == sorted(values, reverse=True)
     assert values[-1] == values[-5] == law.pmf[11]
     assert values[0] > values[1]

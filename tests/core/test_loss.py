@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from fractions import Fraction
 from itertools import combinations
@@ -289,3 +290,33 @@ def test_export_to_dp_accounting_costs_the_same():
     assert only == dp_accounting.ZCDpEvent(rho=0.25)
     law = Charge.law("0.2", "1e-6", cells=1, neighbours="add-remove", question="q")
     assert not PLDAccountant().supports(as_dp_accounting_event([law]))
+
+
+def test_an_adaptive_sequence_cheats_a_fixed_composition_and_is_stopped_by_the_sum():
+    """Asking what the first answer makes profitable overspends a cap that holds for fixed plans.
+
+    First a table with ε = 1. Where its answer speaks for one neighbour, a second one with ε = 1;
+    where it speaks against it, a law that fails outright with probability δ. Each branch alone
+    keeps (1.2, δ) when fixed beforehand, the pair of branches does not. The sum of (ε, δ) refuses
+    the second question in the first branch.
+    """
+    high = Fraction(int(Fraction(math.e) * 2**20), 2**20)  # a rational e, from below
+    first = {0: high / (1 + high), 1: 1 / (1 + high)}  # one cell, answer 0 or 1; pure ε ≤ 1
+    other = {0: first[1], 1: first[0]}
+    rise = Fraction(math.exp(1.2)) * (1 + Fraction(1, 2**50))
+
+    def delta_of(plan):
+        """δ at 1.2 where `plan` says which laws follow each first answer."""
+        pairs = ((first[a] * here[b], other[a] * there[b]) for a, here, there in plan for b in here)
+        return sum((max(Fraction(0), p - rise * q) for p, q in pairs), Fraction(0))
+
+    delta = delta_of([(0, first, other), (1, first, other)])
+    leak = {0: 1 - delta, 1: delta}  # shows the truth with probability δ, else nothing
+    none = {0: 1 - delta, 1: Fraction(0)}
+    assert delta_of([(0, leak, none), (1, leak, none)]) <= delta
+    assert delta_of([(0, first, other), (1, leak, none)]) > delta * Fraction(5, 4)
+
+    cap = ApproxLoss("1.2", delta)
+    table = Charge.laplace("1", cells=1, neighbours="add-remove", question="q")
+    assert sum_of("approximate", [table]).fits(cap)
+    assert not sum_of("approximate", [table, table]).fits(cap)

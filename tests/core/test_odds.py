@@ -11,15 +11,7 @@ import pytest
 from discreet.core.composition import pairs_of
 from discreet.core.law import Law
 from discreet.core.law_builders import laplace, normal
-from discreet.core.odds import (
-    chances_of_true_counts,
-    moved_share,
-    odds,
-    odds_of,
-    percent_down,
-    percent_up,
-    real_count_sentence,
-)
+from discreet.core.odds import odds, odds_of, percent_down, percent_up
 from discreet.errors import LawError
 
 # π e^ε / (1 − π + π e^ε) for π of 50, 10 and 1 %, in percent to the nearest tenth.
@@ -113,22 +105,6 @@ def test_percentages_round_against_the_custodian() -> None:
     assert percent_down(Fraction(1, 3)) == "33"
     assert percent_down(Fraction(1, 1000)) == "0.1"
     assert percent_down(Fraction(0)) == "0"
-
-
-def test_is_this_three_a_real_three() -> None:
-    """Bayes over a public prior, by hand: law (1/4, 1/2, 1/4), counts 2, 3, 4 with 2 : 1 : 1."""
-    law = Law("coin", {}, -1, (64, 128, 64), 8)
-    prior = {2: 2, 3: 1, 4: 1}
-    found = chances_of_true_counts(law, prior, 3)
-    assert found == {2: Fraction(2, 5), 3: Fraction(2, 5), 4: Fraction(1, 5)}
-    assert moved_share(law, prior) == Fraction(1, 2)
-    assert real_count_sentence(law, prior, 3) == (
-        "Of 100 published 3s, at most 40 are true 3s; at least 50 % of cells moved."
-    )
-    with pytest.raises(LawError, match="ever published as 9"):
-        chances_of_true_counts(law, prior, 9)
-    with pytest.raises(LawError, match="at least one share"):
-        moved_share(law, [])
 
 
 def test_a_law_without_noise_has_no_odds() -> None:

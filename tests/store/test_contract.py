@@ -297,7 +297,7 @@ def test_register_and_events(ledger):
 
 
 def test_an_adaptive_overspend_is_stopped(store):
-    """The sequence of tests/core/test_plan_loss.py that fits by convolution is refused here."""
+    """The sequence of tests/core/test_loss.py that cheats a fixed composition is refused here."""
     ledger = store.open()
     ledger.set_cap(ApproxLoss("1.2", "0.5"), who="a", reason="r")
     commit(ledger, "first", "1")

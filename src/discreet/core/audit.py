@@ -142,27 +142,6 @@ def delta(law: AnyLaw | Sequence[Law], epsilon: Exact) -> Fraction:
     return _delta_rows(_as_rows(law), asked)
 
 
-def probabilistic_delta(law: Law | CountLaw | Sequence[Law], epsilon: Exact) -> Fraction:
-    """The mass of outcomes whose ratio exceeds e^ε: probabilistic DP, rinott (4.5).
-
-    Never smaller than `delta`. Where a ratio lies within 10^-70 of e^ε it counts as exceeding.
-    """
-    asked = _epsilon(epsilon)
-    low = exp_bracket(asked)[0]
-    worst = Fraction(0)
-    for pairs, total in _both(_as_rows(law)):
-        over = sum(p for p, q in pairs if p * low.denominator > low.numerator * q)
-        worst = max(worst, Fraction(over, total))
-    return worst
-
-
-def curve(
-    law: AnyLaw | Sequence[Law], epsilons: Sequence[Exact]
-) -> list[tuple[Fraction, Fraction]]:
-    """δ(ε) over a grid: the inverse reading of a design, from a law to what it promises."""
-    return [(e, delta(law, e)) for e in map(_epsilon, epsilons)]
-
-
 def _epsilon(epsilon: Exact) -> Fraction:
     return exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
 

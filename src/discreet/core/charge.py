@@ -4,8 +4,7 @@ A charge says which mechanism, its parameters as exact text, how many cells one 
 neighbours, which question, and the loss. It has no behaviour, so that accounting can be tightened
 later from the same charges. Accountants *read* charges: `sum_of(kind, charges)` adds ε, or ε and δ
 each (rinott, Theorem 7.1), or ρ. Each of the three sums stays valid when later questions are
-chosen by looking at earlier answers; a cap is always one of them. The tighter composition of a
-plan fixed before its first draw is in `plan_loss.py`.
+chosen by looking at earlier answers; a cap is always one of them.
 
 A *record* is a charge without a loss: it says what was released by a method whose promise is not
 differential privacy. It names no neighbours and no cells, adds nothing to any sum and needs no

@@ -14,12 +14,12 @@ from math import exp
 import numpy as np
 
 from ..errors import LawError
-from .accuracy import half_width
 from .audit import Audit, audit
 from .brackets import floor_to, ln_bracket
+from .composition import check_cells
 from .exact import Exact, exact, plain, rounded_up, whole
 from .law import Law
-from .law_builders import MAX_PERTURBATION_MOST, max_entropy_for, normal
+from .law_builders import MAX_PERTURBATION_MOST, max_entropy_for
 from .masses import gamma_for_epsilon
 from .pure_laplace import EPSILON_LEAST, EPSILON_MOST, PureLaplace, read_epsilon
 
@@ -106,24 +106,6 @@ def _asymptotic_delta(epsilon: Fraction, d: int, share: float) -> float:
     return exp(-gamma * d * d) / (1 + 2 * float(np.exp(-gamma * z * z).sum()))
 
 
-def matching_normal(law: Law, epsilon: Exact | None = None, *, most: int = 2000) -> Law:
-    """The normal law (rinott 5.3) with the smallest m whose δ is no larger than that of `law`.
-
-    >>> from discreet.core.law_builders import laplace
-    >>> matching_normal(laplace("0.5", 7)).max_perturbation
-    11
-    """
-    target = audit(law, epsilon)
-    for m in range(1, most + 1):
-        candidate = normal(target.at_epsilon, m, key_bits=law.key_bits)
-        if audit(candidate, target.at_epsilon).delta <= target.delta:
-            return candidate
-    raise LawError(
-        f"No normal law with m up to {most} has delta ≤ {rounded_up(target.delta)} at epsilon "
-        f"{plain(target.at_epsilon)}. Use a Laplace law."
-    )
-
-
 def epsilon_for_accuracy(
     half_width_wanted: int, level: Exact = "0.95", *, cells: int = 1, digits: int = 3
 ) -> Fraction:
@@ -133,30 +115,22 @@ def epsilon_for_accuracy(
     Fraction(27, 50)
     """
     whole(half_width_wanted, "The half width", 0)
+    check_cells(cells)
     unit = Fraction(1, 10**digits)
-    low, high = 0, int(EPSILON_MOST / unit)
+    high = int(EPSILON_MOST / unit)
 
     def enough(steps: int) -> bool:
         e = steps * unit
-        return e >= EPSILON_LEAST and _fits(e, half_width_wanted, level, cells)
+        return (
+            e >= EPSILON_LEAST and PureLaplace.of(e).half_width(level, cells) <= half_width_wanted
+        )
 
     if not enough(high):
         raise LawError(
             f"No epsilon up to {EPSILON_MOST} keeps {cells} cells within ±{half_width_wanted} at "
             f"level {level}. Allow a wider interval."
         )
-    # From the top down by doubling steps first: small ε makes sums of many cells slow.
-    step = 1
-    while low < high - step and not enough(low + step):
-        low, step = low + step, step * 2
-    between = range(low + 1, min(high, low + step))
-    return (low + 1 + bisect_left(between, True, key=enough)) * unit
-
-
-def _fits(epsilon: Fraction, wanted: int, level: Exact, cells: int) -> bool:
-    law = PureLaplace.of(epsilon)
-    # A sum is at least about as wide as one of its cells: spare the convolution if that fails.
-    return law.half_width(level) <= wanted and half_width(law, level, cells=cells) <= wanted
+    return bisect_left(range(high), True, key=enough) * unit
 
 
 def epsilon_for_risk(profile: Sequence[tuple[Exact, Exact]]) -> Fraction:

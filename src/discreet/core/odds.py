@@ -7,7 +7,6 @@ sentence is about a person's category (replace one).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,7 +16,6 @@ from .brackets import ceiling_to, exp_bracket, floor_to
 from .composition import pairs_of
 from .exact import Exact, exact, plain, rounded_up
 from .law import Law
-from .noise_law import AnyLaw
 from .pure_laplace import PureLaplace
 
 
@@ -103,20 +101,6 @@ def odds(law: Law | PureLaplace) -> Odds:
     )
 
 
-def odds_in_words(law: Law | PureLaplace, prior: Exact = "0.1") -> tuple[str, str, str]:
-    """The three sentences to print beside a law: out of 100, and both guesses.
-
-    >>> odds_in_words(PureLaplace.of("1"))[2]
-    'A guess about which category you are in that was 10 % sure becomes at most 46 % sure.'
-    """
-    chances = odds(law)
-    return (
-        chances.out_of_100(),
-        chances.guess_meter(prior),
-        chances.guess_meter(prior, category=True),
-    )
-
-
 def odds_of(epsilon: Exact, delta: Exact = 0) -> Odds:
     """The odds that any (ε, δ) guarantee allows, whatever the law: a bound.
 
@@ -155,56 +139,6 @@ def promise_in_words(
     if chances.failure:
         text += f", except in a part of {rounded_up(chances.failure, 2)} of releases"
     return (f"{text}.",)
-
-
-def chances_of_true_counts(
-    rows: AnyLaw, prior: Sequence[Exact] | Mapping[int, Exact], published: int
-) -> dict[int, Fraction]:
-    """P(true count | published count) under a *public* prior over true counts, exactly.
-
-    Perturbations come from one law, or from a p-table.
-    """
-    shares = _prior(prior)
-    joint = {
-        count: share * Fraction(rows.for_count(count).probability(published - count))
-        for count, share in shares.items()
-    }
-    whole = sum(joint.values(), Fraction(0))
-    if whole == 0:
-        raise LawError(
-            f"No true count of the prior is ever published as {published}. "
-            "Ask about a count that can be published."
-        )
-    return {count: share / whole for count, share in joint.items() if share}
-
-
-def moved_share(rows: AnyLaw, prior: Sequence[Exact] | Mapping[int, Exact]) -> Fraction:
-    """The share of cells whose published count is not the true one, under a public prior."""
-    shares = _prior(prior)
-    stayed = sum(
-        (s * Fraction(rows.for_count(n).probability(0)) for n, s in shares.items()), Fraction(0)
-    )
-    return 1 - stayed / sum(shares.values(), Fraction(0))
-
-
-def real_count_sentence(
-    rows: AnyLaw, prior: Sequence[Exact] | Mapping[int, Exact], published: int
-) -> str:
-    """“Of 100 published 3s, x are true 3s”, x never rounded down."""
-    share = chances_of_true_counts(rows, prior, published).get(published, Fraction(0))
-    moved = percent_down(moved_share(rows, prior))
-    return (
-        f"Of 100 published {published}s, at most {percent_up(share)} are true {published}s; "
-        f"at least {moved} % of cells moved."
-    )
-
-
-def _prior(prior: Sequence[Exact] | Mapping[int, Exact]) -> dict[int, Fraction]:
-    items = prior.items() if isinstance(prior, Mapping) else enumerate(prior)
-    shares = {n: exact(s, f"prior of {n}", least=0, error=LawError) for n, s in items}
-    if not shares or sum(shares.values()) <= 0:
-        raise LawError("The prior over counts must have at least one share > 0, got none.")
-    return shares
 
 
 def percent_up(share: Fraction) -> str:

@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from ..errors import LawError
 from .convolution import Masses
-from .exact import Exact, exact
+from .exact import Exact, exact, plain
 from .noise_law import Floats, NoiseLaw
 
 _MOST_POINTS = 1 << 17
+_LEVEL_MOST = 1 - Fraction(1, 10**12)
 _SLACK = 1e-9
 """Added to a float tail before it is compared, far above its rounding error."""
 
@@ -34,7 +35,13 @@ def level_of(level: Exact) -> Fraction:
 
 def half_width(law: NoiseLaw, level: Exact, cells: int) -> int:
     """The least h with |sum of so many draws| ≤ h in at least `level` of releases."""
-    return 0 if cells == 0 else _half_width(law, level_of(level), cells)
+    share = level_of(level)
+    if share > _LEVEL_MOST:
+        raise LawError(
+            f"The level of an interval of a sum must be at most 1 - 1e-12, got {plain(share)}: the "
+            "tails beyond are not known. Use a smaller level."
+        )
+    return 0 if cells == 0 else _half_width(law, share, cells)
 
 
 @lru_cache(maxsize=4096)
