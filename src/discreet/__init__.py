@@ -7,8 +7,10 @@ protected and how far off its numbers may be.
     connect(url, token)             the same verbs on a server
     laplace, normal, hellinger,     exact integer laws
     max_entropy, exponential
-    audit(law)                      its exact (ε, δ), both directions
-    design(epsilon, delta)          a law from what is wanted
+    audit(law)                      its exact (ε, δ), both directions; delta_curve, probabilistic_delta
+    losses(law), within(law, 2)     how far off a number is on average; how often it is near
+    design(epsilon, delta)          a law from what is wanted; matching_normal, least_delta, key_sizes
+    unchanged(epsilon), evidence(epsilon)   what ε means for cells, and for a reader
     ptable(…)                       a maximum-entropy p-table
     init, load, declare, check      a custodian's verbs
     synthetic(path, into)           a data set anybody may tabulate, made from a release
@@ -27,7 +29,17 @@ _HOMES = {
     "connect": "client",
     "audit": "core.audit",
     "delta": "core.audit",
+    "delta_curve": "core.law_studies",
+    "probabilistic_delta": "core.audit",
     "design": "core.design",
+    "matching_normal": "core.law_studies",
+    "evidence": "core.evidence",
+    "losses": "core.law_losses",
+    "table_losses": "core.law_losses",
+    "within": "core.law_losses",
+    "key_sizes": "core.law_studies",
+    "least_delta": "core.law_studies",
+    "unchanged": "core.unchanged",
     "laplace": "core.law_builders",
     "normal": "core.law_builders",
     "discrete_normal": "core.law_builders",
@@ -61,28 +73,39 @@ __all__ = [
     "connect",
     "declare",
     "delta",
+    "delta_curve",
     "design",
     "discrete_normal",
+    "evidence",
     "exponential",
     "hellinger",
     "init",
+    "key_sizes",
     "laplace",
+    "least_delta",
     "load",
+    "losses",
+    "matching_normal",
     "max_entropy",
     "max_entropy_for",
     "normal",
     "odds",
     "open",
+    "probabilistic_delta",
     "ptable",
     "synthetic",
+    "table_losses",
+    "unchanged",
     "upgrade",
+    "within",
 ]
 
 if TYPE_CHECKING:
     from .api import open as open
     from .client import connect
-    from .core.audit import audit, delta
+    from .core.audit import audit, delta, probabilistic_delta
     from .core.design import design
+    from .core.evidence import evidence
     from .core.law_builders import (
         discrete_normal,
         exponential,
@@ -92,7 +115,10 @@ if TYPE_CHECKING:
         max_entropy_for,
         normal,
     )
+    from .core.law_losses import losses, table_losses, within
+    from .core.law_studies import delta_curve, key_sizes, least_delta, matching_normal
     from .core.odds import odds
+    from .core.unchanged import unchanged
     from .errors import BudgetExceeded, DiscreetError, InputError, Refusal
     from .methods.cellkey.design import design as ptable
     from .synthesis import synthetic

@@ -27,6 +27,8 @@ from discreet.core.law_builders import (
     max_entropy_for,
     normal,
 )
+from discreet.core.law_losses import losses, within
+from discreet.core.law_studies import matching_normal
 from discreet.core.masses import gamma_for_variance
 from discreet.core.odds import odds, percent_up
 from discreet.core.pure_laplace import PureLaplace
@@ -214,6 +216,27 @@ class Stuck(SystemSource):
 # ── reading ─────────────────────────────────────────────────────────────────
 
 
+def clip_after_noise(chance_of: Function) -> None:
+    """rinott Table 2, Laplace ε = 0.5, m = 7, count 1 within ±1: 0.78."""
+    assert round(float(chance_of(laplace("0.5", 7), 1, 1)), 2) == 0.78
+
+
+def clip_before_noise(law: Law, count: int, h: int) -> Any:
+    """max(0, count) + z instead of max(0, count + z)."""
+    return within(law, h, max(0, count))
+
+
+def untruncated_loss(loss_of: Function) -> None:
+    law = laplace("0.5")
+    direct = sum((abs(z) * law.probability(z) for z in range(-60, 61)), Fraction(0))
+    assert float(loss_of(law)) == pytest.approx(float(direct), rel=1e-9)
+
+
+def smallest_match(match: Function) -> None:
+    wanted = audit(laplace("1.5", 7)).delta
+    assert audit(match(laplace("1.5", 7))).delta <= wanted
+
+
 def against_the_custodian(say: Function) -> None:
     share = odds(laplace("1")).rightly
     assert Fraction(say(share)) >= share * 100
@@ -268,6 +291,24 @@ FAULTS = [
         lambda e: Fraction(ceil(exp_bracket(-e)[1] * 2**64) - 1, 2**64),
     ),
     Fault("unreachable kept silent", unreachable_told, lambda law: law.unreachable, lambda law: ()),
+    Fault(
+        "normal m as printed",
+        smallest_match,
+        matching_normal,
+        lambda law: normal("1.5", 12),
+    ),
+    Fault(
+        "clip before noise",
+        clip_after_noise,
+        lambda law, n, h: within(law, h, n, clip=True),
+        clip_before_noise,
+    ),
+    Fault(
+        "loss as printed, half",
+        untruncated_loss,
+        lambda law: losses(law).absolute,
+        lambda law: losses(law).absolute / 2,
+    ),
     Fault("tails cut off", fair, draw, clipped),
     Fault("zero drawn twice", fair, draw, sign_twice),
     Fault("shifted by one", fair, draw, lambda law, n: draw(law, n) + 1),

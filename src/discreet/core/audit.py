@@ -142,6 +142,22 @@ def delta(law: AnyLaw | Sequence[Law], epsilon: Exact) -> Fraction:
     return _delta_rows(_as_rows(law), asked)
 
 
+def probabilistic_delta(law: Law | CountLaw | Sequence[Law], epsilon: Exact) -> Fraction:
+    """The chance that a likelihood ratio exceeds e^ε: probabilistic DP, rinott (4.5), Lemma 1.
+
+    Never smaller than `delta`. Where a ratio lies within 10^-70 of e^ε it counts as exceeding.
+
+    >>> from discreet.core.law_builders import laplace
+    >>> float(probabilistic_delta(laplace("1", 10), "1"))
+    2.0980598824578878e-05
+    """
+    low = exp_bracket(_epsilon(epsilon))[0]
+    return max(
+        Fraction(sum(p for p, q in pairs if p * low.denominator > low.numerator * q), total)
+        for pairs, total in _both(_as_rows(law))
+    )
+
+
 def _epsilon(epsilon: Exact) -> Fraction:
     return exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
 
