@@ -79,8 +79,11 @@ def test_cancel(jobs, clock):
     dead = jobs.create("a", {})
     jobs.claim(seconds=5)
     jobs.request_cancel(dead.id)
+    assert not jobs.end_cancelled()
     clock.now += 6
     assert jobs.claim() is None
+    assert [job.id for job in jobs.end_cancelled()] == [dead.id]
+    assert not jobs.end_cancelled()
     assert jobs.get(dead.id).state == "cancelled"
     with pytest.raises(InputError, match="There is no job"):
         jobs.get("nothing")

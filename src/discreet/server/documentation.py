@@ -29,7 +29,12 @@ def router(prefix: str) -> APIRouter:
         return Response(text, media_type=_KINDS[name])
 
     @pages.get("/health")
-    async def health() -> JSONResponse:
+    async def health(request: Request) -> JSONResponse:
+        state = request.app.state
+        parts = {"audit log": state.service.audit.alive, "jobs": state.worker.alive}
+        ended = [name for name, alive in parts.items() if not alive]
+        if ended:
+            return JSONResponse({"status": "failing", "ended": ended}, 503)
         return JSONResponse({"status": "serving"})
 
     return pages

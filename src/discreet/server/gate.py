@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..errors import Bug
 from . import logs
 from .auth import PUBLIC, Asker, identify
-from .problems import Problem, bug
+from .problems import Problem, behind
 
 if TYPE_CHECKING:
     from .service import Service
@@ -66,12 +66,11 @@ class Gate:
             problem = passage.enter()
             if problem is None:
                 body = await self._body(scope, receive)
-                await self.app(scope, _replay(body, receive), passage.send)
+                if body is not None:
+                    await self.app(scope, _replay(body, receive), passage.send)
                 return
-        except Problem as refused:
-            problem = refused
         except Exception as error:
-            problem = bug(error)
+            problem = behind(error)
         if passage.started:
             return  # the head is out: all we can do is end the connection
         response = self._shown(scope, receive, problem)
@@ -88,8 +87,8 @@ class Gate:
             return problem.response()
         return pages.problem(Request(scope, receive), problem)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """The whole body, within limits of size and time; nothing is handled half."""
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """The whole body, within limits of size and time; None where the client hung up before."""
         most = self.service.settings.most_body_bytes
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdigit() or int(length) > most:
@@ -101,7 +100,7 @@ class Gate:
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
-                        break
+                        return None
                     part = message.get("body", b"")
                     size += len(part)
                     if size > most:
@@ -125,6 +124,7 @@ class Passage:
         self.scope = scope
         self._send = send
         self.started = False
+        self.replaced = False
         self.asker: Asker = PUBLIC
         self.request = secrets.token_hex(8)
         self.began = time.perf_counter()
@@ -177,24 +177,49 @@ class Passage:
         )
 
     async def send(self, message: Message) -> None:
-        """Pass a message on; the head only once its row is in the audit log."""
+        """Pass a message on; the head only once its row is in the audit log.
+
+        Where the row cannot be written, the answer stays here and a problem leaves in its place.
+        """
+        if self.replaced:
+            return
         if message["type"] == "http.response.start" and not self.started:
             if message["status"] < 400 and not self._let_through():
                 raise Bug(f"No guard let {self.scope['method']} {self.scope['path'][:80]} through.")
-            headers = MutableHeaders(raw=message.setdefault("headers", []))
-            for name, value in (*SECURITY.items(), *self.extra.items()):
-                headers[name] = value
-            if self.scope["path"] in FORMS:
-                # with no-referrer a browser says `Origin: null` even to the page's own server
-                headers["Referrer-Policy"] = "same-origin"
-            headers.setdefault("Content-Security-Policy", POLICY)
-            headers.setdefault("Cache-Control", "no-store")
-            headers["X-Request-Id"] = self.request
-            await self._note(message["status"])
+            self._dress(message)
+            try:
+                await self._note(message["status"])
+            except Exception as error:
+                self.started = self.replaced = True
+                await self._instead(behind(error).response())
+                return
             self.started = True
         if self.head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)
+
+    def _dress(self, message: Message) -> None:
+        """The headers that every answer has."""
+        headers = MutableHeaders(raw=message.setdefault("headers", []))
+        for name, value in (*SECURITY.items(), *self.extra.items()):
+            headers[name] = value
+        if self.scope["path"] in FORMS:
+            # with no-referrer a browser says `Origin: null` even to the page's own server
+            headers["Referrer-Policy"] = "same-origin"
+        headers.setdefault("Content-Security-Policy", POLICY)
+        headers.setdefault("Cache-Control", "no-store")
+        headers["X-Request-Id"] = self.request
+
+    async def _instead(self, response: Response) -> None:
+        start: Message = {
+            "type": "http.response.start",
+            "status": response.status_code,
+            "headers": list(response.raw_headers),
+        }
+        self._dress(start)
+        await self._send(start)
+        body = b"" if self.head else bytes(response.body)
+        await self._send({"type": "http.response.body", "body": body})
 
     def _let_through(self) -> bool:
         """Whether a guard let this request in; a few pages are open to everybody."""
@@ -216,7 +241,8 @@ class Passage:
             "milliseconds": milliseconds,
             **self.notes,
         }
-        await asyncio.wrap_future(self.service.audit.add(row))
+        # a client that hangs up ends this wait, never the writing of its row
+        await asyncio.shield(asyncio.wrap_future(self.service.audit.add(row)))
         logs.say(
             "info",
             event="request",

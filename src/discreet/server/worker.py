@@ -50,10 +50,17 @@ class Worker:
         for thread in self._threads:
             thread.join(timeout=5)
 
+    @property
+    def alive(self) -> bool:
+        """Whether every thread that takes jobs lives."""
+        return all(thread.is_alive() for thread in self._threads)
+
     def _run(self) -> None:
         service = self._service
         while not self._stopping.is_set():
             try:
+                for job in service.jobs.end_cancelled():
+                    table_jobs.give_up_hold(service, job)
                 claimed = service.jobs.claim(
                     kind=table_jobs.KIND, seconds=service.settings.lease_seconds
                 )
@@ -101,7 +108,9 @@ class Worker:
                     if jobs.heartbeat(job.id, lease, seconds=seconds):
                         stop.set()
                     self._renew_holds()
-                except StoreError:
+                except Exception as error:
+                    if not isinstance(error, StoreError):
+                        problems.bug(error)
                     stop.set()  # the lease is lost: somebody else has the job
                     return
 

@@ -48,14 +48,19 @@ class AuditLog:
         path = Path(folder) / AUDIT
         self._database = Database(path, "The audit log", _TABLES, synchronous="NORMAL")
         self._queue: queue.SimpleQueue[tuple[str, Future[None]] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._write, name="audit log", daemon=True)
-        self._thread.start()
+        self._starting = threading.Lock()
+        self._thread = self._begun()
 
     def close(self) -> None:
         """Write what waits and let go of the file."""
         self._queue.put(None)
         self._thread.join(timeout=10)
         self._database.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether rows are written: every answer waits for its own."""
+        return self._thread.is_alive()
 
     def add(self, row: Mapping[str, Any]) -> Future[None]:
         """Add a row; the future is done when it is in the file."""
@@ -66,6 +71,10 @@ class AuditLog:
         fields = {name: value for name, value in row.items() if value not in (None, "")}
         done: Future[None] = Future()
         self._queue.put((canonical({"at": at, **fields}), done))
+        if not self.alive:
+            with self._starting:
+                if not self.alive:
+                    self._thread = self._begun()
         return done
 
     def page(
@@ -92,6 +101,11 @@ class AuditLog:
                     raise LedgerDamaged(f"The audit log is damaged: row {seq} was changed.")
         return count
 
+    def _begun(self) -> threading.Thread:
+        thread = threading.Thread(target=self._write, name="audit log", daemon=True)
+        thread.start()
+        return thread
+
     def _write(self) -> None:
         ended = False
         while not ended:
@@ -104,14 +118,18 @@ class AuditLog:
                 self._commit(rows)
 
     def _commit(self, rows: list[tuple[str, Future[None]]]) -> None:
+        """Write rows and tell those who wait for theirs; whoever went away is in the log too."""
+        waiting = [done for _, done in rows if done.set_running_or_notify_cancel()]
+        failure: Exception | None = None
         try:
             self._insert([body for body, _ in rows])
-        except BaseException as error:
-            for _, done in rows:
-                done.set_exception(error)
-            return
-        for _, done in rows:
-            done.set_result(None)
+        except Exception as error:
+            failure = error
+        for done in waiting:
+            if failure is None:
+                done.set_result(None)
+            else:
+                done.set_exception(failure)
 
     def _insert(self, bodies: list[str]) -> None:
         with self._database.writing() as connection:

@@ -93,13 +93,9 @@ class Jobs:
         """The oldest job that waits, or whose worker fell silent, and a lease on it; else None."""
         lease, now = secrets.token_hex(12), self._clock()
         with self._database.writing() as connection:
-            connection.execute(
-                "UPDATE jobs SET state = 'cancelled', lease = NULL WHERE cancel_requested = 1 AND "
-                "(state = 'waiting' OR (state = 'running' AND lease_until <= ?))",
-                (now,),
-            )
             row = connection.execute(
                 "SELECT id FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
+                "cancel_requested = 0 AND "
                 "(state = 'waiting' OR (state = 'running' AND lease_until <= :now)) "
                 "ORDER BY created, rowid LIMIT 1",
                 {"kind": kind, "now": now},
@@ -112,6 +108,14 @@ class Jobs:
                 (lease, now + seconds, now, row[0]),
             )
         return self.get(row[0]), lease
+
+    def end_cancelled(self) -> tuple[Job, ...]:
+        """End jobs that were asked to stop and whose worker is gone; who ends one gives up its hold."""
+        silent = "WHERE cancel_requested = 1 AND state = 'running' AND lease_until <= ?"
+        now = self._clock()
+        jobs = self._database.records(Job, "jobs", silent, now)
+        end = f"UPDATE jobs SET state = 'cancelled', lease = NULL {silent} AND id = ?"
+        return tuple(job for job in jobs if self._database.execute(end, now, job.id))
 
     def heartbeat(self, identity: str, lease: str, *, seconds: float = 60.0) -> bool:
         """Say that the worker lives; returns whether it was asked to stop."""

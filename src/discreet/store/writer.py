@@ -66,7 +66,7 @@ class Writer:
             if self._closing:
                 raise StoreError(f"{self.name} is closed. Open it again.")
             self._queue.append(task)
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._serve, name="ledger", daemon=True)
                 self._thread.start()
             self._changed.notify()
@@ -107,9 +107,10 @@ class Writer:
                         self._together(tasks)
                 finally:
                     self._lock.release()
-            except OSError as error:  # the lock file is gone or the folder may not be written
+            except Exception as error:  # the lock file is gone or the folder may not be written
+                reason = getattr(error, "strerror", None) or type(error).__name__
                 for task in self._take():
-                    task.error = StoreError(f"{self.name} cannot be locked: {error.strerror}.")
+                    task.error = StoreError(f"{self.name} cannot be locked: {reason}.")
                     task.done.set()
 
     def _take(self) -> list[_Task[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -27,6 +28,7 @@ router = guarded(ASKERS, "tables", "jobs")
 ROUTERS = [listing, router]
 
 JobId = Annotated[str, Path(max_length=64)]
+_WATCH_SECONDS = 600
 _streams = threading.BoundedSemaphore(64)
 """Clients that may watch jobs at once in each process."""
 
@@ -76,22 +78,21 @@ async def _watch(service: Service, asker: Asker, identity: str) -> AsyncIterator
         yield "event: busy\ndata: Too many clients watch jobs; ask for the job itself.\n\n"
         return
     try:
-        last, silent = None, 0.0
-        with anyio.move_on_after(600):
-            while True:
-                row = await anyio.to_thread.run_sync(_mine, service, asker, identity)
-                facts = table_jobs.facts(row)
-                if facts != last:
-                    last, silent = facts, 0.0
-                    name = "end" if row.state in table_jobs.ENDED else "progress"
-                    yield f"event: {name}\ndata: {json.dumps(facts)}\n\n"
-                    if row.state in table_jobs.ENDED:
-                        return
-                elif silent >= 15:
-                    silent = 0.0
-                    yield ": still here\n\n"
-                await anyio.sleep(0.3)
-                silent += 0.3
+        last, silent, ends = None, 0.0, time.monotonic() + _WATCH_SECONDS
+        while time.monotonic() < ends:
+            row = await anyio.to_thread.run_sync(_mine, service, asker, identity)
+            facts = table_jobs.facts(row)
+            if facts != last:
+                last, silent = facts, 0.0
+                name = "end" if row.state in table_jobs.ENDED else "progress"
+                yield f"event: {name}\ndata: {json.dumps(facts)}\n\n"
+                if row.state in table_jobs.ENDED:
+                    return
+            elif silent >= 15:
+                silent = 0.0
+                yield ": still here\n\n"
+            await anyio.sleep(0.3)
+            silent += 0.3
     finally:
         _streams.release()
 
