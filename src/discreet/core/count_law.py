@@ -23,7 +23,7 @@ import numpy as np
 
 from ..errors import Bug, LawError
 from .law import Law, WholeWeights
-from .noise_law import Draws, Written
+from .noise_law import AnyLaw, Draws
 from .random_source import system_source, uniform_words
 
 if TYPE_CHECKING:
@@ -81,12 +81,9 @@ class Row(WholeWeights):
         return next(iter(self.weights))
 
     @cached_property
-    def _dense(self) -> tuple[int, ...]:
-        return tuple(self.weights.get(z, 0) for z in range(self.start, max(self.weights) + 1))
-
     def dense(self) -> tuple[int, ...]:
         """The keys of start, start + 1, …"""
-        return self._dense
+        return tuple(self.weights.get(z, 0) for z in range(self.start, max(self.weights) + 1))
 
     @cached_property
     def intervals(self) -> tuple[tuple[int, int, int], ...]:
@@ -161,7 +158,7 @@ class Row(WholeWeights):
 
 
 @dataclass(frozen=True)
-class CountLaw(Written):
+class CountLaw(AnyLaw):
     """A row for each true count 0, 1, …; the last `cycle` rows serve all larger counts in turn."""
 
     keys: int

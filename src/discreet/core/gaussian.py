@@ -27,7 +27,7 @@ from ..errors import Bug, LawError
 from . import sums
 from .brackets import context
 from .exact import Exact, exact, plain
-from .noise_law import Floats, OfEveryCount
+from .noise_law import Floats, NoiseLaw
 from .random_source import RandomSource, system_source, uniform_words
 
 VARIANCE_LEAST, VARIANCE_MOST = Fraction(1, 100), 10**8
@@ -36,7 +36,7 @@ _MOST_EXTRA_WORDS = 8
 
 
 @dataclass(frozen=True)
-class DiscreteGaussian(OfEveryCount):
+class DiscreteGaussian(NoiseLaw):
     """The discrete Gaussian with parameter σ² = `sigma2`.
 
     >>> law = DiscreteGaussian.of("4")
@@ -48,6 +48,7 @@ class DiscreteGaussian(OfEveryCount):
     name: ClassVar[str] = "gaussian"
     kind: ClassVar[str] = "gaussian"
     ends: ClassVar[None] = None
+    mean: ClassVar[Fraction] = Fraction(0)
 
     @classmethod
     def of(cls, sigma2: Exact) -> DiscreteGaussian:
@@ -59,11 +60,6 @@ class DiscreteGaussian(OfEveryCount):
                 f"{float(number):.4g}. Choose a rho that is less extreme."
             )
         return cls(number)
-
-    @property
-    def mean(self) -> Fraction:
-        """Exactly 0."""
-        return Fraction(0)
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -116,10 +112,6 @@ class DiscreteGaussian(OfEveryCount):
         """A first perturbation and probabilities as floats, to beyond 10^-38."""
         return 1 - len(self.side), np.concatenate([self.side[:0:-1], self.side])
 
-    def transform(self, points: int, coarse: int) -> npt.NDArray[np.complexfloating]:
-        """The characteristic function on a grid."""
-        return sums.transform(*self.masses(), points, coarse)
-
     def reach(self, cells: int) -> int:
         """Beyond this less than 10^-12 of a sum is left."""
         return sums.far(self.variance, 0, cells, 0)
@@ -140,12 +132,12 @@ class DiscreteGaussian(OfEveryCount):
         (1000,)
         """
         chosen = system_source() if source is None else source
-        table = _thresholds(self.sigma2, _WORD)
+        reach, cut = _thresholds(self)
         words = uniform_words(chosen, count)
         # `cut[i]` is the word in which threshold i lies: a larger word is beyond the threshold.
-        index = np.searchsorted(table.cut, words, side="left")
-        out = index.astype(np.int64) - table.reach
-        for i in np.flatnonzero(table.cut[np.minimum(index, len(table.cut) - 1)] == words):
+        index = np.searchsorted(cut, words, side="left")
+        out = index.astype(np.int64) - reach
+        for i in np.flatnonzero(cut[np.minimum(index, len(cut) - 1)] == words):
             out[i] = self.resolve(int(words[i]), lambda: int(uniform_words(chosen, 1)[0]))
         return out
 
@@ -174,7 +166,11 @@ class DiscreteGaussian(OfEveryCount):
 
         A uniform number of so many bits is below the threshold if < a, above it if ≥ b.
         """
-        return _cumulative(self.sigma2, value, bits)
+        tails = _tails(self.sigma2, bits)
+        low, high = tails[min(value + 1 if value >= 0 else -value, len(tails) - 1)]
+        if value < 0:
+            return math.floor(low), math.floor(high) + 1
+        return (1 << bits) - math.floor(high) - 1, (1 << bits) - math.floor(low)
 
 
 def _reach(sigma2: Fraction, bits: int) -> int:
@@ -182,49 +178,21 @@ def _reach(sigma2: Fraction, bits: int) -> int:
     return math.isqrt(math.ceil(2 * sigma2 * bits)) + 2
 
 
-@dataclass(frozen=True)
-class _Table:
-    reach: int
-    cut: npt.NDArray[np.uint64]
-
-
 @lru_cache(maxsize=64)
-def _thresholds(sigma2: Fraction, bits: int) -> _Table:
-    """The words that the thresholds P(Z ≤ −reach) … P(Z ≤ reach) cut."""
-    reach = _reach(sigma2, 100)
-    ends = [_cumulative(sigma2, value, bits) for value in range(-reach, reach + 1)]
+def _thresholds(law: DiscreteGaussian) -> tuple[int, npt.NDArray[np.uint64]]:
+    """A reach, and the words that the thresholds P(Z ≤ −reach) … P(Z ≤ reach) cut."""
+    reach = _reach(law.sigma2, 100)
+    ends = [law.threshold(value, _WORD) for value in range(-reach, reach + 1)]
     if any(above - below > 1 for below, above in ends):
         raise Bug("A threshold of the discrete Gaussian was not computed closely enough.")
-    return _Table(reach, np.array([below for below, _ in ends], dtype=np.uint64))
-
-
-def _cumulative(sigma2: Fraction, value: int, bits: int) -> tuple[int, int]:
-    """2^bits · P(Z ≤ value) between whole numbers, from tail sums."""
-    tails = _tails(sigma2, bits)
-    low, high = tails.at(value + 1 if value >= 0 else -value)
-    if value < 0:
-        return math.floor(low), math.floor(high) + 1
-    return (1 << bits) - math.floor(high) - 1, (1 << bits) - math.floor(low)
-
-
-@dataclass(frozen=True)
-class _Tails:
-    """2^bits · P(Z ≥ v) for v ≥ 0, between two decimals."""
-
-    low: tuple[Decimal, ...]
-    high: tuple[Decimal, ...]
-
-    def at(self, value: int) -> tuple[Decimal, Decimal]:
-        last = len(self.low) - 1
-        return (
-            (Decimal(0), self.high[last]) if value > last else (self.low[value], self.high[value])
-        )
+    return reach, np.array([below for below, _ in ends], dtype=np.uint64)
 
 
 @lru_cache(maxsize=32)
-def _tails(sigma2: Fraction, bits: int) -> _Tails:
-    """Terms by recurrence, t(z + 1) = t(z) · g(z) with g(z + 1) = g(z) · e^(−1/σ²), rounded outwards.
+def _tails(sigma2: Fraction, bits: int) -> list[tuple[Decimal, Decimal]]:
+    """2^bits · P(Z ≥ v) for v = 0, 1, …, each between two decimals, the last for all beyond too.
 
+    Terms by recurrence, t(z + 1) = t(z) · g(z) with g(z + 1) = g(z) · e^(−1/σ²), rounded outwards.
     Summed from the far end inwards; what lies beyond the end falls at least geometrically.
     """
     end = _reach(sigma2, bits + 64)
@@ -242,10 +210,13 @@ def _tails(sigma2: Fraction, bits: int) -> _Tails:
     whole_low = down.fma(Decimal(2), sum_low[1], Decimal(1))
     whole_high = up.fma(Decimal(2), sum_high[1], Decimal(1))
     one = Decimal(1 << bits)
-    return _Tails(
-        tuple(down.divide(down.multiply(one, t), whole_high) for t in sum_low),
-        tuple(up.divide(up.multiply(one, t), whole_low) for t in sum_high),
-    )
+    return [
+        (
+            down.divide(down.multiply(one, low), whole_high),
+            up.divide(up.multiply(one, high), whole_low),
+        )
+        for low, high in zip(sum_low, sum_high, strict=True)
+    ]
 
 
 def _terms(sigma2: Fraction, last: int, rounding: Context) -> list[Decimal]:

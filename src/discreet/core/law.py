@@ -15,12 +15,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import LawError
 from . import sums
 from .exact import Exact, whole
-from .noise_law import Draws, Floats, OfEveryCount
+from .noise_law import Draws, Floats, NoiseLaw
 
 if TYPE_CHECKING:
     from .random_source import RandomSource
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 KEY_BITS_LEAST, KEY_BITS_MOST = 8, 64
 
 
-class WholeWeights(OfEveryCount):
+class WholeWeights(NoiseLaw):
     """What laws of whole weights share: `start`, the first perturbation, and a weight for each."""
 
     if TYPE_CHECKING:
@@ -45,14 +44,14 @@ class WholeWeights(OfEveryCount):
         def unreachable(self) -> tuple[int, ...]:
             """Perturbations of the designed support that can never happen."""
 
-    def dense(self) -> tuple[int, ...]:
-        """The weights of start, start + 1, …"""
-        raise NotImplementedError
+        @property
+        def dense(self) -> tuple[int, ...]:
+            """The weights of start, start + 1, …"""
 
     @property
     def end(self) -> int:
         """The largest perturbation."""
-        return self.start + len(self.dense()) - 1
+        return self.start + len(self.dense) - 1
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -62,18 +61,17 @@ class WholeWeights(OfEveryCount):
     def weight(self, perturbation: int) -> int:
         """The weight of one perturbation; 0 outside the support."""
         index = perturbation - self.start
-        weights = self.dense()
-        return weights[index] if 0 <= index < len(weights) else 0
+        return self.dense[index] if 0 <= index < len(self.dense) else 0
 
     @cached_property
     def mean(self) -> Fraction:
         """The exact mean."""
-        return Fraction(sum(z * w for z, w in enumerate(self.dense(), self.start)), self.total)
+        return Fraction(sum(z * w for z, w in enumerate(self.dense, self.start)), self.total)
 
     @cached_property
     def variance(self) -> Fraction:
         """The exact variance."""
-        square = sum(z * z * w for z, w in enumerate(self.dense(), self.start))
+        square = sum(z * z * w for z, w in enumerate(self.dense, self.start))
         return Fraction(square, self.total) - self.mean**2
 
     @property
@@ -84,18 +82,18 @@ class WholeWeights(OfEveryCount):
     @property
     def symmetric(self) -> bool:
         """Whether z and −z have the same weight for every z."""
-        return self.start == -self.end and self.dense() == self.dense()[::-1]
+        return self.start == -self.end and self.dense == self.dense[::-1]
 
     def probability(self, perturbation: int, cells: int = 1) -> Fraction:
         """P(the sum of so many draws is this), exactly."""
-        weights = sums.whole_sums(self.dense(), cells)
+        weights = sums.whole_sums(self.dense, cells)
         index = perturbation - cells * self.start
         return Fraction(weights[index] if 0 <= index < len(weights) else 0, self.total**cells)
 
     def cumulative(self, perturbation: int, cells: int = 1) -> Fraction:
         """P(the sum of so many draws is this or smaller), exactly."""
         count = max(perturbation - cells * self.start + 1, 0)
-        return Fraction(sum(sums.whole_sums(self.dense(), cells)[:count]), self.total**cells)
+        return Fraction(sum(sums.whole_sums(self.dense, cells)[:count]), self.total**cells)
 
     def half_width(self, level: Exact = "0.95", cells: int = 1) -> int:
         """The least h with P(|sum of so many draws| ≤ h) ≥ level; exact for one draw."""
@@ -110,11 +108,7 @@ class WholeWeights(OfEveryCount):
 
     def masses(self) -> tuple[int, Floats]:
         """The first perturbation and every probability, as floats."""
-        return self.start, np.array([w / self.total for w in self.dense()])
-
-    def transform(self, points: int, coarse: int) -> npt.NDArray[np.complexfloating]:
-        """The characteristic function on a grid."""
-        return sums.transform(*self.masses(), points, coarse)
+        return self.start, np.array([w / self.total for w in self.dense])
 
     def reach(self, cells: int) -> int:
         """Beyond this less than 10^-12 of a sum is left, or nothing."""
@@ -171,6 +165,7 @@ class Law(WholeWeights):
         values = (self.name, dict(self.parameters), self.start, self.weights, self.key_bits)
         return Law, (*values, self.blocked)
 
+    @property
     def dense(self) -> tuple[int, ...]:
         """The weights of start, start + 1, …"""
         return self.weights

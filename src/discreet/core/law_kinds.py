@@ -10,12 +10,12 @@ from ..errors import LawError
 from .count_law import CountLaw, Row
 from .gaussian import DiscreteGaussian
 from .law import Law
-from .noise_law import AnyLaw, Written
+from .noise_law import AnyLaw
 from .pure_laplace import PureLaplace
 
 
 @dataclass(frozen=True)
-class PrivateLaw(Written):
+class PrivateLaw(AnyLaw):
     """A law that the custodian keeps: known to be there, not what it is."""
 
     name: str = "private"

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,87 +25,27 @@ Floats = npt.NDArray[np.float64]
 Draws = npt.NDArray[np.signedinteger]
 
 
-class AnyLaw(Protocol):
+class AnyLaw:
     """A law of perturbations: for every count the same, or one for each."""
 
     kind: ClassVar[str]
     """Under which `law_kinds` knows it."""
 
-    def __hash__(self) -> int:
-        return super().__hash__()
+    if TYPE_CHECKING:  # what each law has; declared at run time it would hide fields of dataclasses
 
-    @property
-    def name(self) -> str:
-        """What the law is called."""
+        @property
+        def name(self) -> str:
+            """What the law is called."""
 
-    @property
-    def parameters(self) -> Mapping[str, str]:
-        """What was asked for, as exact text."""
+        @property
+        def parameters(self) -> Mapping[str, str]:
+            """What was asked for, as exact text."""
 
-    @property
-    def digest(self) -> str:
-        """SHA-256: two laws with one digest act alike."""
+        def to_dict(self) -> dict[str, Any]:
+            """The law as plain data, every whole number exact."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The law as plain data, every whole number exact."""
-
-    def for_count(self, count: int) -> NoiseLaw:
-        """The law of one perturbation of this true count."""
-
-
-class NoiseLaw(AnyLaw, Protocol):
-    """The law of one perturbation, and of sums of independent ones."""
-
-    @property
-    def mean(self) -> Fraction:
-        """The exact mean."""
-
-    @property
-    def variance(self) -> Probability:
-        """The variance."""
-
-    @property
-    def continuous_variance(self) -> float:
-        """What the continuous namesake would have; the variance where there is none."""
-
-    @property
-    def ends(self) -> tuple[int, int] | None:
-        """The least and the largest perturbation; None where every whole number can happen."""
-
-    def probability(self, perturbation: int, cells: int = 1) -> Probability:
-        """P(the sum of so many draws is this)."""
-
-    def cumulative(self, perturbation: int, cells: int = 1) -> Probability:
-        """P(the sum of so many draws is this or smaller)."""
-
-    def tail(self, size: int, cells: int = 1) -> Probability:
-        """P(the sum of so many draws is larger than `size` either way)."""
-
-    def half_width(self, level: Exact = "0.95", cells: int = 1) -> int:
-        """The least h with P(|sum of so many draws| ≤ h) ≥ level."""
-
-    def draw(self, count: int, source: RandomSource | None = None) -> Draws:
-        """So many independent draws, exactly from the law."""
-
-    def masses(self) -> tuple[int, Floats]:
-        """A first perturbation and probabilities from it on, as floats, to beyond 10^-18."""
-
-    def transform(self, points: int, coarse: int) -> npt.NDArray[np.complexfloating]:
-        """The characteristic function on a grid; of a law on multiples of `coarse` if that is > 1."""
-
-    def reach(self, cells: int) -> int:
-        """Beyond this less than 10^-12 of the sum of so many draws is left."""
-
-
-if TYPE_CHECKING:
-    _AnyLaw: TypeAlias = AnyLaw
-    _NoiseLaw: TypeAlias = NoiseLaw
-else:  # what a protocol declares would hide the fields of a dataclass
-    _AnyLaw = _NoiseLaw = object
-
-
-class Written(_AnyLaw):
-    """The canonical text of a law, and its digest."""
+        def for_count(self, count: int) -> NoiseLaw:
+            """The law of one perturbation of this true count."""
 
     def to_json(self) -> str:
         """The one canonical text of this law."""
@@ -117,8 +57,44 @@ class Written(_AnyLaw):
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 
-class OfEveryCount(Written, _NoiseLaw):
-    """What laws of one perturbation share."""
+class NoiseLaw(AnyLaw):
+    """The law of one perturbation, and of sums of independent ones."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def mean(self) -> Fraction:
+            """The exact mean."""
+
+        @property
+        def variance(self) -> Probability:
+            """The variance."""
+
+        @property
+        def continuous_variance(self) -> float:
+            """What the continuous namesake would have; the variance where there is none."""
+
+        @property
+        def ends(self) -> tuple[int, int] | None:
+            """The least and the largest perturbation; None where every whole number can happen."""
+
+        def probability(self, perturbation: int, cells: int = 1) -> Probability:
+            """P(the sum of so many draws is this)."""
+
+        def cumulative(self, perturbation: int, cells: int = 1) -> Probability:
+            """P(the sum of so many draws is this or smaller)."""
+
+        def half_width(self, level: Exact = "0.95", cells: int = 1) -> int:
+            """The least h with P(|sum of so many draws| ≤ h) ≥ level."""
+
+        def draw(self, count: int, source: RandomSource | None = None) -> Draws:
+            """So many independent draws, exactly from the law."""
+
+        def masses(self) -> tuple[int, Floats]:
+            """A first perturbation and probabilities from it on, as floats, to beyond 10^-18."""
+
+        def reach(self, cells: int) -> int:
+            """Beyond this less than 10^-12 of the sum of so many draws is left."""
 
     def for_count(self, count: int) -> Self:
         """Itself: the count does not matter."""
@@ -127,3 +103,16 @@ class OfEveryCount(Written, _NoiseLaw):
     def tail(self, size: int, cells: int = 1) -> Probability:
         """P(the sum of so many draws is larger than `size` either way)."""
         return 1 - self.cumulative(size, cells) + self.cumulative(-size - 1, cells)
+
+    def transform(self, points: int, coarse: int) -> npt.NDArray[np.complexfloating]:
+        """The characteristic function on a grid; coarse > 1: each value at the nearest multiple.
+
+        Ties go outwards.
+        """
+        start, masses = self.masses()
+        places = np.arange(start, start + len(masses))
+        if coarse > 1:
+            places = np.sign(places) * ((np.abs(places) + coarse // 2) // coarse)
+        row = np.zeros(points)
+        np.add.at(row, places % points, masses)
+        return np.asarray(np.fft.rfft(row))

@@ -21,7 +21,7 @@ from ..errors import LawError
 from . import sums
 from .brackets import exp_bracket, floor_to, ln_bracket, power_bracket
 from .exact import Exact, exact, plain, whole
-from .noise_law import Draws, Floats, OfEveryCount
+from .noise_law import Draws, Floats, NoiseLaw
 
 if TYPE_CHECKING:
     from .random_source import RandomSource
@@ -32,7 +32,7 @@ _LEAST, _MOST_LISTED = 1e-18, 1 << 22
 
 
 @dataclass(frozen=True)
-class PureLaplace(OfEveryCount):
+class PureLaplace(NoiseLaw):
     """The discrete Laplace with ratio p(z + 1) / p(z) = `ratio` for z ≥ 0; `epsilon` was asked.
 
     `sensitivity` is how far one record moves a cell: 1 for a count, the largest weight for a
@@ -49,6 +49,8 @@ class PureLaplace(OfEveryCount):
     name: ClassVar[str] = "laplace"
     kind: ClassVar[str] = "laplace"
     ends: ClassVar[None] = None
+    mean: ClassVar[Fraction] = Fraction(0)
+    unreachable: ClassVar[tuple[int, ...]] = ()
 
     def __post_init__(self) -> None:
         """Refuse a ratio that spends more than was asked."""
@@ -80,20 +82,10 @@ class PureLaplace(OfEveryCount):
         asked = {"epsilon": plain(self.epsilon)}
         return asked if self.sensitivity == 1 else asked | {"sensitivity": str(self.sensitivity)}
 
-    @property
-    def mean(self) -> Fraction:
-        """Exactly 0."""
-        return Fraction(0)
-
     @cached_property
     def variance(self) -> Fraction:
         """Exactly 2r / (1 − r)²."""
         return 2 * self.ratio / (1 - self.ratio) ** 2
-
-    @property
-    def unreachable(self) -> tuple[int, ...]:
-        """None: every integer can happen."""
-        return ()
 
     @property
     def continuous_variance(self) -> float:

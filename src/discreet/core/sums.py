@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import LawError
 from .convolution import Masses
@@ -73,21 +72,6 @@ def sum_masses(law: NoiseLaw, cells: int) -> Floats:
 def far(variance: float, mean: float, cells: int, single: float) -> int:
     """A reach that leaves less than 10^-12 of a sum of draws whose single tails reach `single`."""
     return math.ceil(abs(mean) * cells + 9 * math.sqrt(variance * cells) + single) + 1
-
-
-def transform(
-    start: int, masses: Floats, points: int, coarse: int
-) -> npt.NDArray[np.complexfloating]:
-    """The transform of a law given by its probabilities.
-
-    With coarse > 1 each value is moved to the nearest multiple, ties outwards.
-    """
-    places = np.arange(start, start + len(masses))
-    if coarse > 1:
-        places = np.sign(places) * ((np.abs(places) + coarse // 2) // coarse)
-    row = np.zeros(points)
-    np.add.at(row, places % points, masses)
-    return np.asarray(np.fft.rfft(row))
 
 
 @lru_cache(maxsize=256)
