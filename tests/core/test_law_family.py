@@ -31,7 +31,7 @@ LAWS: dict[str, NoiseLaw] = {
     "normal": normal("1", 5, key_bits=32),
     "of few keys": max_entropy(3, "1", key_bits=8),
     "lopsided": exponential({-2: 0, -1: "0.5", 0: 2, 1: 1, 2: "1/3"}, "1", 2),
-    "blocked": Law("row", {}, -1, (128, 0, 0, 128), 8, blocked=(0,)),
+    "with gaps": Law("row", {}, -1, (128, 0, 0, 128), 8),
     "laplace": PureLaplace.of("0.8"),
     "laplace of weights": PureLaplace.of("3", 4),
     "gaussian": DiscreteGaussian.of("4"),

@@ -6,6 +6,7 @@ rounded outwards, make a bracket that holds. Its ends agree to more than 70 digi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -21,10 +22,15 @@ def context(rounding: str, digits: int = DIGITS) -> Context:
 _DOWN, _UP = context(ROUND_FLOOR), context(ROUND_CEILING)
 
 
-def decimal_of(value: Fraction, *, up: bool) -> Decimal:
-    """The nearest decimal of 80 digits that is not below (`up`) or not above the number."""
-    chosen = _UP if up else _DOWN
-    return chosen.divide(Decimal(value.numerator), Decimal(value.denominator))
+def _bracket(
+    grows: Callable[[Context, Decimal], Decimal], at: Fraction
+) -> tuple[Fraction, Fraction]:
+    """A growing function between its values at two decimals of 80 digits around `at`."""
+    low, high = (way.divide(at.numerator, at.denominator) for way in (_DOWN, _UP))
+    return (
+        Fraction(_DOWN.next_minus(grows(_DOWN, low))),
+        Fraction(_UP.next_plus(grows(_UP, high))),
+    )
 
 
 def exp_bracket(power: Fraction) -> tuple[Fraction, Fraction]:
@@ -34,11 +40,7 @@ def exp_bracket(power: Fraction) -> tuple[Fraction, Fraction]:
     >>> low < high, float(low)
     (True, 2.718281828459045)
     """
-    if power == 0:
-        return Fraction(1), Fraction(1)
-    low = _DOWN.next_minus(_DOWN.exp(decimal_of(power, up=False)))
-    high = _UP.next_plus(_UP.exp(decimal_of(power, up=True)))
-    return Fraction(low), Fraction(high)
+    return (Fraction(1),) * 2 if power == 0 else _bracket(Context.exp, power)
 
 
 def ln_bracket(ratio: Fraction) -> tuple[Fraction, Fraction]:
@@ -48,11 +50,7 @@ def ln_bracket(ratio: Fraction) -> tuple[Fraction, Fraction]:
     >>> low < high, float(high)
     (True, 0.6061358035703155)
     """
-    if ratio == 1:
-        return Fraction(0), Fraction(0)
-    low = _DOWN.next_minus(_DOWN.ln(decimal_of(ratio, up=False)))
-    high = _UP.next_plus(_UP.ln(decimal_of(ratio, up=True)))
-    return Fraction(low), Fraction(high)
+    return (Fraction(0),) * 2 if ratio == 1 else _bracket(Context.ln, ratio)
 
 
 def ceiling_to(value: Fraction, digits: int) -> Fraction:

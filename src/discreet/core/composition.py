@@ -230,23 +230,20 @@ def _by_grid(parts: Sequence[tuple[_Atoms, int]], epsilon: Fraction) -> Bracket:
         first,
         *(_lattice(atoms, first.step, points, own=first.own) for atoms, _ in parts[1:]),
     ]
-    mass_p, mass_q = Masses(0, (1,), 0), Masses(0, (1,), 0)
+    masses, wholes = [Masses(0, (1,), 0)] * 2, [Fraction(1)] * 2  # of P and of Q
     offset = low = high = Fraction(0)
-    whole_p = whole_q = Fraction(1)
     for (atoms, d), lattice in zip(parts, lattices, strict=True):
         on_lattice = [i for i in range(len(atoms.pairs)) if i not in lattice.strays]
         for which in (0, 1):
             power = _spread(atoms, lattice, on_lattice, which).power(d, _CAP_BITS)
-            if which == 0:
-                mass_p = mass_p.times(power, _CAP_BITS)
-            else:
-                mass_q = mass_q.times(power, _CAP_BITS)
-        whole_p *= Fraction(sum(atoms.pairs[i][0] for i in on_lattice), atoms.total) ** d
-        whole_q *= Fraction(sum(atoms.pairs[i][1] for i in on_lattice), atoms.total) ** d
+            masses[which] = masses[which].times(power, _CAP_BITS)
+            weight = sum(atoms.pairs[i][which] for i in on_lattice)
+            wholes[which] *= Fraction(weight, atoms.total) ** d
         offset += d * lattice.offset
         low += d * (lattice.low - _SLACK)
         high += d * (lattice.high + 2 * _SLACK)
-    lost_p, lost_q = whole_p - mass_p.total, whole_q - mass_q.total
+    mass_p, mass_q = masses
+    lost_p, lost_q = wholes[0] - mass_p.total, wholes[1] - mass_q.total
     factor_low, factor_high = exp_bracket(epsilon)
     unit_p, unit_q = Fraction(1, 1 << mass_p.scale), Fraction(1, 1 << mass_q.scale)
     # Groups from `open_from` may pass ε, those from `full_from` do so with every outcome.
@@ -266,21 +263,16 @@ def _by_grid(parts: Sequence[tuple[_Atoms, int]], epsilon: Fraction) -> Bracket:
     certain = 1 - _finite_share(parts)
     return Bracket(
         certain + below - factor_high * lost_q,
-        certain + above + lost_p + (_finite_share(parts) - whole_p),
+        certain + above + lost_p + (_finite_share(parts) - wholes[0]),
     )
 
 
 def _spread(atoms: _Atoms, lattice: _Lattice, kept: list[int], which: int) -> Masses:
     first = min(lattice.steps[i] for i in kept)
     last = max(lattice.steps[i] for i in kept)
-    scale = 128
+    power_of_two = atoms.total & (atoms.total - 1) == 0  # the weights are then exact as they are
+    scale = atoms.total.bit_length() - 1 if power_of_two else 128
     values = [0] * (last - first + 1)
-    power_of_two = atoms.total & (atoms.total - 1) == 0
-    if power_of_two:
-        scale = atoms.total.bit_length() - 1
     for i in kept:
-        weight = atoms.pairs[i][which]
-        values[lattice.steps[i] - first] += (
-            weight if power_of_two else (weight << scale) // atoms.total
-        )
+        values[lattice.steps[i] - first] += (atoms.pairs[i][which] << scale) // atoms.total
     return Masses(first, tuple(values), scale, power_of_two)

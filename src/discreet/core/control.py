@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..errors import Cancelled
 
@@ -14,14 +15,12 @@ def silent(share: float, doing: str) -> None:
     """A progress that nobody watches."""
 
 
+@dataclass(frozen=True)
 class Control:
     """Progress and cancel for long work, as parameters."""
 
-    def __init__(
-        self, progress: Progress = silent, cancelled: Callable[[], bool] = lambda: False
-    ) -> None:
-        self.progress = progress
-        self.cancelled = cancelled
+    progress: Progress = silent
+    cancelled: Callable[[], bool] = lambda: False
 
     def step(self, share: float, doing: str) -> None:
         """Say how far the work is; stop it where a stop was asked for."""

@@ -289,8 +289,8 @@ class Domain:
 
     >>> sex = variable("sex", ["f", "m"]); age = variable("age", ["0-14", "15-64", "65+"])
     >>> d = Domain((Axis(age, age.finest), Axis(sex, sex.finest)))
-    >>> d.shape, d.size, d.with_totals_shape
-    ((3, 2), 6, (4, 3))
+    >>> d.shape, d.size
+    ((3, 2), 6)
     >>> d.address(np.array([[2, 1]]))
     array([5])
     """
@@ -301,11 +301,6 @@ class Domain:
     def shape(self) -> tuple[int, ...]:
         """Categories along each axis."""
         return tuple(len(axis) for axis in self.axes)
-
-    @property
-    def with_totals_shape(self) -> tuple[int, ...]:
-        """The shape when each axis has a total as its last position."""
-        return tuple(len(axis) + 1 for axis in self.axes)
 
     @property
     def size(self) -> int:

@@ -20,6 +20,10 @@ SAID_DELTA = Fraction(1, 10**6)
 """δ at which a ρ guarantee is said in ε."""
 
 
+_NUMBERS = ("epsilon", "delta", "rho")
+_TEXTS = ("invariants", "caveats", "odds")
+
+
 class Kind(StrEnum):
     """Of which kind a guarantee is."""
 
@@ -97,9 +101,7 @@ class Guarantee:
             "neighbours": self.neighbours,
             "exact": self.exact,
             "scope": self.scope,
-            "invariants": list(self.invariants),
-            "caveats": list(self.caveats),
-            "odds": list(self.odds),
+            **{name: list(getattr(self, name)) for name in _TEXTS},
             "sentence": self.sentence(),
         }
 
@@ -111,23 +113,10 @@ class Guarantee:
         >>> Guarantee.from_json(made.to_json()) == made
         True
         """
-
-        def number(name: str) -> Fraction | None:
-            return None if facts.get(name) is None else exact(facts[name], name)
-
-        return cls(
-            kind=Kind(facts["kind"]),
-            unit=facts["unit"],
-            neighbours=facts["neighbours"],
-            epsilon=number("epsilon"),
-            delta=number("delta"),
-            rho=number("rho"),
-            exact=bool(facts.get("exact", True)),
-            scope=facts.get("scope", "this table"),
-            invariants=tuple(facts.get("invariants", ())),
-            caveats=tuple(facts.get("caveats", ())),
-            odds=tuple(facts.get("odds", ())),
-        )
+        known: dict[str, Any] = {n: facts[n] for n in ("exact", "scope") if n in facts}
+        known |= {n: exact(facts[n], n) for n in _NUMBERS if facts.get(n) is not None}
+        known |= {n: tuple(facts.get(n, ())) for n in _TEXTS}
+        return cls(Kind(facts["kind"]), facts["unit"], facts["neighbours"], **known)
 
     def for_scope(self, scope: str) -> Guarantee:
         """The same promise said of another scope."""

@@ -121,8 +121,7 @@ class WholeWeights(NoiseLaw):
 class Law(WholeWeights):
     """Whole weights of the perturbations start, start + 1, …, over 2^key_bits.
 
-    `parameters` are what was asked for, as exact text. `blocked` are perturbations whose weight
-    is 0 by design; any other weight of 0 is reported in `unreachable`.
+    `parameters` are what was asked for, as exact text.
 
     >>> law = Law("coin", {}, -1, (64, 128, 64), 8)
     >>> law.pmf[0], law.mean, law.variance, law.thresholds
@@ -134,7 +133,6 @@ class Law(WholeWeights):
     start: int
     weights: tuple[int, ...]
     key_bits: int
-    blocked: tuple[int, ...] = ()
     kind: ClassVar[str] = "weights"
 
     def __post_init__(self) -> None:
@@ -142,7 +140,6 @@ class Law(WholeWeights):
         check_key_bits(self.key_bits)
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         object.__setattr__(self, "weights", tuple(int(w) for w in self.weights))
-        object.__setattr__(self, "blocked", tuple(sorted(self.blocked)))
         if not self.weights or min(self.weights) < 0:
             raise LawError(
                 f"The weights of law {self.name} must be whole numbers ≥ 0, got "
@@ -154,16 +151,10 @@ class Law(WholeWeights):
                 f"The weights of law {self.name} must add up to 2^{self.key_bits} = "
                 f"{1 << self.key_bits}, got {total}. Quantise the probabilities again."
             )
-        wrong = [z for z in self.blocked if not self.start <= z <= self.end or self.weight(z)]
-        if wrong:
-            raise LawError(
-                f"A blocked perturbation must lie in the support and have weight 0, got {wrong[0]}."
-            )
 
     def __reduce__(self) -> tuple[Callable[..., Law], tuple[Any, ...]]:
         """Pickle as the constructor's own arguments."""
-        values = (self.name, dict(self.parameters), self.start, self.weights, self.key_bits)
-        return Law, (*values, self.blocked)
+        return Law, (self.name, dict(self.parameters), self.start, self.weights, self.key_bits)
 
     @property
     def dense(self) -> tuple[int, ...]:
@@ -176,17 +167,9 @@ class Law(WholeWeights):
         return 1 << self.key_bits
 
     @property
-    def support(self) -> tuple[int, ...]:
-        """The perturbations that can happen."""
-        return tuple(z for z, w in enumerate(self.weights, self.start) if w)
-
-    @property
     def unreachable(self) -> tuple[int, ...]:
         """Perturbations of the designed support that can never happen: too few key bits."""
-        blocked = set(self.blocked)
-        return tuple(
-            z for z, w in enumerate(self.weights, self.start) if not w and z not in blocked
-        )
+        return tuple(z for z, w in enumerate(self.weights, self.start) if not w)
 
     @property
     def max_perturbation(self) -> int:
@@ -215,31 +198,27 @@ class Law(WholeWeights):
 
     def draw(self, count: int, source: RandomSource | None = None) -> Draws:
         """So many independent draws, exactly from the law, in the narrowest type that holds them."""
-        from .sampling import draw_finite
+        from .sampling import drawn, finite_draws
 
-        return draw_finite(self, count, source)
+        return drawn(finite_draws(self), None, count, source)
 
     def to_dict(self) -> dict[str, Any]:
         """The law as plain data; weights as text, because JSON readers lose 64-bit integers."""
-        out: dict[str, Any] = {
+        return {
             "key_bits": self.key_bits,
             "name": self.name,
             "parameters": dict(sorted(self.parameters.items())),
             "start": self.start,
             "weights": [str(w) for w in self.weights],
         }
-        if self.blocked:
-            out["blocked"] = list(self.blocked)
-        return out
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Law:
         """Read back what `to_dict` gives."""
         weights = tuple(int(w) for w in data["weights"])
         parameters = {str(k): str(v) for k, v in data["parameters"].items()}
-        blocked = tuple(int(z) for z in data.get("blocked", ()))
         values = (str(data["name"]), parameters, int(data["start"]), weights)
-        return cls(*values, int(data["key_bits"]), blocked)
+        return cls(*values, int(data["key_bits"]))
 
 
 def check_key_bits(key_bits: object) -> int:

@@ -8,7 +8,7 @@ too, a law whose exact δ is larger is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import overload
@@ -67,21 +67,11 @@ def laplace(
     asked = read_epsilon(epsilon)
     m = _read_max(max_perturbation)
     rate = PureLaplace.of(asked, sensitivity).epsilon / sensitivity
-    step = exponent(-rate)
-    masses = powers(step, range(m + 1))
+    side = powers(exponent(-rate), range(m + 1))
     parameters = {"epsilon": plain(asked), "max_perturbation": str(m)}
     if sensitivity != 1:
         parameters["sensitivity"] = str(sensitivity)
-    return _symmetric(
-        "laplace",
-        parameters,
-        masses,
-        key_bits,
-        quantiser,
-        rate=rate,
-        delta=delta,
-        sensitivity=sensitivity,
-    )
+    return _law("laplace", parameters, _both(side), key_bits, quantiser, rate=rate, delta=delta)
 
 
 def normal(
@@ -100,9 +90,9 @@ def normal(
     """
     asked = read_epsilon(epsilon)
     m = _read_max(max_perturbation)
-    masses = powers(exponent(-asked / (2 * m + 1)), (z * z for z in range(m + 1)))
+    masses = _bell(exponent(-asked / (2 * m + 1)), m)
     parameters = {"epsilon": plain(asked), "max_perturbation": str(m)}
-    return _symmetric("normal", parameters, masses, key_bits, quantiser, rate=asked, delta=delta)
+    return _law("normal", parameters, masses, key_bits, quantiser, rate=asked, delta=delta)
 
 
 def discrete_normal(
@@ -122,9 +112,9 @@ def discrete_normal(
     """
     square = exact(variance, "variance", above=0, most=10**9, error=LawError)
     m = _read_max(max_perturbation)
-    masses = powers(exponent(-1 / (2 * square)), (z * z for z in range(m + 1)))
+    masses = _bell(exponent(-1 / (2 * square)), m)
     parameters = {"variance": plain(square), "max_perturbation": str(m)}
-    return _symmetric("discrete-normal", parameters, masses, key_bits, quantiser)
+    return _law("discrete-normal", parameters, masses, key_bits, quantiser)
 
 
 def exponential(
@@ -171,16 +161,9 @@ def exponential(
     best = max(values[z] for z in range(-m, m + 1))
     masses = [mass(exponent(asked * (values[z] - best) / widest)) for z in range(-m, m + 1)]
     parameters = {"epsilon": plain(asked), "max_perturbation": str(m)}
-    if masses == masses[::-1]:
-        side = masses[m:]
-        return _symmetric(
-            "exponential", parameters, side, key_bits, quantiser, rate=asked, delta=delta
-        )
-    bits = check_key_bits(key_bits)
-    round_to = ceil_weights if check_quantiser(quantiser) == "ceil" else nearest_weights
-    parameters |= {"quantiser": quantiser}
-    law = Law("exponential", parameters, -m, round_to(masses, bits), bits)
-    return _refuse_excess(law, asked, delta)
+    if masses != masses[::-1]:
+        parameters["quantiser"] = quantiser
+    return _law("exponential", parameters, masses, key_bits, quantiser, rate=asked, delta=delta)
 
 
 def max_entropy(
@@ -198,10 +181,16 @@ def max_entropy(
     4.0
     """
     d = _read_max(max_perturbation)
-    v = _read_variance(variance, d)
-    masses = powers(NEAR.exp(gamma_for_variance(d, v).copy_negate()), (z * z for z in range(d + 1)))
+    v = exact(variance, "variance", error=LawError)
+    most = Fraction(d * (d + 1), 3)
+    if not 0 < v < most:
+        raise LawError(
+            f"variance must be > 0 and < D(D + 1)/3 = {plain(most)} for max_perturbation {d}, "
+            f"got {shown(variance)}. Lower the variance or raise max_perturbation."
+        )
+    masses = _bell(NEAR.exp(gamma_for_variance(d, v).copy_negate()), d)
     parameters = {"max_perturbation": str(d), "variance": plain(v)}
-    return _symmetric("max-entropy", parameters, masses, key_bits, quantiser)
+    return _law("max-entropy", parameters, masses, key_bits, quantiser)
 
 
 def max_entropy_for(
@@ -224,15 +213,9 @@ def max_entropy_for(
     asked = read_epsilon(epsilon)
     d = _read_max(max_perturbation)
     share = exact(iota_share, "iota_share", least=0, most=1, error=LawError)
-    masses = powers(exponent(-gamma_for_epsilon(asked, d, share)), (z * z for z in range(d + 1)))
-    parameters = {
-        "epsilon": plain(asked),
-        "max_perturbation": str(d),
-        "iota_share": plain(share),
-    }
-    return _symmetric(
-        "max-entropy", parameters, masses, key_bits, quantiser, rate=asked, delta=delta
-    )
+    masses = _bell(exponent(-gamma_for_epsilon(asked, d, share)), d)
+    parameters = {"epsilon": plain(asked), "max_perturbation": str(d), "iota_share": plain(share)}
+    return _law("max-entropy", parameters, masses, key_bits, quantiser, rate=asked, delta=delta)
 
 
 def hellinger(
@@ -272,36 +255,43 @@ def hellinger(
         parameters = {"epsilon": plain(asked), "count": str(a), "max_value": str(max_value)}
         weights = _reachable(nearest_weights(masses, bits))
         rows.append(Law("hellinger", parameters, -a, weights, bits))
-    parameters = {
-        "epsilon": plain(asked),
-        "max_count": str(max_count),
-        "max_value": str(max_value),
-    }
-    return CountLaw.of_laws("hellinger", parameters, rows, cycle=0)
+    given = {"epsilon": plain(asked), "max_count": str(max_count), "max_value": str(max_value)}
+    return CountLaw.of_laws("hellinger", given, rows, cycle=0)
 
 
-def _symmetric(
+def _both(side: list[int]) -> list[int]:
+    """The masses of −m … m from those of 0 … m."""
+    return [*side[:0:-1], *side]
+
+
+def _bell(step: Decimal, m: int) -> list[int]:
+    """step^(z²) for −m … m."""
+    return _both(powers(step, (z * z for z in range(m + 1))))
+
+
+def _law(
     name: str,
     parameters: dict[str, str],
-    side: Sequence[int],
+    masses: list[int],
     key_bits: int,
     quantiser: str,
     *,
     rate: Fraction | None = None,
     delta: Exact | None = None,
-    sensitivity: int = 1,
 ) -> Law:
+    """The law of masses from −m to m; refused where its δ at the ε asked for is above `delta`."""
     bits = check_key_bits(key_bits)
-    masses = [*side[:0:-1], *side]
     if check_quantiser(quantiser) == "ceil":
         weights = ceil_weights(masses, bits)
         parameters = parameters | {"quantiser": "ceil"}
     else:
         weights = nearest_weights(masses, bits)
-        if rate is not None:
+        if rate is not None and masses == masses[::-1]:
             weights = within_epsilon(weights, rate)
-    law = Law(name, parameters, 1 - len(side), weights, bits)
-    return law if rate is None else _refuse_excess(law, rate * sensitivity, delta)
+    law = Law(name, parameters, -(len(masses) // 2), weights, bits)
+    if delta is not None:
+        _refuse_excess(law, delta)
+    return law
 
 
 def _reachable(weights: tuple[int, ...]) -> tuple[int, ...]:
@@ -318,32 +308,18 @@ def _reachable(weights: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(lifted)
 
 
-def _refuse_excess(law: Law, epsilon: Fraction, delta: Exact | None) -> Law:
-    if delta is None:
-        return law
+def _refuse_excess(law: Law, delta: Exact) -> None:
     from .audit import audit
 
     allowed = exact(delta, "delta", above=0, below=1, error=LawError)
-    reached = audit(law, epsilon).delta
-    if reached > allowed:
+    reached = audit(law)
+    if reached.delta > allowed:
         raise LawError(
-            f"The {law.name} law asked for has delta {rounded_up(reached)} at epsilon "
-            f"{plain(epsilon)}, more than the {plain(allowed)} allowed. "
+            f"The {law.name} law asked for has delta {rounded_up(reached.delta)} at epsilon "
+            f"{plain(reached.at_epsilon)}, more than the {plain(allowed)} allowed. "
             "Raise max_perturbation, key_bits or delta."
         )
-    return law
 
 
 def _read_max(value: object) -> int:
     return whole(value, "max_perturbation", 1, MAX_PERTURBATION_MOST)
-
-
-def _read_variance(variance: Exact, d: int) -> Fraction:
-    number = exact(variance, "variance", error=LawError)
-    most = Fraction(d * (d + 1), 3)
-    if not 0 < number < most:
-        raise LawError(
-            f"variance must be > 0 and < D(D + 1)/3 = {plain(most)} for max_perturbation {d}, "
-            f"got {shown(variance)}. Lower the variance or raise max_perturbation."
-        )
-    return number

@@ -144,7 +144,7 @@ def _nothing(law: NoiseLaw) -> Probability:
 def _probabilities(law: NoiseLaw) -> Iterator[tuple[int, Probability]]:
     if isinstance(law, WholeWeights):
         total = law.total
-        return ((z, Fraction(w, total)) for z, w in enumerate(law.dense(), law.start) if w)
+        return ((z, Fraction(w, total)) for z, w in enumerate(law.dense, law.start) if w)
     start, masses = law.masses()
     return enumerate(masses.tolist(), start)
 

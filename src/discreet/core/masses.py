@@ -31,7 +31,7 @@ def gamma_for_variance(max_perturbation: int, variance: Fraction) -> Decimal:
     0.0498
     """
     d = max_perturbation
-    target = NEAR.divide(Decimal(variance.numerator), Decimal(variance.denominator))
+    target = _decimal(variance)
     gamma = Decimal(_float_gamma(d, float(variance)))
     near = NEAR.multiply(target, NEAR.power(Decimal(10), Decimal(-DIGITS)))
     for _ in range(100):

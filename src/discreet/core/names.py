@@ -37,10 +37,9 @@ def find_axis(description: Description, text: str) -> AxisRef:
         raise _counts_only(text)
     if ":" in text:
         variable_text, _, level_text = text.partition(":")
-        variable = _one(
-            variable_text, description.variables, _variable_words, f"variable of {description.name}"
-        )
-        level = _one(level_text, variable.levels, _level_words, f"level of {variable.name}")
+        what = f"variable of {description.name}"
+        variable = _one(variable_text, description.variables, _words, what)
+        level = _one(level_text, variable.levels, _words, f"level of {variable.name}")
         return AxisRef(variable.name, level.name)
     candidates = [
         (variable, level) for variable in description.variables for level in variable.levels
@@ -51,17 +50,12 @@ def find_axis(description: Description, text: str) -> AxisRef:
 
     def words(pair: tuple[Variable, Level]) -> list[str]:
         variable, level = pair
-        own = _variable_words(variable) if level is variable.finest else []
-        return [*own, *_level_words(level)]
+        own = _words(variable) if level is variable.finest else []
+        return [*own, *_words(level)]
 
+    what = f"variable or level of {description.name}"
     try:
-        variable, level = _one(
-            text,
-            candidates,
-            words,
-            f"variable or level of {description.name}",
-            shown=lambda p: p[1].name,
-        )
+        variable, level = _one(text, candidates, words, what, shown=lambda p: p[1].name)
     except RecipeError:
         if _STATISTIC_IN_WORDS.match(text):  # "sum of ages", where nothing is called so
             raise _counts_only(text) from None
@@ -135,12 +129,8 @@ def canonical_conditions(
     return tuple(conditions)
 
 
-def _variable_words(variable: Variable) -> list[str]:
-    return [variable.name, *(words for _, words in variable.label.by_language)]
-
-
-def _level_words(level: Level) -> list[str]:
-    return [level.name, *(words for _, words in level.label.by_language)]
+def _words(item: Variable | Level) -> list[str]:
+    return [item.name, *(words for _, words in item.label.by_language)]
 
 
 def _one(

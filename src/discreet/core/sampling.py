@@ -101,10 +101,16 @@ class Guide:
 class Draws:
     """Blocks of outcomes of one guide, mapped to values; sentinel where 16 bits do not decide."""
 
-    def __init__(self, guide: Guide, values: NDArray[np.int64], tails: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        guide: Guide,
+        values: NDArray[np.int64],
+        tails: tuple[int, ...],
+        dtype: type[np.signedinteger] | None = None,
+    ) -> None:
         self.guide, self.values, self.tails = guide, values, tails
         inside = np.delete(values, list(tails)) if tails else values
-        self.dtype = _narrowest(int(inside.min()), int(inside.max()))
+        self.dtype = dtype or _narrowest(int(inside.min()), int(inside.max()))
         self.sentinel = int(np.iinfo(self.dtype).min)
         decided = guide.outcome >= 0
         for tail in tails:
@@ -132,30 +138,17 @@ class Bits:
         self.source.fill(self.buffer, 2 * count)
         return self.buffer[: 2 * count].view(np.uint16)
 
-    def uint64(self, count: int) -> NDArray[np.uint64]:
-        """Fresh words in an array of their own."""
-        return uniform_words(self.source, count)
-
     def forget(self) -> None:
         """Overwrite the last block: noise must not be readable from memory left behind."""
         self.buffer.fill(0)
 
     def more(self) -> int:
         """One fresh word, for exact comparisons."""
-        return int(self.uint64(1)[0])
+        return int(uniform_words(self.source, 1)[0])
 
 
-def draw_finite(law: Law, count: int, source: RandomSource | None = None) -> IntArray:
-    """Draws of a law of whole weights."""
-    return _drawn(finite_draws(law), None, count, source)
-
-
-def draw_pure(law: PureLaplace, count: int, source: RandomSource | None = None) -> IntArray:
-    """Draws of the untruncated Laplace."""
-    return _drawn(two_sided_draws(law), one_sided_draws(law), count, source)
-
-
-def _drawn(draws: Draws, tail: Draws | None, count: int, source: RandomSource | None) -> IntArray:
+def drawn(draws: Draws, tail: Draws | None, count: int, source: RandomSource | None) -> IntArray:
+    """So many draws of one sampler, from a source whose bytes are overwritten afterwards."""
     if count < 0:
         raise LawError(f"The number of draws must be ≥ 0, got {count}.")
     bits = Bits(system_source() if source is None else source, count)
@@ -188,20 +181,11 @@ def draw_blocks(draws: Draws, count: int, bits: Bits, tail: Draws | None) -> Int
             values = _settle(draws, words, bits, tail)
             wide = _narrowest(int(values.min()), int(values.max()))
             if np.iinfo(wide).bits > np.iinfo(out.dtype).bits:  # a tail past this width
-                out, draws = out.astype(wide), _widened(draws, wide)
+                out = out.astype(wide)
+                draws = Draws(draws.guide, draws.values, draws.tails, wide)
             out[places] = values
             waiting, held = [], 0
     return out
-
-
-def _widened(draws: Draws, wide: type[np.signedinteger]) -> Draws:
-    grown = object.__new__(Draws)
-    grown.guide, grown.values, grown.tails = draws.guide, draws.values, draws.tails
-    grown.dtype, grown.sentinel = wide, int(np.iinfo(wide).min)
-    table = draws.table.astype(wide)
-    table[draws.table == draws.sentinel] = grown.sentinel
-    grown.table = table
-    return grown
 
 
 def _settle(
@@ -224,7 +208,7 @@ def _words(draws: Draws, first: NDArray[np.uint16], bits: Bits) -> NDArray[np.in
     guide = draws.guide
     rest = guide.word_bits - guide.guide_bits
     top = first.astype(np.uint64) >> np.uint64(16 - guide.guide_bits)
-    low = bits.uint64(first.size) >> np.uint64(64 - rest)
+    low = uniform_words(bits.source, first.size) >> np.uint64(64 - rest)
     return guide.resolve((top << np.uint64(rest)) | low, bits.more)
 
 
@@ -233,7 +217,7 @@ def _memoryless(tail: Draws, count: int, bits: Bits) -> NDArray[np.int64]:
     total = np.zeros(count, dtype=np.int64)
     left = np.arange(count)
     while left.size:
-        outcomes = _words(tail, bits.uint64(left.size).astype(np.uint16), bits)
+        outcomes = _words(tail, uniform_words(bits.source, left.size).astype(np.uint16), bits)
         total[left] += tail.values[outcomes]
         left = left[outcomes == tail.tails[0]]
     return total
@@ -335,10 +319,7 @@ def one_sided_draws(
     floors = []
     for k, (low, high) in enumerate(_chain(law, reach), 1):
         one = 1 << _CHAIN_BITS
-        floors.append(_floor((one - high, one - low), word_bits, partial(_below, law.ratio, k)))
+        ends = one - high, one - low
+        floors.append(_floor(ends, word_bits, lambda k=k: 1 - law.ratio**k))  # type: ignore[misc]
     guide = Guide(floors, bracket, guide_bits=guide_bits, word_bits=word_bits, step_bits=step_bits)
     return Draws(guide, np.arange(reach + 1, dtype=np.int64), (reach,))
-
-
-def _below(ratio: Fraction, k: int) -> Fraction:
-    return 1 - ratio**k

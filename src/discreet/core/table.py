@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -55,31 +55,22 @@ class TrueTable:
 class Status(IntEnum):
     """What a published cell says beside its number; the letter is what formats write."""
 
-    OK = 0
-    UNRELIABLE = 1
-    LOW = 2
-    BELOW_THRESHOLD = 3
-    SUPPRESSED = 4
-    STRUCTURAL_ZERO = 5
-    NOT_RELEASED = 6
+    OK = 0, "", "published as it is"
+    UNRELIABLE = 1, "u", "unreliable: the noise is large beside the number"
+    LOW = 2, "low", "low: below the display floor"
+    BELOW_THRESHOLD = 3, "c", "below the publication threshold"
+    SUPPRESSED = 4, "s", "suppressed"
+    STRUCTURAL_ZERO = 5, "z", "cannot exist (declared structural zero)"
+    NOT_RELEASED = 6, "x", "not part of this release"
 
-    @property
-    def letter(self) -> str:
-        """The status code in every format; empty for an ordinary value."""
-        return ("", "u", "low", "c", "s", "z", "x")[self]
+    letter: str
+    meaning: str
 
-    @property
-    def meaning(self) -> str:
-        """The status in words."""
-        return (
-            "published as it is",
-            "unreliable: the noise is large beside the number",
-            "low: below the display floor",
-            "below the publication threshold",
-            "suppressed",
-            "cannot exist (declared structural zero)",
-            "not part of this release",
-        )[self]
+    def __new__(cls, number: int, letter: str = "", meaning: str = "") -> Self:
+        """A status by its number, with its letter (empty for an ordinary value) and its words."""
+        status = int.__new__(cls, number)
+        status._value_, status.letter, status.meaning = number, letter, meaning
+        return status
 
     @property
     def has_value(self) -> bool:

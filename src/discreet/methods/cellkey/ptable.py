@@ -73,8 +73,7 @@ class PTable(CountLaw):
             floor = -count if negatives == "clipped" else law.start
             cut = [(max(z, floor), w) for z, w in enumerate(law.weights, law.start)]
             rows.append(Row.of(cut))
-            wanted = (z for z in range(law.start, law.end + 1) if z not in law.blocked)
-            support.append(tuple(sorted({max(z, floor) for z in wanted})))
+            support.append(tuple(sorted({z for z, _ in cut})))
         parameters = {**law.parameters, "zeros": zeros, "negatives": negatives}
         return cls(law.total, tuple(rows), 1, law.name, parameters, tuple(support))
 
