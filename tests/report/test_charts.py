@@ -18,7 +18,7 @@ BINOMIAL = {z: Fraction(w, 64) for z, w in zip(range(-3, 4), (1, 6, 15, 20, 15, 
 
 def test_a_law_chart_has_a_bar_for_each_perturbation() -> None:
     """The spec holds the law's probabilities, the SVG a bar for each and no address to fetch."""
-    spec = charts.law_chart(BINOMIAL, title="A law")
+    spec = charts.law_chart(BINOMIAL, "A law")
     drawn = {row["perturbation"]: row["probability"] for row in spec["data"]["values"]}
     assert drawn == {z: float(p) for z, p in BINOMIAL.items()}
     assert "no change in 31.2 % of cells" in spec["description"]
@@ -30,23 +30,11 @@ def test_a_law_chart_has_a_bar_for_each_perturbation() -> None:
 
 
 def test_pictures_become_png() -> None:
-    png = charts.to_png(charts.law_chart(BINOMIAL, width=200, height=100), scale=1)
+    png = charts.to_png(charts.law_chart(BINOMIAL, "A law"))
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", png[16:24])
-    assert 200 < width < 320
-    assert 100 < height < 240
-
-
-def test_a_delta_curve_shows_its_points_and_the_claim() -> None:
-    """Points with δ = 0 are left out of the logarithmic axis; the claim is rounded up."""
-    points = [(Fraction(e, 2), Fraction(1, 10 ** (e + 1))) for e in range(5)]
-    spec = charts.delta_curve(
-        [*points, (Fraction(9), Fraction(0))], claimed=(Fraction(1), Fraction(1, 3000))
-    )
-    assert [row["epsilon"] for row in spec["data"]["values"]] == [0.0, 0.5, 1.0, 1.5, 2.0]
-    assert "ε = 1, δ ≤ 0.000334" in charts.to_svg(spec)
-    with pytest.raises(InputError, match="δ > 0"):
-        charts.delta_curve([(Fraction(1), Fraction(0))])
+    assert 920 < width < 1160
+    assert 400 < height < 680
 
 
 LAWS = st.dictionaries(
@@ -82,7 +70,7 @@ def test_a_wide_law_is_drawn_in_steps_and_says_what_is_left_out() -> None:
     """A law cut for the picture: text and picture name the share beyond it."""
     pmf = {z: Fraction(1, 5000) for z in range(-1000, 1001)}
     assert charts.law_bars(pmf)[-1].split() == ["…", "60.0", "%", "further", "out"]
-    spec = charts.law_chart(pmf)
+    spec = charts.law_chart(pmf, "A law")
     assert 100 < len(spec["data"]["values"]) <= 401
     assert 0 in [row["perturbation"] for row in spec["data"]["values"]]
     assert "one perturbation in 5 is drawn; beyond ±1000 lie 60.0 %" in charts.to_svg(spec)

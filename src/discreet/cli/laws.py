@@ -369,7 +369,7 @@ def _draw(pmf: Mapping[int, Fraction], path: Path, title: str) -> None:
     from ..durable import replace_bytes
     from ..report import charts
 
-    chart = charts.law_chart(pmf, title=title)
+    chart = charts.law_chart(pmf, title)
     if path.suffix == ".svg":
         replace_bytes(path, charts.to_svg(chart).encode())
     elif path.suffix == ".png":

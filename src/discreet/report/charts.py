@@ -7,7 +7,7 @@ around an inline SVG (`currentColor`), so the same picture serves light and dark
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -20,11 +20,30 @@ _BLUE, _ORANGE = "#3b7dd8", "#d9822b"
 _INK = "currentColor"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _TAIL = Fraction(1, 10_000)
+_MOST_BARS = 401
+_MOST_RANGES = 41
+_VERSION = "5.21"
+_CONFIG: Spec = {
+    "font": "sans-serif",
+    "view": {"stroke": None},
+    "title": {
+        "color": _INK,
+        "fontSize": 14,
+        "fontWeight": 600,
+        "offset": 12,
+        "subtitleColor": _INK,
+    },
+    "axis": {
+        **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor"), _INK),
+        "gridColor": _INK,
+        "gridOpacity": 0.12,
+        "titleFontWeight": "normal",
+    },
+    "axisX": {"grid": False},
+}
 
 
-def law_chart(
-    pmf: Mapping[int, Fraction], *, title: str = "", width: int = 460, height: int = 200
-) -> Spec:
+def law_chart(pmf: Mapping[int, Fraction], title: str) -> Spec:
     """A bar for each perturbation, as high as its probability; zero is set apart by its colour.
 
     Of a very wide law only every so many perturbations are drawn, and the picture says so.
@@ -45,79 +64,28 @@ def law_chart(
         said.append(f"beyond ±{reach} lie {_percent(left)}, left out")
     elif left > 0:
         said.append("ends below 1 in 10,000 together are left out")
-    return _spec(
-        {
-            "text": title or "Law of the perturbation",
-            **({"subtitle": "; ".join(said)} if said else {}),
-        },
-        points,
-        {
-            "mark": {"type": "bar", "tooltip": True},
-            "encoding": {
-                "x": {
-                    "field": "perturbation",
-                    "type": "ordinal",
-                    "title": "perturbation",
-                    "axis": {"labelAngle": 0, "labelOverlap": True, **_ticks(reach)},
-                },
-                "y": {
-                    "field": "probability",
-                    "type": "quantitative",
-                    "title": "probability",
-                    "axis": {"tickCount": 5},
-                },
-                "color": {
-                    "condition": {"test": "datum.perturbation === 0", "value": _ORANGE},
-                    "value": _BLUE,
-                },
-            },
-        },
-        width,
-        height,
-        describe=f"Bar chart: {law_summary(pmf)}",
+    subtitle = {"subtitle": "; ".join(said)} if said else {}
+    x, y = (
+        {"field": "perturbation", "type": "ordinal", "title": "perturbation"},
+        {"field": "probability", "type": "quantitative", "title": "probability"},
     )
-
-
-def delta_curve(
-    points: Iterable[tuple[Fraction, Fraction]],
-    *,
-    claimed: tuple[Fraction, Fraction] | None = None,
-) -> Spec:
-    """δ as a function of ε on a logarithmic axis, with the claimed pair as a point.
-
-    A δ of 0 cannot stand on a logarithmic axis: the curve ends where it becomes 0.
-    """
-    pairs = sorted((epsilon, delta) for epsilon, delta in points)
-    rows = [{"epsilon": float(e), "delta": float(d)} for e, d in pairs if float(d) > 0]
-    if not rows:
-        raise InputError(
-            "A curve of δ needs a point with δ > 0; a law with δ = 0 has none to draw."
-        )
-    x = {"field": "epsilon", "type": "quantitative", "title": "ε", "axis": {"tickCount": 6}}
-    y = {
-        "field": "delta",
-        "type": "quantitative",
-        "title": "δ",
-        "scale": {"type": "log"},
-        "axis": {"format": "~e", "tickCount": 6},
+    zero = {"test": "datum.perturbation === 0", "value": _ORANGE}
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "description": f"Bar chart: {law_summary(pmf)}",
+        "title": {"text": title, **subtitle, "anchor": "start"},
+        "width": 460,
+        "height": 200,
+        "background": None,
+        "data": {"values": points},
+        "mark": {"type": "bar", "tooltip": True},
+        "encoding": {
+            "x": x | {"axis": {"labelAngle": 0, "labelOverlap": True, **_ticks(reach)}},
+            "y": y | {"axis": {"tickCount": 5}},
+            "color": {"condition": zero, "value": _BLUE},
+        },
+        "config": _CONFIG,
     }
-    layers: list[Spec] = [
-        {"mark": {"type": "line", "color": _BLUE, "strokeWidth": 2}, "encoding": {"x": x, "y": y}}
-    ]
-    described = f"Line chart of δ against ε over {len(rows)} points."
-    if claimed is not None and claimed[1] > 0:
-        epsilon, delta = claimed
-        early = 2 * epsilon < pairs[0][0] + pairs[-1][0]
-        side = {"align": "left", "dx": 10} if early else {"align": "right", "dx": -10, "dy": 14}
-        words = f"ε = {rounded_up(epsilon)}, δ ≤ {rounded_up(delta, 3)}"
-        here = {"values": [{"epsilon": float(epsilon), "delta": float(delta), "words": words}]}
-        point = {"type": "point", "color": _ORANGE, "filled": True, "opacity": 1, "size": 90}
-        beside = {"type": "text", "dy": -8, "color": _INK, **side}
-        named = {"x": x, "y": y, "text": {"field": "words"}}
-        layers.append({"data": here, "mark": point, "encoding": {"x": x, "y": y}})
-        layers.append({"data": here, "mark": beside, "encoding": named})
-        described += f" Claimed: {words}."
-    return _spec({"text": "δ that goes with each ε"}, rows, {"layer": layers}, 460, 220, described)
 
 
 def to_svg(spec: Spec) -> str:
@@ -128,12 +96,12 @@ def to_svg(spec: Spec) -> str:
     return svg
 
 
-def to_png(spec: Spec, *, scale: float = 2.0) -> bytes:
+def to_png(spec: Spec) -> bytes:
     """The picture as PNG on white."""
     import vl_convert
 
     text = json.dumps({**spec, "background": "white"}).replace(_INK, "#222222")
-    png: bytes = vl_convert.vegalite_to_png(text, vl_version=_VERSION, scale=scale)
+    png: bytes = vl_convert.vegalite_to_png(text, vl_version=_VERSION, scale=2.0)
     return png
 
 
@@ -249,42 +217,4 @@ def _ticks(reach: int) -> Spec:
     return {
         "ticks": reach <= 30,
         "labelExpr": f"datum.value % {step} === 0 ? (datum.value === 0 ? '0' : format(datum.value, '+')) : ''",
-    }
-
-
-_MOST_BARS = 401
-_MOST_RANGES = 41
-_VERSION = "5.21"
-
-
-def _spec(
-    title: Spec, rows: list[dict[str, Any]], body: Spec, width: int, height: int, describe: str
-) -> Spec:
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "description": describe,
-        "title": {**title, "anchor": "start"},
-        "width": width,
-        "height": height,
-        "background": None,
-        "data": {"values": rows},
-        **body,
-        "config": {
-            "font": "sans-serif",
-            "view": {"stroke": None},
-            "title": {
-                "color": _INK,
-                "fontSize": 14,
-                "fontWeight": 600,
-                "offset": 12,
-                "subtitleColor": _INK,
-            },
-            "axis": {
-                **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor"), _INK),
-                "gridColor": _INK,
-                "gridOpacity": 0.12,
-                "titleFontWeight": "normal",
-            },
-            "axisX": {"grid": False},
-        },
     }

@@ -67,9 +67,8 @@ DOCUMENTS = (REPORT, MANIFEST, REGISTER)
 
 @dataclass(frozen=True)
 class Publication:
-    """What was written: the folder, its files relative to it, and where all tables are one file."""
+    """What was written: files relative to the folder, and where all tables are one file."""
 
-    folder: Path
     files: tuple[str, ...]
     together: Mapping[str, str]
     """By the name of a format, the file that holds all tables."""
@@ -118,7 +117,7 @@ def publish(
         pages[REGISTER] = _json(data.ledger().export_register())
     for name, text in pages.items():
         replace_text(folder / name, text)
-    return Publication(folder, (*checksums, *pages), whole)
+    return Publication((*checksums, *pages), whole)
 
 
 def microdata_kinds(names: Sequence[str]) -> list[str]:

@@ -72,7 +72,7 @@ class Section:
 
 
 def sections(facts: ReleaseFacts, edition: Edition) -> tuple[Section, ...]:
-    """All thirteen, in order. `facts` are those of the edition."""
+    """All thirteen, in order."""
     keys = list(DECLARATIONS)
     context = keys[keys.index("purpose") : keys.index("safe_outputs") + 1]
     made = (
@@ -188,7 +188,7 @@ def _method(facts: ReleaseFacts) -> Section:
         Tag.DECLARED,
     )
     pictures = tuple(
-        Picture(charts.to_svg(charts.law_chart(pmf, title=name)), charts.law_summary(pmf))
+        Picture(charts.to_svg(charts.law_chart(pmf, name)), charts.law_summary(pmf))
         for name, pmf in facts.laws.items()
     )
     return Section(5, "Method", tuple(lines), (policy,) if facts.policy else (), pictures)
@@ -224,31 +224,14 @@ def _guarantee(facts: ReleaseFacts) -> Section:
     }[facts.chosen_by_looking]
     missing = facts.chosen_by_looking is None
     lines.append(Line("Chosen by looking at the data", (looked,), Tag.DECLARED, missing))
-    pictures: tuple[Picture, ...] = ()
-    if any(delta > 0 for _, delta in facts.delta_curve):
-        claimed = None
-        if promise.epsilon is not None and promise.delta:
-            claimed = (promise.epsilon, promise.delta)
-        spec = charts.delta_curve(facts.delta_curve, claimed=claimed)
-        pictures = (Picture(charts.to_svg(spec), spec["description"]),)
-    return Section(6, "Guarantee", tuple(lines), pictures=pictures)
+    return Section(6, "Guarantee", tuple(lines))
 
 
 def _attacks(facts: ReleaseFacts, edition: Edition) -> Section:
-    lines = [_asked(facts, "attacks_not_tried")]
-    if not facts.attacks:
-        public = edition is Edition.PUBLIC
-        words = "None is reported in this edition." if public else "No attack was run."
-        lines.insert(0, _said("Attacks run", words))
-    rows = tuple((a.name, a.tried, a.reached, a.baseline or "–") for a in facts.attacks)
-    header = ("Attack", "What it tried", "What it reached", "Without protection")
-    grids = [Grid("Attacks run", header, rows)] if rows else []
-    for rehearsal in facts.rehearsals:
-        found = tuple((str(key), str(value)) for key, value in rehearsal.findings.items())
-        grids.append(
-            Grid(f"Rehearsal on true data: {rehearsal.about}", ("Finding", "Value"), found)
-        )
-    return Section(7, "Attacks", tuple(lines), tuple(grids))
+    public = edition is Edition.PUBLIC
+    words = "None is reported in this edition." if public else "No attack was run."
+    lines = (_said("Attacks run", words), _asked(facts, "attacks_not_tried"))
+    return Section(7, "Attacks", lines)
 
 
 def _quality(facts: ReleaseFacts) -> Section:
@@ -328,11 +311,7 @@ def _governance(facts: ReleaseFacts) -> Section:
         ]
         if ledger.charges:
             grids.append(Grid("Ledger extract", ("When", "What for", "Charge"), ledger.charges))
-    if facts.approvals:
-        rows = tuple((a.name, a.role, a.date, a.reason) for a in facts.approvals)
-        grids.append(Grid("Approvals", ("Name", "Role", "Date", "Reason"), rows, Tag.ATTESTED))
-    else:
-        lines.append(Line("Approvals", ("not attested",), Tag.ATTESTED, missing=True))
+    lines.append(Line("Approvals", ("not attested",), Tag.ATTESTED, missing=True))
     lines += [_asked(facts, key) for key in ("review_date", "incident_contact", "withdrawal")]
     return Section(12, "Governance", tuple(lines), tuple(grids))
 
