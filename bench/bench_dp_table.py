@@ -32,6 +32,7 @@ from bench.bars import OUT, measured
 from bench.peers import OPENDP, TUMULT, Peer, PeerFailed
 from discreet import demo
 from discreet.api import verify_ledger
+from discreet.demo import deaths
 from discreet.workspace import loading
 from discreet.workspace.writer import write
 
@@ -92,7 +93,7 @@ def once():
 def make_data_set(folder: Path) -> None:
     """The demo's deaths-dp with a budget that lasts for many rounds."""
     (folder / "source").mkdir(parents=True)
-    pq.write_table(demo.records("deaths-dp"), folder / demo.SOURCE)
+    pq.write_table(deaths.table(), folder / demo.SOURCE)
     draft = demo.draft("deaths-dp")
     draft.budget = {"epsilon": "1000"}
     write(draft, folder)
@@ -101,7 +102,7 @@ def make_data_set(folder: Path) -> None:
 
 def codes_for_peers(path: Path) -> int:
     """The same records as integer codes; returns how many there are."""
-    table = demo.records("deaths-dp")
+    table = deaths.table()
     columns = {n: table[n].combine_chunks().indices.cast(pa.int64()) for n in SHAPE}
     pq.write_table(pa.table(columns), path)
     return table.num_rows

@@ -21,7 +21,6 @@ LONG_FUNCTIONS = {
     "cli/laws.choose": "the options of a command are its parameters",
     "cli/tables.release": "the options of a command are its parameters",
     "cli/tables.table": "the options of a command are its parameters",
-    "demo/deaths.draft": "a description written out",
     "methods/marginals/invariants/joint_table._solved": "one loop of a solver, whose state has nine parts",
 }
 CYCLES: dict[frozenset[str], str] = {}

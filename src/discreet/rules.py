@@ -234,36 +234,29 @@ def _only_narrows(spec: TableSpec, part: Condition, description: Description) ->
     return variable.level(axes[0].level).joined(passes) is not None
 
 
-RULES: Mapping[str, Rule] = {
-    "max_variables": _max_variables,
-    "max_cells": _max_cells,
-    "at_most_one_of": _at_most_one_of,
-    "mandatory": _mandatory,
-    "blocked_levels": _blocked_levels,
-    "least_population": _least_population,
-    "max_cells_per_record": _max_cells_per_record,
-    "sliver_population": _sliver_population,
-    "declared_groups": _declared_groups,
+RULES: Mapping[str, tuple[Rule, str]] = {
+    "max_variables": (_max_variables, "at most {} variables in a table"),
+    "max_cells": (_max_cells, "at most {} cells in a table"),
+    "at_most_one_of": (_at_most_one_of, "at most one variable of each group {}"),
+    "mandatory": (_mandatory, "every table has {}"),
+    "blocked_levels": (_blocked_levels, "not published at {}"),
+    "least_population": (_least_population, "no category with a public population below {}"),
+    "max_cells_per_record": (_max_cells_per_record, "at most {} cells for each record"),
+    "sliver_population": (
+        _sliver_population,
+        "no slivers below a public population of {} between overlapping levels",
+    ),
+    "declared_groups": (_declared_groups, "no total over a group that is no category of a level"),
 }
+"""Every rule and, for people, what it says of its value."""
 
 
 def in_words(policy: Policy) -> list[str]:
     """The rules of a policy as sentences for people."""
-    sentences = {
-        "max_variables": "at most {} variables in a table",
-        "max_cells": "at most {} cells in a table",
-        "at_most_one_of": "at most one variable of each group {}",
-        "mandatory": "every table has {}",
-        "blocked_levels": "not published at {}",
-        "least_population": "no category with a public population below {}",
-        "max_cells_per_record": "at most {} cells for each record",
-        "sliver_population": "no slivers below a public population of {} between overlapping levels",
-        "declared_groups": "no total over a group that is no category of a level",
-    }
     rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
     off = {n for n, value in rules.items() if str(value).strip().casefold() in _NO}
-    in_force = {n: value for n, value in rules.items() if n in sentences and n not in off}
-    return [sentences[n].format(_shown(value)) for n, value in in_force.items()]
+    in_force = {n: value for n, value in rules.items() if n in RULES and n not in off}
+    return [RULES[n][1].format(_shown(value)) for n, value in in_force.items()]
 
 
 def _shown(value: object) -> object:
@@ -272,11 +265,7 @@ def _shown(value: object) -> object:
 
 def check_rules(policy: Policy, description: Description) -> None:
     """Raise if a policy names an unknown rule or gives one a value it cannot use."""
-    probe = TableSpec(axes=())
-    for name, value in policy.rules.items():
-        if name not in RULES:
-            raise DescriptionError(f"rules.{name} is no rule.{did_you_mean(name, RULES)}")
-        RULES[name](probe, description, value)
+    _breaches(TableSpec(axes=()), description, policy.rules)
 
 
 def judge(question: Question, description: Description, policy: Policy) -> Verdict:
@@ -302,7 +291,7 @@ def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any
     for name, value in rules.items():
         if name not in RULES:
             raise DescriptionError(f"rules.{name} is no rule.{did_you_mean(name, RULES)}")
-        sentence = RULES[name](spec, description, value)
+        sentence = RULES[name][0](spec, description, value)
         if sentence:
             breaches.append(Breach(name, sentence))
     return breaches

@@ -36,11 +36,7 @@ class Synthesis:
 
 
 def synthetic(
-    path: str | Path,
-    into: str | Path,
-    control: Control | None = None,
-    *,
-    release: str = "",
+    path: str | Path, into: str | Path, control: Control | None = None, *, release: str = ""
 ) -> Path:
     """Make the data set `into` of the synthetic records of a release; returns its folder.
 
@@ -51,7 +47,7 @@ def synthetic(
     if Path(into).exists():
         raise InputError(f"{into} is there already. Name a new data set: DIR/NAME.")
     with workspace.DataSet.open(path) as data:
-        synthesis = _named(data, release, _part(control, 0.0, 0.6))
+        synthesis = _named(data, release, control.part(0.0, 0.6))
         if synthesis.table.total == 0:
             raise InputError(
                 f"Release {synthesis.plan.question_hash[:12]} has no synthetic record: its counts are all "
@@ -67,12 +63,12 @@ def synthetic(
             into,
             axes=[axis.ref for axis in synthesis.domain.axes],
             write_records=lambda target: synthesis.method.write_records(
-                synthesis.plan, synthesis.measurements, target, _part(control, 0.6, 0.8)
+                synthesis.plan, synthesis.measurements, target, control.part(0.6, 0.8)
             ),
             release=synthesis.plan.question_hash,
             guarantee=synthesis.plan.guarantee,
             measured=synthesis.method.standard_errors(synthesis.plan),
-            control=_part(control, 0.8, 1.0),
+            control=control.part(0.8, 1.0),
         )
 
 
@@ -131,11 +127,3 @@ def _made(
     measurements = fitted(data, plan, measurements, control)
     table = method.synthesise(plan, measurements, control)
     return Synthesis(method, plan, measurements, table, method.synthetic_domain(plan))
-
-
-def _part(control: Control, start: float, end: float) -> Control:
-    """Progress of one part of the work."""
-    return Control(
-        lambda share, doing: control.progress(start + share * (end - start), doing),
-        control.cancelled,
-    )

@@ -10,7 +10,7 @@ import pytest
 
 from discreet.core.domain import AxisRef
 from discreet.core.loss import PureLoss
-from discreet.demo import NAMES, deaths, draft, make_demo, records
+from discreet.demo import NAMES, deaths, draft, make_demo
 from discreet.demo.places import REGIONS, areas
 from discreet.errors import InputError
 from discreet.workspace import DataSet, Workspace, check
@@ -133,7 +133,7 @@ def test_what_is_there_is_kept_and_what_is_not_ours_is_left_alone(
 
 def test_an_unknown_demo_is_one_sentence() -> None:
     with pytest.raises(InputError, match="no demo data set 'births'"):
-        records("births")
+        draft("births")
 
 
 DIGEST = "2279a6281f8bcbeda6dd83bfeab24e07a70f7d8fecec71d9a87f36ebf95c22b5"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.demo import draft, write_csv
+from discreet.demo import deaths, draft
 from discreet.errors import DataError, DiscreetError, InputError
 from discreet.workspace import DataSet, init
 from discreet.workspace.description_file import read
@@ -22,11 +22,21 @@ def put(path: Path, rows: Iterable[Iterable[object]], **options: str) -> Path:
     return path
 
 
+def write_deaths(path: Path, *, labels: bool) -> None:
+    """The demo's records as CSV, with `labels` a `<column>_label` beside each code."""
+    frame = deaths.table().to_pandas()
+    levels = [level for variable in draft("deaths").variables for level in variable.levels]
+    for level in levels if labels else ():
+        words = {category.code: category.label for category in level.categories}
+        frame[f"{level.name}_label"] = frame[level.name].map(words)
+    frame.to_csv(path, index=False)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("labels", [False, True])
 def test_init_on_the_demo_deaths_finds_what_is_shipped(tmp_path: Path, labels: bool) -> None:
     """Variables, levels, categories, parents, missing codes and, where written, labels."""
-    write_csv("deaths", tmp_path / "deaths.csv", labels=labels)
+    write_deaths(tmp_path / "deaths.csv", labels=labels)
     init(tmp_path / "deaths.csv", tmp_path / "found")
     got, shipped = read(tmp_path / "found"), draft("deaths")
     assert got.coding.id_column == shipped.id

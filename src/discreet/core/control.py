@@ -27,3 +27,11 @@ class Control:
         if self.cancelled():
             raise Cancelled(f"Stopped while {doing}; nothing was lost.")
         self.progress(share, doing)
+
+    def part(self, start: float, end: float, name: str = "") -> Control:
+        """The same for one part of the work, from one share of the whole to another."""
+        said = f"{name}: " if name else ""
+        return Control(
+            lambda share, doing: self.progress(start + share * (end - start), said + doing),
+            self.cancelled,
+        )

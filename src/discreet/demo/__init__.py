@@ -23,11 +23,10 @@ from ..workspace.dataset import DataSet, Workspace
 from ..workspace.description_file import read
 from ..workspace.draft import Draft
 from ..workspace.writer import write
+from . import deaths
 
 NAMES = ("deaths", "deaths-dp")
 SOURCE = "source/records.parquet"
-
-__all__ = ["NAMES", "draft", "make_demo", "records", "write_csv"]
 
 
 def draft(name: str) -> Draft:
@@ -36,9 +35,8 @@ def draft(name: str) -> Draft:
     >>> draft("deaths-dp").budget
     {'epsilon': '10'}
     """
-    from . import deaths
-
-    _known(name)
+    if name not in NAMES:
+        raise InputError(f"There is no demo data set {name!r}; there are {', '.join(NAMES)}.")
     described = deaths.draft(name, {"file": SOURCE})
     if name == "deaths-dp":
         described.title = "Synthetic deaths (DP)"
@@ -49,35 +47,6 @@ def draft(name: str) -> Draft:
             "counted in the other's guarantee."
         )
     return described
-
-
-def records(name: str) -> Any:
-    """The records of a demo data set as an Arrow table."""
-    from . import deaths
-
-    _known(name)
-    return deaths.table()
-
-
-def write_csv(name: str, path: str | Path, *, labels: bool = False) -> None:
-    """Write a demo data set's records as CSV, with `labels` a `<column>_label` beside each code."""
-    from . import deaths
-
-    pa: Any = importlib.import_module("pyarrow")
-    csv: Any = importlib.import_module("pyarrow.csv")
-    table = records(name)
-    words = deaths.labels()
-    columns: dict[str, Any] = {}
-    for column in table.column_names:
-        values = table[column].combine_chunks()
-        coded = pa.types.is_dictionary(values.type)
-        columns[column] = values.dictionary_decode() if coded else values
-        if labels and column in words:
-            named = pa.array([words[column][code] for code in values.dictionary.to_pylist()])
-            made = pa.DictionaryArray.from_arrays(values.indices, named)
-            columns[f"{column}_label"] = made.dictionary_decode()
-    with plain_errors(f"Writing {path}"):
-        csv.write_csv(pa.table(columns), str(path))
 
 
 def make_demo(into: str | Path, control: Control | None = None) -> Workspace:
@@ -91,13 +60,8 @@ def make_demo(into: str | Path, control: Control | None = None) -> Workspace:
     for name in NAMES:
         _may_use(folder / name)
     for number, name in enumerate(NAMES):
-        part = Control(
-            lambda share, doing, n=number, at=name: control.progress(  # type: ignore[misc]
-                (n + share) / len(NAMES), f"{at}: {doing}"
-            ),
-            control.cancelled,
-        )
-        _make(folder, name, part)
+        share = 1 / len(NAMES)
+        _make(folder, name, control.part(number * share, (number + 1) * share, name))
     for recipe in sorted((Path(__file__).parent / "recipes").glob("*.yaml")):
         if not (folder / "recipes" / recipe.name).exists():
             make_folder(folder / "recipes")
@@ -134,11 +98,6 @@ def _make(workspace: Path, name: str, control: Control) -> None:
             stream.write(twin.read_bytes())
         else:
             parquet: Any = importlib.import_module("pyarrow.parquet")
-            parquet.write_table(records(name), stream, compression="zstd")
+            parquet.write_table(deaths.table(), stream, compression="zstd")
     write(draft(name), folder)
     loading.load(folder, control)
-
-
-def _known(name: str) -> None:
-    if name not in NAMES:
-        raise InputError(f"There is no demo data set {name!r}; there are {', '.join(NAMES)}.")

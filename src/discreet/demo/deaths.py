@@ -62,6 +62,14 @@ MARITAL = (
     ("widowed", "Widowed"),
     ("unknown", "Not stated"),
 )
+SINGLE = (
+    ("cause", "Underlying cause of death (ICD-10 chapter)", CAUSES, "classification"),
+    ("age", "Age at death", AGES, "classification"),
+    ("sex", "Sex", SEXES, "classification"),
+    ("month", "Month of death", MONTHS, "time"),
+    ("marital", "Marital status", MARITAL, "classification"),
+)
+"""Variables of one level: name, label, categories, kind."""
 
 # deaths by age in 1,000s, for five kinds of area: young city … retirement coast
 _AGE = (
@@ -144,15 +152,8 @@ def codes() -> dict[str, Whole]:
         [row for pair in zip(_MARITAL_WOMEN, _MARITAL_MEN, strict=True) for row in pair],
     )
     order = draws.order(len(region))
-    columns = {
-        "ccg": ccg,
-        "region": region,
-        "cause": cause,
-        "age": age,
-        "sex": sex,
-        "month": month,
-        "marital": marital,
-    }
+    columns = {"ccg": ccg, "region": region, "cause": cause, "age": age, "sex": sex}
+    columns |= {"month": month, "marital": marital}
     return {name: values[order] for name, values in columns.items()}
 
 
@@ -177,15 +178,11 @@ def table() -> Any:
     positions = codes()
     country_of = {code: i for i, (code, _) in enumerate(COUNTRIES)}
     country = np.array([country_of[one.country] for one in REGIONS], dtype=np.int64)
+    coded = {"country": COUNTRIES, **{name: categories for name, _, categories, _ in SINGLE}}
     lists = {
         "ccg": [area.code for area in areas()],
         "region": [one.code for one in REGIONS],
-        "country": [code for code, _ in COUNTRIES],
-        "cause": [code for code, _ in CAUSES],
-        "age": [code for code, _ in AGES],
-        "sex": [code for code, _ in SEXES],
-        "month": [code for code, _ in MONTHS],
-        "marital": [code for code, _ in MARITAL],
+        **{name: [code for code, _ in categories] for name, categories in coded.items()},
     }
     columns = {"id": pa.array(np.arange(len(positions["sex"]), dtype=np.int64) + 1_000_001)}
     for name, words in lists.items():
@@ -194,15 +191,6 @@ def table() -> Any:
             pa.array(places.astype(np.int16)), pa.array(words)
         )
     return pa.table(columns)
-
-
-def labels() -> dict[str, dict[str, str]]:
-    """The label of every code, level by level."""
-    return {
-        level.name: {c.code: str(c.label) for c in level.categories}
-        for variable in draft("deaths", {}).variables
-        for level in variable.levels
-    }
 
 
 def draft(name: str, source: dict[str, str]) -> Draft:
@@ -229,15 +217,8 @@ def draft(name: str, source: dict[str, str]) -> Draft:
         kind="geography",
         missing=[UNKNOWN],
     )
-    single = (
-        ("cause", "Underlying cause of death (ICD-10 chapter)", CAUSES, "classification"),
-        ("age", "Age at death", AGES, "classification"),
-        ("sex", "Sex", SEXES, "classification"),
-        ("month", "Month of death", MONTHS, "time"),
-        ("marital", "Marital status", MARITAL, "classification"),
-    )
     variables = [area]
-    for variable, label, categories, kind in single:
+    for variable, label, categories, kind in SINGLE:
         level = LevelDraft(variable, variable, [CategoryDraft(*one) for one in categories])
         variables.append(VariableDraft(variable, [level], label, declared=True, kind=kind))
     variables[-1].missing = ["unknown"]
