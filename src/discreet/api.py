@@ -163,8 +163,7 @@ class DataSet(Asks["Draft"]):
             value = ledger.export_events()
         else:
             raise InputError(f"--as must be register or dp-accounting, got {form!r}.")
-        text = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-        replace_text(path, text)
+        replace_text(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
     def close(self) -> None:
         """Let go of files."""
@@ -318,12 +317,6 @@ def verify_ledger(path: str | Path) -> dict[str, Any]:
         policy = description_file.read(folder).policy
         if registry.declaration(policy.method).spends is Spends.NOTHING:
             raise InputError(dataset.unbudgeted(folder.name, policy))
-    verified = store.verify(folder)
-    return {
-        "dataset": verified.dataset,
-        "entries": verified.entries,
-        "answers": verified.answers,
-        "spent": str(verified.spent or "nothing"),
-        "head": verified.head,
-        "anchored": verified.anchored,
-    }
+    facts = vars(store.verify(folder))
+    names = ("dataset", "entries", "answers", "spent", "head", "anchored")
+    return {name: facts[name] for name in names} | {"spent": str(facts["spent"] or "nothing")}

@@ -45,11 +45,6 @@ class Source:
     stored: StoredAnswer
     released_by: Plan
 
-    @property
-    def noise(self) -> float:
-        """The noise of all tables together; infinite where one follows from a model only."""
-        return _noise_of(self.plan)
-
 
 def released(
     data: DataSet, ledger: LedgerStore, newest: int | None = None
@@ -82,7 +77,8 @@ def best(data: DataSet, recipe: Recipe, *, newest: int | None = None) -> Source:
 
     Where it follows from models only, the one that knows its pairs of variables best.
     """
-    candidates = list(sources(data, recipe, newest)) if _spends(data, recipe) else []
+    spends = registry.declaration(recipe.question.method).spends is not Spends.NOTHING
+    candidates = list(sources(data, recipe, newest)) if spends else []
     if not candidates:
         raise Refusal(
             "This table does not follow from anything released so far on this version of the data. "
@@ -96,7 +92,7 @@ def best(data: DataSet, recipe: Recipe, *, newest: int | None = None) -> Source:
 def measured_by(data: DataSet, recipe: Recipe) -> str | None:
     """The hash of one of the last releases that measured what a recipe asks for, if any did."""
     for source in sources(data, recipe, NEWEST):
-        if source.noise < math.inf:
+        if _noise_of(source.plan) < math.inf:
             return source.plan.question_hash
     return None
 
@@ -151,11 +147,8 @@ def made_otherwise(plan: Plan, recipe: Recipe) -> str:
     return f"Read off an earlier release, which was made with other settings: {told}."
 
 
-def _spends(data: DataSet, recipe: Recipe) -> bool:
-    return registry.declaration(recipe.question.method).spends is not Spends.NOTHING
-
-
 def _noise_of(plan: Plan) -> float:
+    """The noise of all tables together; infinite where one follows from a model only."""
     return sum(error.noise_sd for error in plan.errors)
 
 
@@ -165,7 +158,7 @@ def _rank(source: Source, question: Question, facts: Facts) -> tuple[float, floa
     A pair that was not measured counts as ten times its noisier variable: worse than any pair of
     a release of the same size, better than one whose noise drowns everything.
     """
-    noise = source.noise
+    noise = _noise_of(source.plan)
     if noise < math.inf:
         return noise, 0.0
     method = registry.get(source.released_by.method)

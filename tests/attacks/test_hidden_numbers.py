@@ -20,7 +20,8 @@ from discreet.core.table import Noise, ProtectedTable, Status
 from discreet.errors import Bug
 from discreet.formats import csvw, frame, html, jsonstat, terminal
 from discreet.recipe import Layout
-from discreet.report import Edition, ReleaseFacts, render_report
+from discreet.report.facts import Edition, ReleaseFacts
+from discreet.report.release_report import render_report
 
 from ..formats.tables import GUARANTEE, axis, deaths, make
 from ..methods.cellkey import test_method as cell_keys

@@ -11,14 +11,9 @@ from typing import Any
 import pytest
 
 from discreet.errors import InputError
-from discreet.report import (
-    DECLARATIONS,
-    Edition,
-    LedgerSummary,
-    PlannedError,
-    ReleaseFacts,
-    render_report,
-)
+from discreet.report.facts import Edition, LedgerSummary, PlannedError, ReleaseFacts
+from discreet.report.release_report import render_report
+from discreet.workspace.report_declarations import DECLARATIONS
 
 from ..formats.tables import GUARANTEE, axis, deaths, make
 

@@ -58,11 +58,6 @@ law_app = typer.Typer(
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this room."""
-    app.add_typer(law_app, name="law")
-
-
 @law_app.command("laplace")
 @_told
 def laplace(

@@ -13,11 +13,6 @@ from .tables import DataSetPath, Json
 ledger_app = typer.Typer(help="What was spent on a data set, for ever.", no_args_is_help=True)
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this room."""
-    app.add_typer(ledger_app, name="ledger")
-
-
 @ledger_app.command("show")
 def show_ledger(path: DataSetPath, json: Json = False) -> None:
     """Who spent what, what is left, and the largest ε that still fits.

@@ -13,6 +13,7 @@ import typer
 from ..errors import Bug, DiscreetError, Refusal
 from ..version import __version__
 from . import laws, ledger, ptables, serving, synthetic, tables, workspaces
+from .once import Once
 
 # Our systems of equations are small: more threads of the linear algebra library only wait for one
 # another. Set before numpy is first imported, unless the user said otherwise.
@@ -46,13 +47,20 @@ def _root(
     """Hold the options that come before a command."""
 
 
-workspaces.add_to(app)
-tables.add_to(app)
-synthetic.add_to(app)
-laws.add_to(app)
-ptables.add_to(app)
-ledger.add_to(app)
-serving.add_to(app)
+app.command()(workspaces.demo)
+app.command()(workspaces.init)
+app.command()(workspaces.load)
+app.command()(workspaces.declare)
+app.command()(workspaces.check)
+app.command()(workspaces.upgrade)
+app.command(cls=Once)(tables.table)
+app.command(cls=Once)(tables.release)
+app.command()(synthetic.synthetic)
+app.command()(serving.serve)
+app.add_typer(laws.law_app, name="law")
+app.add_typer(ptables.ptable_app, name="ptable")
+app.add_typer(ledger.ledger_app, name="ledger")
+app.add_typer(serving.user_app, name="user")
 
 
 def main() -> NoReturn:

@@ -24,11 +24,6 @@ ptable_app = typer.Typer(
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this room."""
-    app.add_typer(ptable_app, name="ptable")
-
-
 @ptable_app.command("design")
 def ptable_design(
     max_perturbation: MostD,

@@ -25,12 +25,6 @@ Workspace = Annotated[Path, typer.Argument(metavar="DIR", help="A workspace.")]
 user_app = typer.Typer(help="Accounts of a workspace's server.", no_args_is_help=True)
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this room."""
-    app.command("serve")(serve)
-    app.add_typer(user_app, name="user")
-
-
 def serve(
     path: Workspace,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",

@@ -11,11 +11,6 @@ from . import show
 from .tables import DataSetPath, Json
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the command of this room."""
-    app.command("synthetic")(synthetic)
-
-
 def synthetic(
     path: DataSetPath,
     into: Annotated[Path, typer.Option(help="The new data set: DIR/NAME.")],

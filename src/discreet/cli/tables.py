@@ -11,7 +11,6 @@ import typer
 
 from ..errors import InputError
 from . import show
-from .once import Once
 from .setting_options import with_settings
 
 if TYPE_CHECKING:
@@ -39,12 +38,7 @@ _MOST_PLANNED = 20
 """Tables of a question that is planned several times over, for other accuracies."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this room."""
-    app.command("table", cls=Once)(with_settings(table))
-    app.command("release", cls=Once)(release)
-
-
+@with_settings
 def table(
     path: DataSetPath,
     rows: Annotated[
@@ -164,6 +158,7 @@ def release(
             show.as_json(facts | {"folder": str(folder), "files": released.files})
             return
         out = show.console()
+        beside = [f for f in released.files if f.startswith(("microdata.", "measurements."))]
         out.print(f"[bold]{len(released.tables)} tables in {folder}[/bold]")
         out.print(
             show.pairs(
@@ -174,7 +169,7 @@ def release(
                         "nothing: released before" if released.detail.reused else released.cost,
                     ),
                     ("left", released.detail.left or "–"),
-                    ("publish", _publishable(released.files)),
+                    ("publish", ", ".join(["report.html", "tables/", *beside])),
                     ("keep inside", "report-internal.html"),
                 ]
             )
@@ -191,11 +186,6 @@ def _asker(user: str | None) -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return ""
-
-
-def _publishable(files: list[str]) -> str:
-    beside = [name for name in files if name.startswith(("microdata.", "measurements."))]
-    return ", ".join(["report.html", "tables/", *beside])
 
 
 def _check_target(output: Path | None, format: str | None) -> None:

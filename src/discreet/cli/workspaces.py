@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from ..workspace import DataSet
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this room."""
-    for command in (demo, init, load, declare, check, upgrade):
-        app.command(command.__name__)(command)
-
-
 def demo(
     into: Annotated[Path, typer.Option(help="Where the demo workspace goes.")] = Path("demo"),
     no_serve: Annotated[

@@ -11,14 +11,6 @@ Errors are those of the local API: a refusal is a `Refusal` with its rule and al
 """
 
 from .connection import Connection
-from .remote import RemoteDataSet, RemoteDraft, RemotePreview, RemoteTable, Server, connect
+from .remote import Server, connect
 
-__all__ = [
-    "Connection",
-    "RemoteDataSet",
-    "RemoteDraft",
-    "RemotePreview",
-    "RemoteTable",
-    "Server",
-    "connect",
-]
+__all__ = ["Connection", "Server", "connect"]

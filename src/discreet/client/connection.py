@@ -84,12 +84,12 @@ class Connection:
             else:
                 if answer.status_code < 400 and not 300 <= answer.status_code < 400:
                     return answer, lost
-                if answer.status_code not in _AGAIN or attempt == ATTEMPTS:
+                kind = _kind(_said(answer))
+                again = answer.status_code in _AGAIN and kind != "too-many-jobs"
+                if not again or attempt == ATTEMPTS:
                     raise problem(answer)
-                if _kind(answer) == "too-long":
+                if kind == "too-long":
                     sent["Prefer"] = "respond-async"
-                elif _kind(answer) == "too-many-jobs":
-                    raise problem(answer)
                 self._sleep(max(wait, _retry_after(answer)))
             wait = min(wait * 2, _LONGEST_WAIT)
         raise errors.Bug("A request ended without an answer.")
@@ -102,20 +102,20 @@ class Connection:
         """Let go of the connection."""
         self._http.close()
 
-    def __enter__(self) -> Connection:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+def _said(answer: httpx.Response) -> dict[str, Any]:
+    """The problem document of an error response; empty where it holds none."""
+    try:
+        facts = answer.json()
+    except ValueError:
+        return {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def problem(answer: httpx.Response) -> errors.DiscreetError:
     """The exception that an error response stands for."""
-    try:
-        facts = answer.json()
-        if not isinstance(facts, dict) or "detail" not in facts:
-            raise ValueError
-    except ValueError:
+    facts = _said(answer)
+    if "detail" not in facts:
         return errors.EngineError(
             f"The server answered {answer.status_code} without saying why. Is {answer.url.host} a "
             "discreet server, and is the address right?"
@@ -129,8 +129,7 @@ def from_problem(facts: Mapping[str, Any]) -> errors.DiscreetError:
     >>> from_problem({"type": "urn:discreet:refusal", "detail": "No.", "rule": "budget"})
     BudgetExceeded('No.')
     """
-    kind = str(facts.get("type", "")).removeprefix("urn:discreet:")
-    text = str(facts.get("detail", ""))
+    kind, text = _kind(facts), str(facts.get("detail", ""))
     if kind == "refusal":
         rule = str(facts.get("rule") or "")
         offers = [
@@ -159,11 +158,8 @@ def from_problem(facts: Mapping[str, Any]) -> errors.DiscreetError:
     return simple.get(kind, errors.InputError)(text)
 
 
-def _kind(answer: httpx.Response) -> str:
-    try:
-        return str(answer.json().get("type", "")).removeprefix("urn:discreet:")
-    except (ValueError, AttributeError):
-        return ""
+def _kind(facts: Mapping[str, Any]) -> str:
+    return str(facts.get("type", "")).removeprefix("urn:discreet:")
 
 
 def _retry_after(answer: httpx.Response) -> float:

@@ -40,7 +40,6 @@ from .facts import Edition, LedgerSummary, PlannedError, ReleaseFacts
 from .release_report import render_report
 
 if TYPE_CHECKING:
-    from ..store import LedgerStore
     from ..workspace import DataSet
 
 
@@ -105,7 +104,11 @@ def publish(
         for number, table in enumerate(release.tables):
             target = folder / "tables" / f"{file_name(release, number)}{kind.extension}"
             files += formats.write(table, target, kind.name)
-    files += _microdata(data, release, folder, beside, control or Control())
+    control = control or Control()
+    synthesis = synthesis_of(data, release.plan, control) if beside else None
+    if synthesis is not None:  # the records behind consistent margins, and what they were fitted to
+        made_from = synthesis.plan, synthesis.measurements
+        files += synthesis.method.synthetic_files(*made_from, folder, beside, control)
     checksums = {str(path.relative_to(folder)): file_digest(path) for path in files}
     facts = _facts(data, release, checksums)
     pages = {
@@ -135,20 +138,6 @@ def microdata_kinds(names: Sequence[str]) -> list[str]:
                 f"Synthetic records are written as {' or '.join(MICRODATA)}, or none; got {name!r}."
             )
     return list(dict.fromkeys(wanted))
-
-
-def _microdata(
-    data: DataSet, release: Release, folder: Path, kinds: Sequence[str], control: Control
-) -> list[Path]:
-    """The synthetic records behind a release of consistent margins, and what they were fitted to."""
-    synthesis = synthesis_of(data, release.plan, control) if kinds else None
-    if synthesis is None:
-        return []
-    return list(
-        synthesis.method.synthetic_files(
-            synthesis.plan, synthesis.measurements, folder, kinds, control
-        )
-    )
 
 
 def file_name(release: Release, number: int) -> str:
@@ -208,7 +197,11 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
             budget="none" if spent is None else str(book.cap()),
             spent="no loss, only records" if spent is None else in_words(spent),
             left=book.left_in_words() or "no budget is needed",
-            charges=_charges(book),
+            charges=tuple(
+                (entry.at[:19], charge.question[:12], charge.in_words())
+                for entry in book.entries()
+                for charge in entry.charges
+            ),
             chain_head=str(release.receipt.get("hash", "")),
         )
     declared = {
@@ -242,14 +235,6 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
         ),
         checksums=checksums,
         chosen_by_looking=data.described.declared.chosen_by_looking,
-    )
-
-
-def _charges(ledger: LedgerStore) -> tuple[tuple[str, str, str], ...]:
-    return tuple(
-        (entry.at[:19], charge.question[:12], charge.in_words())
-        for entry in ledger.entries()
-        for charge in entry.charges
     )
 
 

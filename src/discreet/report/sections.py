@@ -65,11 +65,6 @@ class Section:
     grids: tuple[Grid, ...] = ()
     pictures: tuple[Picture, ...] = field(default=(), repr=False)
 
-    @property
-    def anchor(self) -> str:
-        """Its address in the page."""
-        return f"section-{self.number}"
-
 
 def sections(facts: ReleaseFacts, edition: Edition) -> tuple[Section, ...]:
     """All thirteen, in order."""

@@ -197,7 +197,7 @@ def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
         "asked": asked,
         "refused": None,
         "table": None,
-        "verdict": None,
+        "question": None,
         "downloads": [],
         "api": "",
         "command": "",
@@ -224,7 +224,12 @@ def _answer(asking: Asking, asked: dict[str, Any]) -> dict[str, Any]:
     """What the question would cost and say, and its table where that costs nothing."""
     question = asking.asked
     question.verdict.enforce()
-    facts = _verdict(asking) | {"command": _terminal(asking.data, asked)}
+    facts: dict[str, Any] = {
+        "question": question,
+        "plan": question.plan,
+        "api": table_answers.address(asking, "tables"),
+        "command": _terminal(asking.data, asked),
+    }
     if asking.must_be_job:
         raise Refusal(
             f"A table of {asking.cells:,} cells is too long for a page. Ask over the API.",
@@ -247,23 +252,6 @@ def _answer(asking: Asking, asked: dict[str, Any]) -> dict[str, Any]:
             (form.title, f"{facts['api']}&format={form.name}") for form in formats.FORMATS.values()
         ]
     return facts
-
-
-def _verdict(asking: Asking) -> dict[str, Any]:
-    asked, plan = asking.asked, asking.asked.plan
-    return {
-        "verdict": {
-            "cells": asked.verdict.cells,
-            "within": plan.errors[0].half_width if plan.errors else None,
-            "guarantee": plan.guarantee.sentence(),
-            "odds": plan.guarantee.odds,
-            "cost": None if plan.charge is None else str(plan.charge),
-            "answered": asked.answered,
-            "left": asked.left,
-            "affordable": asked.affordable,
-        },
-        "api": table_answers.address(asking, "tables"),
-    }
 
 
 def _picked(category: str) -> tuple[str, str]:

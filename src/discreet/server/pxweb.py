@@ -4,12 +4,6 @@ The app includes `router` (the paths begin with /pxweb/v2). It shows saved table
 and whose data set the asker may see, hold one table, and cost nothing to read: cell-key tables, and
 tables whose question was answered before. Reading here never spends: a table that would is not
 there. Numbers come through the same flow as everywhere.
-
-    GET /pxweb/v2/config                    limits and languages
-    GET /pxweb/v2/tables                    the tables: query, pastDays, pageNumber, pageSize
-    GET /pxweb/v2/tables/{id}               one of them
-    GET /pxweb/v2/tables/{id}/metadata      variables and codes, as JSON-stat without values
-    GET, POST /pxweb/v2/tables/{id}/data    JSON-stat 2.0; selections as in `pxweb_selection`
 """
 
 from __future__ import annotations
@@ -37,6 +31,7 @@ from .auth import ASKERS, Asker, CurrentAsker, guarded
 from .problems import Problem, documented, not_found
 from .pxweb_selection import cut, split
 from .requests import Form, Name
+from .responses import Shape
 from .service import Service, Serving
 
 PREFIX = "/pxweb/v2"
@@ -72,35 +67,35 @@ class DataForm(Form):
     placement: PlacementForm | None = None
 
 
-class ConfigOut(BaseModel):
+class ConfigOut(Shape):
     """Limits and languages."""
 
-    apiVersion: str
-    appVersion: str
+    apiVersion: str = "2.0.0"
+    appVersion: str = __version__
     languages: list[dict[str, str]]
-    defaultLanguage: str
+    defaultLanguage: str = "en"
     maxDataCells: int
     maxCallsPerTimeWindow: int
-    timeWindow: int
-    license: str
-    sourceReferences: list[dict[str, str]]
-    defaultDataFormat: str
-    dataFormats: list[str]
-    features: list[dict[str, Any]]
+    timeWindow: int = 60
+    license: str = ""
+    sourceReferences: list[dict[str, str]] = Field([])
+    defaultDataFormat: str = _FORMATS[0]
+    dataFormats: list[str] = Field(list(_FORMATS))
+    features: list[dict[str, Any]] = Field([])
 
 
-class TableOut(BaseModel):
+class TableOut(Shape):
     """A table in the list."""
 
     type: str = "Table"
     id: str
     label: str
-    description: str
+    description: str = ""
     updated: str
     firstPeriod: str
     lastPeriod: str
-    category: str
-    discontinued: bool
+    category: str = "public"
+    discontinued: bool = False
     source: str
     variableNames: list[str]
     paths: list[list[dict[str, str]]]
@@ -142,18 +137,9 @@ def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
         with service.dataset(asker, name) as data:
             languages |= dict.fromkeys(data.description.languages)
     return {
-        "apiVersion": "2.0.0",
-        "appVersion": __version__,
         "languages": [{"id": code, "label": code} for code in languages],
-        "defaultLanguage": "en",
         "maxDataCells": service.settings.long_cells,
         "maxCallsPerTimeWindow": service.buckets.limit,
-        "timeWindow": 60,
-        "license": "",
-        "sourceReferences": [],
-        "defaultDataFormat": "json-stat2",
-        "dataFormats": list(_FORMATS),
-        "features": [],
     }
 
 
@@ -286,14 +272,10 @@ def _open(service: Service, asker: Asker, saved: Saved) -> Iterator[_Ready | Non
         ready = None
         with contextlib.suppress(DiscreetError):  # its description or policy may have changed since
             asking = Asking(service, asker, opened, understood(opened, saved.recipe))
-            ready = _Ready(saved, asking) if _readable(asking) else None
+            short = len(asking.recipe.question.tables) == 1 and not asking.must_be_job
+            if short and asking.verdict.allowed and asking.costs_nothing:
+                ready = _Ready(saved, asking)
         yield ready
-
-
-def _readable(asking: Asking) -> bool:
-    """Whether a saved table is one table that may be asked, is short and costs nothing."""
-    single = len(asking.recipe.question.tables) == 1
-    return single and asking.verdict.allowed and not asking.must_be_job and asking.costs_nothing
 
 
 @contextmanager
@@ -361,22 +343,17 @@ def _facts(ready: _Ready, lang: str) -> dict[str, Any]:
     )
     created = datetime.fromtimestamp(saved.created, UTC)
     return {
-        "type": "Table",
         "id": saved.id,
         "label": title,
-        "description": "",
         "updated": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "firstPeriod": times[0][0] if times and times[0] else "",
         "lastPeriod": times[0][-1] if times and times[0] else "",
-        "category": "public",
-        "discontinued": False,
         "source": description.source,
         "variableNames": [axis.level.label.says(lang) or axis.name for axis in axes],
         "paths": [[{"id": saved.dataset, "label": description.title.says(lang)}]],
         "links": [
             _link("self", f"tables/{saved.id}", lang),
-            _link("metadata", f"tables/{saved.id}/metadata", lang),
-            _link("data", f"tables/{saved.id}/data", lang),
+            *(_link(part, f"tables/{saved.id}/{part}", lang) for part in ("metadata", "data")),
         ],
         "language": lang,
     }

@@ -109,9 +109,6 @@ ExactText = Annotated[
 ]
 Word = Annotated[str, Field(max_length=200)]
 Sentence = Annotated[str, Field(min_length=1, max_length=1000)]
-Exactly = Annotated[str, Field(max_length=60)]
-
-
 Percent = Literal[
     "rows", "columns", "layers", "all", "none", "row", "column", "layer", "total", "table"
 ]

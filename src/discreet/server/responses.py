@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 
+from .. import __version__
+from ..release import Rung, Standing
+from ..rules import DEFAULT_MOST_CELLS, Breach
 from ..store.accounts import Token, User
 from ..store.catalogue import Proposal, Saved
 from .problems import Alternative
@@ -16,6 +19,12 @@ def _listing(name: str, words: str, **items: Any) -> type[BaseModel]:
     """An object that holds a list."""
     fields: dict[str, Any] = {key: (kind, ...) for key, kind in items.items()}
     return create_model(name, __doc__=words, **fields)
+
+
+class Shape(BaseModel):
+    """What a route answers with; a field with a default is always there too."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
 class FormatShape(BaseModel):
@@ -48,14 +57,14 @@ class SettingShape(BaseModel):
     words: list[str]
 
 
-class ConfigShape(BaseModel):
+class ConfigShape(Shape):
     """Limits, methods, formats and policies."""
 
-    software: str
-    apiVersion: str
-    maxDataCells: int
+    software: str = f"discreet {__version__}"
+    apiVersion: str = "1"
+    maxDataCells: int = DEFAULT_MOST_CELLS
     maxCallsPerTimeWindow: int
-    timeWindow: int
+    timeWindow: int = 60
     limits: dict[str, Any]
     methods: list[str]
     settings: dict[str, list[SettingShape]]
@@ -139,13 +148,6 @@ class CodeList(BaseModel):
     categories: list[CategoryShape]
 
 
-class BreachShape(BaseModel):
-    """A rule that a question breaks."""
-
-    rule: str
-    sentence: str
-
-
 class ErrorShape(BaseModel):
     """The error to expect in one table."""
 
@@ -157,37 +159,26 @@ class ErrorShape(BaseModel):
     note: str
 
 
-class RungShape(BaseModel):
-    """The same question at another accuracy."""
-
-    setting: str
-    value: str
-    cost: str
-    standing: Literal["answered", "free", "affordable", "refused"]
-    noise_sd: list[float]
-    half_width: list[int]
-
-
-class CheckShape(BaseModel):
+class CheckShape(Shape):
     """The verdict on a question, from public facts only; nothing is read or spent."""
 
-    standing: Literal["answered", "free", "affordable", "refused"]
+    standing: Standing
     allowed: bool
     affordable: bool
-    breaches: list[BreachShape]
+    breaches: list[Breach]
     alternatives: list[Alternative]
     cells: int
     method: str
     settings: dict[str, str]
     treatment: dict[str, str]
-    cost: str | None
-    answered_before: bool
-    left: str | None
-    guarantee: dict[str, Any]
-    errors: list[ErrorShape]
-    plans: list[dict[str, Any]]
-    ladder: list[RungShape] = []
-    warnings: list[str]
+    cost: str | None = None
+    answered_before: bool = False
+    left: str | None = None
+    guarantee: dict[str, Any] = {}
+    errors: list[ErrorShape] = []
+    plans: list[dict[str, Any]] = []
+    ladder: list[Rung] = []
+    warnings: list[str] = []
     expected_seconds: float
     as_job: bool
     query: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +70,8 @@ class Settings:
         if WORKSPACE not in os.environ:
             raise InputError(f"{WORKSPACE} is not set. Start the server with `discreet serve DIR`.")
         given: dict[str, Any] = json.loads(os.environ.get(SETTINGS, "{}"))
-        known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in given.items()
-            if name in known
         }
         return Path(os.environ[WORKSPACE]), cls(**values)

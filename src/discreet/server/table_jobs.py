@@ -19,7 +19,6 @@ from ..durable import make_folder, replace_bytes
 from ..errors import DiscreetError, InputError
 from ..file_names import JOB_RESULTS
 from ..recipe import to_mapping
-from ..release import Release
 from ..store import Job
 from .asking import Asking, Wish, understood
 from .auth import PUBLIC, Asker
@@ -113,28 +112,24 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
             )
         release = asking.release(control, hold=held(asking, job.hold))
         body = rendered(release, wish)
-    folder = service.folder / JOB_RESULTS
-    make_folder(folder, mode=0o700)
-    replace_bytes(folder / job.id, body, mode=0o600)
-    _note(asking, release)
+    file = result_file(service, job)
+    make_folder(file.parent, mode=0o700)
+    replace_bytes(file, body, mode=0o600)
+    row = {
+        "event": "job done",
+        "user": asker.name,
+        "dataset": asking.dataset,
+        "question": release.plan.question_hash,
+        "cells": sum(table.cells for table in release.tables),
+        "charged": release.charged,
+    }
+    service.audit.add(row).result(timeout=30)
     return {
         "question": asking.question,
         "bytes": len(body),
         "language": asking.language,
         "policy": asking.data.policy.version,
     }
-
-
-def _note(asking: Asking, release: Release) -> None:
-    row = {
-        "event": "job done",
-        "user": asking.asker.name,
-        "dataset": asking.dataset,
-        "question": release.plan.question_hash,
-        "cells": sum(table.cells for table in release.tables),
-        "charged": release.charged,
-    }
-    asking.service.audit.add(row).result(timeout=30)
 
 
 def _asker(service: Service, job: Job) -> Asker:

@@ -67,9 +67,8 @@ def who_changed(
     if not history:
         return f"the first policy served; {_owner(folder)}, one custodian sufficed"
     before = history[0]["policy"]
-    changed = [
-        name for name in sorted({*facts, *before}) if _plain(facts, name) != before.get(name)
-    ]
+    now = json.loads(json.dumps(facts, default=str))
+    changed = [name for name in sorted({*now, *before}) if now.get(name) != before.get(name)]
     if changed == ["budget"]:
         for proposal in proposals:
             if (
@@ -80,10 +79,6 @@ def who_changed(
                 return f"budget of {who(proposal)}; {proposal.note}"
     words = ", ".join(changed) or "nothing that is listed"
     return f"changed in {DESCRIPTION}: {words}; {_owner(folder)}, one custodian sufficed"
-
-
-def _plain(facts: Mapping[str, Any], name: str) -> Any:
-    return json.loads(json.dumps(facts.get(name), default=str))
 
 
 def _owner(folder: Path) -> str:

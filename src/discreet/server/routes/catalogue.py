@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Header, Path, Query, Response
 
-from ... import __version__, formats, recipe, rules
+from ... import formats, recipe, rules
 from ...core.description import Description
 from ...core.domain import Level, Variable
 from ...errors import RecipeError
@@ -47,11 +47,7 @@ def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
             }
         )
     return {
-        "software": f"discreet {__version__}",
-        "apiVersion": "1",
-        "maxDataCells": rules.DEFAULT_MOST_CELLS,
         "maxCallsPerTimeWindow": service.buckets.limit,
-        "timeWindow": 60,
         "limits": {
             "body_bytes": settings.most_body_bytes,
             "json_depth": settings.most_json_depth,

@@ -78,7 +78,14 @@ def publish(
         question = understood(data, {**body.recipe.mapping(), "title": body.title})
         wish = Wish(language=data.description.language_named(body.recipe.language or ""))
         asking = Asking(service, asker, data, question, wish, request)
-        release = _released(asking)
+        most = service.settings.long_cells
+        if asking.cells > most:
+            raise InputError(
+                f"A release over HTTP has at most {most:,} cells, this one has {asking.cells:,}. "
+                "Make it with `discreet release`."
+            )
+        with with_alternatives(asking), service.slots.one():
+            release = asking.release()
         published = Published(
             identity,
             body.dataset,
@@ -189,17 +196,6 @@ def withdraw(
     if not service.catalogue.withdraw(published.id, asker.user, body.reason):
         raise Problem(409, "withdrawn", "This release was withdrawn before.")
     return _facts(service, service.catalogue.published(published.id)[0])
-
-
-def _released(asking: Asking) -> Release:
-    most = asking.service.settings.long_cells
-    if asking.cells > most:
-        raise InputError(
-            f"A release over HTTP has at most {most:,} cells, this one has {asking.cells:,}. Make it "
-            "with `discreet release`."
-        )
-    with with_alternatives(asking), asking.service.slots.one():
-        return asking.release()
 
 
 def _publish(asking: Asking, release: Release, folder: pathlib.Path) -> dict[str, str]:

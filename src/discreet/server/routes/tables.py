@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -106,26 +105,20 @@ def check(
         if free or hopeless:
             return _without_plan(asked) | _judgement(asked)
         with refusals.with_alternatives(asked):
-            rungs = [asdict(rung) for rung in asked.asked.ladder()] if ladder else []
-            return asked.asked.to_json(look_back=False) | _judgement(asked) | {"ladder": rungs}
+            rungs = {"ladder": asked.asked.ladder()} if ladder else {}
+            return asked.asked.to_json(look_back=False) | _judgement(asked) | rungs
 
 
 def _without_plan(asked: Asking) -> dict[str, Any]:
+    """What can be said from names and rules; nothing of cost and error."""
     return {
-        "standing": str(Standing.FREE if asked.verdict.allowed else Standing.REFUSED),
+        "standing": Standing.FREE if asked.verdict.allowed else Standing.REFUSED,
         "allowed": asked.verdict.allowed,
         "affordable": asked.verdict.allowed,
         "settings": dict(asked.recipe.question.settings),
         "treatment": dict(asked.recipe.treatment.settings),
         "cells": asked.verdict.cells,
         "method": asked.recipe.question.method,
-        "cost": None,
-        "answered_before": False,
-        "left": None,
-        "guarantee": {},
-        "errors": [],
-        "plans": [],
-        "warnings": [],
     }
 
 
@@ -133,7 +126,7 @@ def _judgement(asked: Asking) -> dict[str, Any]:
     """The rest of what `tables:check` says; the same on two data sets that differ in one record."""
     single = len(asked.recipe.question.tables) == 1
     return {
-        "breaches": [{"rule": b.rule, "sentence": b.sentence} for b in asked.verdict.breaches],
+        "breaches": asked.verdict.breaches,
         "alternatives": refusals.alternatives(asked),
         "expected_seconds": asked.expected_seconds,
         "as_job": asked.must_be_job,
