@@ -35,9 +35,6 @@ class DiscreetError(Exception):
         super().__init__(message)
         self.message = message
 
-    def __str__(self) -> str:
-        return self.message
-
 
 class InputError(DiscreetError):
     """Bad input: what is wrong, the value got, what is allowed, what to do next."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from ..errors import LawError
 from . import show
@@ -23,16 +24,14 @@ if TYPE_CHECKING:
 _LISTED = 20_000
 """How far out the perturbations of an untruncated law are listed and drawn."""
 
-_REACH = typer.Option("--max-perturbation", "-m", help="Largest perturbation.")
+_REACH = Option("--max-perturbation", "-m", help="Largest perturbation.")
 
-Epsilon = Annotated[str, typer.Option(help="ε, as exact text: 0.5, 1e-1 or 1/2.")]
-Delta = Annotated[str | None, typer.Option(help="Refuse a law whose δ exceeds this.")]
-MostD = Annotated[str, typer.Option("--max-perturbation", "-m", help="Largest perturbation D.")]
-KeyBits = Annotated[int, typer.Option(help="Weights are integers over 2^this: 8 … 64.")]
-Quantiser = Annotated[str, typer.Option(help="symmetric (mean exactly 0) or ceil (sadeghi 39).")]
-AtEpsilon = Annotated[
-    str | None, typer.Option(help="Audit δ at this ε. Default: the one asked for.")
-]
+Epsilon = Annotated[str, Option(help="ε, as exact text: 0.5, 1e-1 or 1/2.")]
+Delta = Annotated[str | None, Option(help="Refuse a law whose δ exceeds this.")]
+MostD = Annotated[str, Option("--max-perturbation", "-m", help="Largest perturbation D.")]
+KeyBits = Annotated[int, Option(help="Weights are integers over 2^this: 8 … 64.")]
+Quantiser = Annotated[str, Option(help="symmetric (mean exactly 0) or ceil (sadeghi 39).")]
+AtEpsilon = Annotated[str | None, Option(help="Audit δ at this ε. Default: the one asked for.")]
 
 
 @dataclass(frozen=True)
@@ -40,13 +39,13 @@ class Telling:
     """What is told of a law, and how."""
 
     at_epsilon: AtEpsilon = None
-    cells: Annotated[int, typer.Option(help="Cells one person touches together.")] = 1
-    neighbours: Annotated[str, typer.Option(help="'add or remove one' or 'replace one'.")] = (
+    cells: Annotated[int, Option(help="Cells one person touches together.")] = 1
+    neighbours: Annotated[str, Option(help="'add or remove one' or 'replace one'.")] = (
         "add or remove one"
     )
-    picture: Annotated[
-        Path | None, typer.Option("--picture", help="Write the law as .svg or .png.")
-    ] = None
+    picture: Annotated[Path | None, Option("--picture", help="Write the law as .svg or .png.")] = (
+        None
+    )
     json: Json = False
 
 
@@ -111,9 +110,9 @@ def normal(
 @_told
 def hellinger(
     epsilon: Epsilon,
-    max_count: Annotated[int, typer.Option(help="Largest true count.")] = 20,
-    max_value: Annotated[int, typer.Option(help="Largest published value.")] = 200,
-    count: Annotated[int, typer.Option(help="Show the law of this true count.")] = 3,
+    max_count: Annotated[int, Option(help="Largest true count.")] = 20,
+    max_value: Annotated[int, Option(help="Largest published value.")] = 200,
+    count: Annotated[int, Option(help="Show the law of this true count.")] = 3,
     key_bits: KeyBits = 64,
     telling: Telling = PLAINLY,
 ) -> None:
@@ -139,12 +138,12 @@ def hellinger(
 @_told
 def max_entropy(
     max_perturbation: MostD,
-    variance: Annotated[str | None, typer.Option(help="Variance V, below D(D+1)/3.")] = None,
+    variance: Annotated[str | None, Option(help="Variance V, below D(D+1)/3.")] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="Or choose the variance from this ε (sadeghi 30).")
+        str | None, Option(help="Or choose the variance from this ε (sadeghi 30).")
     ] = None,
     delta: Annotated[
-        str | None, typer.Option(help="With --epsilon: refuse a law whose δ exceeds this.")
+        str | None, Option(help="With --epsilon: refuse a law whose δ exceeds this.")
     ] = None,
     key_bits: KeyBits = 64,
     quantiser: Quantiser = "symmetric",
@@ -175,7 +174,7 @@ def max_entropy(
 @_told
 def design(
     epsilon: Epsilon,
-    delta: Annotated[str, typer.Option(help="δ, between 0 and 1.")],
+    delta: Annotated[str, Option(help="δ, between 0 and 1.")],
     key_bits: KeyBits = 64,
     quantiser: Quantiser = "symmetric",
     telling: Telling = PLAINLY,
@@ -199,14 +198,12 @@ def design(
 @law_app.command("choose")
 def choose(
     within: Annotated[
-        int | None, typer.Option(help="Accuracy wanted: cells within ± this of the truth.")
+        int | None, Option(help="Accuracy wanted: cells within ± this of the truth.")
     ] = None,
-    of: Annotated[str, typer.Option(help="… in this share of releases.")] = "0.95",
-    cells: Annotated[int, typer.Option(help="… for a sum of so many cells.")] = 1,
-    prior: Annotated[
-        str | None, typer.Option(help="Risk allowed: a guess that was so sure …")
-    ] = None,
-    at_most: Annotated[str | None, typer.Option(help="… may become at most so sure.")] = None,
+    of: Annotated[str, Option(help="… in this share of releases.")] = "0.95",
+    cells: Annotated[int, Option(help="… for a sum of so many cells.")] = 1,
+    prior: Annotated[str | None, Option(help="Risk allowed: a guess that was so sure …")] = None,
+    at_most: Annotated[str | None, Option(help="… may become at most so sure.")] = None,
     json: Json = False,
 ) -> None:
     """How large should ε be? A floor from the accuracy wanted, a ceiling from the risk allowed.
@@ -228,11 +225,9 @@ def choose(
     crossed = floor is not None and ceiling is not None and floor > ceiling
     if json:
         show.as_json(
-            {
-                "epsilon_floor": None if floor is None else plain(floor),
-                "epsilon_ceiling": None if ceiling is None else plain(ceiling),
-                "both_can_be_had": not crossed,
-            }
+            epsilon_floor=None if floor is None else plain(floor),
+            epsilon_ceiling=None if ceiling is None else plain(ceiling),
+            both_can_be_had=not crossed,
         )
         return
     out = show.console()
@@ -247,7 +242,7 @@ def choose(
         lines.append(
             ("at most", f"ε = {shown} keeps a guess that was {prior} sure at {at_most} or less")
         )
-    out.print(show.pairs(lines))
+    show.pairs(*lines)
     if crossed:
         out.print(
             "The two cross: no ε gives both. Use coarser levels, or allow more error or risk."
@@ -350,7 +345,7 @@ def _print(
         lines.append(
             ("unreachable", f"{facts['unreachable']}: {facts['key_bits']} bits are too few")
         )
-    out.print(show.pairs(lines))
+    show.pairs(*lines)
     out.print()
     for line in charts.law_bars(pmf, out.width):
         out.print(line)

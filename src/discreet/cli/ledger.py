@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from . import show
 from .tables import DataSetPath, Json
@@ -26,7 +27,6 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
     if json:
         show.as_json(facts)
         return
-    out = show.console()
     sums = [("budget", "none: what is released is recorded, and nothing is spent")]
     if facts["cap"] is not None:
         sums = [
@@ -35,13 +35,13 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
             ("left", facts["left"]),
             ("largest ε that fits", facts["largest_epsilon"]),
         ]
-    out.print(show.pairs([*sums, ("entries", facts["entry_count"])]))
+    show.pairs(*sums, ("entries", facts["entry_count"]))
     if facts["shares"]:
         held = [
             (s["scope"], _signs(s["cap"]), _signs(s["spent"]), _signs(s["left"]))
             for s in facts["shares"]
         ]
-        out.print(show.grid("Shares", ("|of", "allowed", "spent", "left"), held, tight=True))
+        show.grid("Shares", ("|of", "allowed", "spent", "left"), held, tight=True)
     rows = [
         (
             e["number"],
@@ -55,7 +55,7 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
     ]
     if rows:
         columns = (">", "|when", "|what", "|who", "loss", "|question")
-        out.print(show.grid("Entries", columns, rows, tight=True))
+        show.grid("Entries", columns, rows, tight=True)
 
 
 def _who(entry: dict[str, Any]) -> str:
@@ -84,20 +84,19 @@ def verify(path: DataSetPath, json: Json = False) -> None:
     if json:
         show.as_json(report)
         return
-    out = show.console()
-    out.print("The ledger holds: chain, sums and anchor agree.")
-    out.print(show.pairs(report.items()))
+    show.console().print("The ledger holds: chain, sums and anchor agree.")
+    show.pairs(*report.items())
 
 
 @ledger_app.command("share")
 def share(
     path: DataSetPath,
-    scope: Annotated[str, typer.Argument(metavar="user:NAME|project:NAME", help="Whose share.")],
-    reason: Annotated[str, typer.Option(help="Why; it stays in the ledger.")],
-    epsilon: Annotated[str | None, typer.Option(help="ε that may be spent.")] = None,
-    delta: Annotated[str | None, typer.Option(help="δ, where the budget has one.")] = None,
-    rho: Annotated[str | None, typer.Option(help="ρ, where the budget is one.")] = None,
-    none: Annotated[bool, typer.Option("--none", help="Take the share away.")] = False,
+    scope: Annotated[str, Argument(metavar="user:NAME|project:NAME", help="Whose share.")],
+    reason: Annotated[str, Option(help="Why; it stays in the ledger.")],
+    epsilon: Annotated[str | None, Option(help="ε that may be spent.")] = None,
+    delta: Annotated[str | None, Option(help="δ, where the budget has one.")] = None,
+    rho: Annotated[str | None, Option(help="ρ, where the budget is one.")] = None,
+    none: Annotated[bool, Option("--none", help="Take the share away.")] = False,
     json: Json = False,
 ) -> None:
     """Give a user or a project a share of the budget: a limit of its own beside the whole.
@@ -117,7 +116,7 @@ def share(
         data.share(scope, epsilon=epsilon, delta=delta, rho=rho, who=_asker(None), reason=reason)
         held = [one for one in data.ledger_facts()["shares"] if one["scope"] == scope]
     if json:
-        show.as_json({"shares": held})
+        show.as_json(shares=held)
         return
     for one in held:
         show.console().print(
@@ -130,10 +129,8 @@ def share(
 @ledger_app.command("export")
 def export(
     path: DataSetPath,
-    output: Annotated[Path, typer.Option("--output", "-o", help="A .json file.")],
-    form: Annotated[
-        str, typer.Option("--as", help="register (public) or dp-accounting.")
-    ] = "register",
+    output: Annotated[Path, Option("--output", "-o", help="A .json file.")],
+    form: Annotated[str, Option("--as", help="register (public) or dp-accounting.")] = "register",
 ) -> None:
     """Write the public loss register, or the charges as dp-accounting events.
 

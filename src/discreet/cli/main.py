@@ -9,6 +9,7 @@ import traceback
 from typing import NoReturn
 
 import typer
+from typer import Option
 
 from ..errors import Bug, DiscreetError, Refusal
 from ..version import __version__
@@ -40,7 +41,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(
+    version: bool = Option(
         False, "--version", help="Show the version and stop.", callback=_version, is_eager=True
     ),
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from ..errors import LawError
 from . import show
@@ -15,8 +16,6 @@ from .laws import AtEpsilon, MostD, whole
 from .tables import Json
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ..methods.cellkey.ptable import Loss, PTable
 
 ptable_app = typer.Typer(
@@ -27,22 +26,20 @@ ptable_app = typer.Typer(
 @ptable_app.command("design")
 def ptable_design(
     max_perturbation: MostD,
-    variance: Annotated[str, typer.Option(help="Variance V of the noise.")],
+    variance: Annotated[str, Option(help="Variance V of the noise.")],
     blocked_below: Annotated[
-        str, typer.Option(help="Positive results up to this are impossible (js).")
+        str, Option(help="Positive results up to this are impossible (js).")
     ] = "0",
-    p_stay: Annotated[str | None, typer.Option(help="Least probability of no change.")] = None,
+    p_stay: Annotated[str | None, Option(help="Least probability of no change.")] = None,
     exact_variance: Annotated[
-        bool, typer.Option("--exact-variance", help="Variance V exactly, not at most.")
+        bool, Option("--exact-variance", help="Variance V exactly, not at most.")
     ] = False,
     no_monotone: Annotated[
-        bool, typer.Option("--no-monotone", help="Let probabilities rise away from 0.")
+        bool, Option("--no-monotone", help="Let probabilities rise away from 0.")
     ] = False,
-    keys: Annotated[int | None, typer.Option(help="Number of cell keys: 256, 4096, 2^32 …")] = None,
-    dialect: Annotated[str, typer.Option(help="ons, cantabular or sdctools.")] = "sdctools",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the p-table.")
-    ] = None,
+    keys: Annotated[int | None, Option(help="Number of cell keys: 256, 4096, 2^32 …")] = None,
+    dialect: Annotated[str, Option(help="ons, cantabular or sdctools.")] = "sdctools",
+    output: Annotated[Path | None, Option("--output", "-o", help="Write the p-table.")] = None,
     json: Json = False,
 ) -> None:
     """Maximum-entropy p-table: one row for each true count.
@@ -64,7 +61,7 @@ def ptable_design(
 
 @ptable_app.command("audit")
 def ptable_audit(
-    path: Annotated[Path, typer.Argument(help="A p-table in any of the three dialects.")],
+    path: Annotated[Path, Argument(help="A p-table in any of the three dialects.")],
     at_epsilon: AtEpsilon = None,
     json: Json = False,
 ) -> None:
@@ -77,10 +74,10 @@ def ptable_audit(
 
 @ptable_app.command("convert")
 def ptable_convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A p-table in any dialect.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Where the new one goes.")],
-    dialect: Annotated[str, typer.Option(help="ons, cantabular or sdctools.")],
-    keys: Annotated[int | None, typer.Option(help="Number of cell keys: 256, 4096 …")] = None,
+    source: Annotated[Path, Argument(metavar="IN", help="A p-table in any dialect.")],
+    target: Annotated[Path, Argument(metavar="OUT", help="Where the new one goes.")],
+    dialect: Annotated[str, Option(help="ons, cantabular or sdctools.")],
+    keys: Annotated[int | None, Option(help="Number of cell keys: 256, 4096 …")] = None,
     json: Json = False,
 ) -> None:
     """Convert a p-table between the dialects of ONS, Cantabular and sdcTools.
@@ -136,33 +133,24 @@ def _tell_ptable(
     above = table.audit(at_epsilon, least_count=1)
     lost = {str(keys): designed.loss(keys) for keys in (256, 4096) if keys < designed.keys}
     if json:
-        facts = _facts(table, lost) | {
-            "audit": found.to_dict(),
-            "audit_without_zeros": above.to_dict(),
-        }
-        if written is not None:
-            facts |= {"file": str(written.path), "notes": written.notes}
-        show.as_json(facts)
+        audits = {"audit": found.to_dict(), "audit_without_zeros": above.to_dict()}
+        file = {"file": str(written.path), "notes": written.notes} if written else {}
+        show.as_json(_facts(table, lost), **audits, **file)
         return
     out = show.console()
-    _print_rows(out, table)
-    out.print(
-        show.pairs(
-            [
-                ("last row", f"serves every count from {table.max_count} on"),
-                ("one cell, from 1 on", str(above)),
-                ("with empty cells", str(found)),
-                *(
-                    (
-                        f"cut to {keys} keys",
-                        f"bias {float(loss.bias):.2g}, variance off by "
-                        f"{float(loss.variance_error):.2%}, {loss.outcomes_lost} of "
-                        f"{loss.outcomes} outcomes lost",
-                    )
-                    for keys, loss in lost.items()
-                ),
-            ]
-        )
+    _print_rows(table)
+    show.pairs(
+        ("last row", f"serves every count from {table.max_count} on"),
+        ("one cell, from 1 on", str(above)),
+        ("with empty cells", str(found)),
+        *(
+            (
+                f"cut to {keys} keys",
+                f"bias {float(loss.bias):.2g}, variance off by {float(loss.variance_error):.2%}, "
+                f"{loss.outcomes_lost} of {loss.outcomes} outcomes lost",
+            )
+            for keys, loss in lost.items()
+        ),
     )
     if table.unreachable:
         out.print(
@@ -205,7 +193,7 @@ def _facts(table: PTable, lost: Mapping[str, Loss]) -> dict[str, Any]:
     }
 
 
-def _print_rows(out: Console, table: PTable) -> None:
+def _print_rows(table: PTable) -> None:
     """A line for each row; of many, the first and the last."""
     shown = table.rows if len(table.rows) <= 20 else (*table.rows[:19], table.rows[-1])
     rows = [
@@ -220,4 +208,4 @@ def _print_rows(out: Console, table: PTable) -> None:
         for count, row in enumerate(shown)
     ]
     columns = (">true count", ">outcomes", ">mean", ">variance", ">unchanged", "perturbations")
-    out.print(show.grid(f"p-table: {table.name}, {table.keys:,} keys", columns, rows))
+    show.grid(f"p-table: {table.name}, {table.keys:,} keys", columns, rows)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from ..errors import InputError
 from . import show
@@ -21,30 +22,30 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 """Listening here only, the server answers to these names only."""
 
-Workspace = Annotated[Path, typer.Argument(metavar="DIR", help="A workspace.")]
+Workspace = Annotated[Path, Argument(metavar="DIR", help="A workspace.")]
 user_app = typer.Typer(help="Accounts of a workspace's server.", no_args_is_help=True)
 
 
 def serve(
     path: Workspace,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
+    host: Annotated[str, Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535)] = 8000,
+    workers: Annotated[int, Option(min=1, max=64, help="Processes.")] = 1,
     public: Annotated[
         list[str] | None,
-        typer.Option(help="A data set anybody may ask without login; 'all' for every one."),
+        Option(help="A data set anybody may ask without login; 'all' for every one."),
     ] = None,
     public_spends: Annotated[
-        bool, typer.Option("--public-spends", help="Asking without login may spend budget.")
+        bool, Option("--public-spends", help="Asking without login may spend budget.")
     ] = False,
     https: Annotated[
-        bool, typer.Option("--https", help="Clients come over https: cookies are Secure.")
+        bool, Option("--https", help="Clients come over https: cookies are Secure.")
     ] = False,
     proxy: Annotated[
-        str, typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed.")
+        str, Option(help="Addresses of proxies whose X-Forwarded-For is believed.")
     ] = "",
-    calls_per_minute: Annotated[int, typer.Option(min=1, help="Rate limit of one asker.")] = 600,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    calls_per_minute: Annotated[int, Option(min=1, help="Rate limit of one asker.")] = 600,
+    log_level: Annotated[str, Option(help="debug, info, warning or error.")] = "info",
 ) -> None:
     """Serve a workspace over HTTP, on this machine only unless told otherwise.
 
@@ -134,12 +135,12 @@ def _tell(path: Path, host: str, port: int, public: list[str], spends: bool) -> 
 @user_app.command("add")
 def add(
     path: Workspace,
-    name: Annotated[str, typer.Argument(help="a–z, 0–9, . _ @ -")],
-    role: Annotated[str, typer.Option(help="analyst, custodian or auditor.")] = "analyst",
+    name: Annotated[str, Argument(help="a–z, 0–9, . _ @ -")],
+    role: Annotated[str, Option(help="analyst, custodian or auditor.")] = "analyst",
     password: Annotated[
-        bool, typer.Option("--password", help="Read a password from standard input.")
+        bool, Option("--password", help="Read a password from standard input.")
     ] = False,
-    days: Annotated[int, typer.Option(min=1, max=3660, help="How long the token lives.")] = 90,
+    days: Annotated[int, Option(min=1, max=3660, help="How long the token lives.")] = 90,
     json: Json = False,
 ) -> None:
     """Add an account and print a token for it, this once.
@@ -157,7 +158,7 @@ def add(
         user = accounts.add_user(name, role, password=secret)
         token, _ = accounts.add_token(name, label="first", days=days)
     if json:
-        show.as_json({"user": user.name, "role": user.role, "token": token, "days": days})
+        show.as_json(user=user.name, role=user.role, token=token, days=days)
         return
     out = show.console()
     out.print(f"{user.name} is {user.role}. Its token, shown this once, for {days} days:")
@@ -178,28 +179,25 @@ def list_users(path: Workspace, json: Json = False) -> None:
             for user in users
         }
     if json:
-        show.as_json(
+        listed = [
             {
-                "users": [
-                    {
-                        "name": user.name,
-                        "role": user.role,
-                        "revoked": user.revoked is not None,
-                        "tokens": active[user.name],
-                    }
-                    for user in users
-                ]
+                "name": user.name,
+                "role": user.role,
+                "revoked": user.revoked is not None,
+                "tokens": active[user.name],
             }
-        )
+            for user in users
+        ]
+        show.as_json(users=listed)
         return
     rows = [
         (u.name, u.role, "revoked" if u.revoked else "active", str(active[u.name])) for u in users
     ]
-    show.console().print(show.grid("Accounts", ("name", "role", "", ">tokens"), rows))
+    show.grid("Accounts", ("name", "role", "", ">tokens"), rows)
 
 
 @user_app.command("revoke")
-def revoke(path: Workspace, name: Annotated[str, typer.Argument()]) -> None:
+def revoke(path: Workspace, name: Annotated[str, Argument()]) -> None:
     """End an account with its tokens and sessions, at once and for ever.
 
     [bold]discreet user revoke work ana[/bold]

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from ..methods import registry
 from ..methods.declaration import Part
@@ -68,7 +68,7 @@ def _option(name: str) -> Any:
         words += f" Default: {first.default}."
     return Annotated[
         str | None,
-        typer.Option(
+        Option(
             f"--{name.replace('_', '-')}",
             help=words[0].upper() + words[1:] if words[0].isascii() else words,
             rich_help_panel=_PANELS[first.part],

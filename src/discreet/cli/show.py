@@ -12,7 +12,6 @@ from ..core.control import Control
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 
 def console(*, error: bool = False) -> Console:
@@ -22,9 +21,9 @@ def console(*, error: bool = False) -> Console:
     return Console(stderr=error, highlight=False, soft_wrap=False)
 
 
-def as_json(value: Mapping[str, Any]) -> None:
+def as_json(facts: Mapping[str, Any] | None = None, **more: Any) -> None:
     """Print one JSON object."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
+    json.dump({**(facts or {}), **more}, sys.stdout, ensure_ascii=False, indent=2)
     sys.stdout.write("\n")
 
 
@@ -49,8 +48,8 @@ def progress(*, quiet: bool = False) -> Iterator[Control]:
         yield Control(lambda share, doing: bar.update(task, completed=share, description=doing))
 
 
-def pairs(rows: Iterable[tuple[str, object]]) -> Table:
-    """Two columns: what, and its value."""
+def pairs(*rows: tuple[str, object]) -> None:
+    """Print two columns: what, and its value."""
     from rich.table import Table
 
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -58,13 +57,13 @@ def pairs(rows: Iterable[tuple[str, object]]) -> Table:
     table.add_column(overflow="fold")
     for name, value in rows:
         table.add_row(name, str(value))
-    return table
+    console().print(table)
 
 
 def grid(
     title: str, columns: Iterable[str], rows: Iterable[Iterable[object]], *, tight: bool = False
-) -> Table:
-    """A plain table with a heading; columns that start with > are numbers, with | never broken."""
+) -> None:
+    """Print a plain table with a heading; columns that start with > are numbers, with | never broken."""
     from rich import box
     from rich.table import Table
 
@@ -81,4 +80,4 @@ def grid(
         )
     for row in rows:
         table.add_row(*(str(value) for value in row))
-    return table
+    console().print(table)

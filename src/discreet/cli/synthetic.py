@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from . import show
 from .tables import DataSetPath, Json
@@ -13,9 +13,9 @@ from .tables import DataSetPath, Json
 
 def synthetic(
     path: DataSetPath,
-    into: Annotated[Path, typer.Option(help="The new data set: DIR/NAME.")],
+    into: Annotated[Path, Option(help="The new data set: DIR/NAME.")],
     release: Annotated[
-        str, typer.Option(help="The beginning of the release's hash. Default: the newest.")
+        str, Option(help="The beginning of the release's hash. Default: the newest.")
     ] = "",
     json: Json = False,
 ) -> None:
@@ -47,21 +47,16 @@ def synthetic(
                 }
             )
             return
-        out = show.console()
         levels = [
             " > ".join(level.name for level in reversed(variable.levels))
             for variable in data.description.variables
         ]
-        out.print(
-            show.pairs(
-                [
-                    ("made", f"{folder}: {data.manifest.records:,} synthetic records"),
-                    ("from", f"release {origin.release[:12]} of {origin.dataset}"),
-                    ("variables", ", ".join(levels)),
-                    ("guarantee", guarantee.sentence()),
-                    ("cost", "nothing"),
-                ]
-            )
+        show.pairs(
+            ("made", f"{folder}: {data.manifest.records:,} synthetic records"),
+            ("from", f"release {origin.release[:12]} of {origin.dataset}"),
+            ("variables", ", ".join(levels)),
+            ("guarantee", guarantee.sentence()),
+            ("cost", "nothing"),
         )
         first = data.description.variables[0].levels[-1].name
-        out.print(f"\n  discreet table {folder} --rows {first}")
+        show.console().print(f"\n  discreet table {folder} --rows {first}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from ..errors import InputError
 from . import show
@@ -18,20 +18,16 @@ if TYPE_CHECKING:
     from ..release import Asked, Release, Rung
 
 DataSetPath = Annotated[
-    str, typer.Argument(metavar="DIR[/DATASET]", help="A data set, or a workspace holding one.")
+    str, Argument(metavar="DIR[/DATASET]", help="A data set, or a workspace holding one.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object instead.")]
 User = Annotated[
     str | None,
-    typer.Option(help="Who asks, for ledger and sub-budgets. Default: who is logged in."),
+    Option(help="Who asks, for ledger and sub-budgets. Default: who is logged in."),
 ]
-Project = Annotated[str, typer.Option(help="For which project.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show cost and expected error; read no data.")
-]
-Free = Annotated[
-    bool, typer.Option("--free", help="Answer from earlier releases only, at no cost.")
-]
+Project = Annotated[str, Option(help="For which project.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Show cost and expected error; read no data.")]
+Free = Annotated[bool, Option("--free", help="Answer from earlier releases only, at no cost.")]
 
 
 _MOST_PLANNED = 20
@@ -42,30 +38,26 @@ _MOST_PLANNED = 20
 def table(
     path: DataSetPath,
     rows: Annotated[
-        list[str] | None, typer.Option(help="Variables or levels down the side, by commas.")
+        list[str] | None, Option(help="Variables or levels down the side, by commas.")
     ] = None,
-    columns: Annotated[
-        list[str] | None, typer.Option(help="Variables or levels across the top.")
-    ] = None,
-    layers: Annotated[
-        list[str] | None, typer.Option(help="Variables that make one block each.")
-    ] = None,
+    columns: Annotated[list[str] | None, Option(help="Variables or levels across the top.")] = None,
+    layers: Annotated[list[str] | None, Option(help="Variables that make one block each.")] = None,
     where: Annotated[
-        list[str] | None, typer.Option(help="Only these categories: sex=F,M (repeatable).")
+        list[str] | None, Option(help="Only these categories: sex=F,M (repeatable).")
     ] = None,
-    totals: Annotated[str, typer.Option(help="all or none.")] = "all",
-    weighted: Annotated[bool, typer.Option(help="Weighted counts, as whole numbers.")] = False,
+    totals: Annotated[str, Option(help="all or none.")] = "all",
+    weighted: Annotated[bool, Option(help="Weighted counts, as whole numbers.")] = False,
     percent: Annotated[
         str | None,
-        typer.Option(help="Also percentages, of rows, columns, layers or all."),
+        Option(help="Also percentages, of rows, columns, layers or all."),
     ] = None,
-    method: Annotated[str | None, typer.Option(help="Default: what the policy says.")] = None,
+    method: Annotated[str | None, Option(help="Default: what the policy says.")] = None,
     format: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="csv, parquet, json-stat, xlsx, px, sdmx-csv."),
+        Option("--format", "-f", help="csv, parquet, json-stat, xlsx, px, sdmx-csv."),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file.")] = None,
-    language: Annotated[str, typer.Option(help="Language of labels, such as en.")] = "",
+    output: Annotated[Path | None, Option("--output", "-o", help="Write to a file.")] = None,
+    language: Annotated[str, Option(help="Language of labels, such as en.")] = "",
     user: User = None,
     project: Project = "",
     dry_run: DryRun = False,
@@ -111,16 +103,16 @@ def table(
 
 def release(
     path: DataSetPath,
-    recipes: Annotated[Path, typer.Argument(metavar="RECIPES.yaml", help="The tables wanted.")],
+    recipes: Annotated[Path, Argument(metavar="RECIPES.yaml", help="The tables wanted.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A folder for tables and report.")
+        Path | None, Option("--output", "-o", help="A folder for tables and report.")
     ] = None,
     format: Annotated[
-        str, typer.Option("--format", "-f", help="Formats of the tables, by commas.")
+        str, Option("--format", "-f", help="Formats of the tables, by commas.")
     ] = "csv,xlsx",
     microdata: Annotated[
         str,
-        typer.Option(help="Synthetic records and measurements (marginals): parquet, csv, none."),
+        Option(help="Synthetic records and measurements (marginals): parquet, csv, none."),
     ] = "parquet",
     user: User = None,
     project: Project = "",
@@ -155,24 +147,16 @@ def release(
             )
         facts = _release_facts(released.detail)
         if json:
-            show.as_json(facts | {"folder": str(folder), "files": released.files})
+            show.as_json(facts, folder=str(folder), files=released.files)
             return
-        out = show.console()
         beside = [f for f in released.files if f.startswith(("microdata.", "measurements."))]
-        out.print(f"[bold]{len(released.tables)} tables in {folder}[/bold]")
-        out.print(
-            show.pairs(
-                [
-                    ("guarantee", released.guarantee.sentence()),
-                    (
-                        "cost",
-                        "nothing: released before" if released.detail.reused else released.cost,
-                    ),
-                    ("left", released.detail.left or "–"),
-                    ("publish", ", ".join(["report.html", "tables/", *beside])),
-                    ("keep inside", "report-internal.html"),
-                ]
-            )
+        show.console().print(f"[bold]{len(released.tables)} tables in {folder}[/bold]")
+        show.pairs(
+            ("guarantee", released.guarantee.sentence()),
+            ("cost", "nothing: released before" if released.detail.reused else released.cost),
+            ("left", released.detail.left or "–"),
+            ("publish", ", ".join(["report.html", "tables/", *beside])),
+            ("keep inside", "report-internal.html"),
         )
 
 
@@ -244,13 +228,13 @@ def _deliver(released: Release, output: Path | None, format: str | None, json: b
     if output is not None:
         formats.write(table, output, format or "")
         if json:
-            show.as_json(_release_facts(released) | {"file": str(output)})
+            show.as_json(_release_facts(released), file=str(output))
         else:
             show.console().print(f"{output}: {table.cells:,} cells. {table.guarantee.sentence()}")
     elif json:
         from ..formats import jsonstat
 
-        show.as_json(_release_facts(released) | {"table": jsonstat.dataset(table)})
+        show.as_json(_release_facts(released), table=jsonstat.dataset(table))
     elif format:
         formats.write(table, sys.stdout.buffer, format)
     else:
@@ -283,7 +267,7 @@ def _release_facts(released: Release) -> dict[str, Any]:
 def _show_preview(seen: Asked, json: bool) -> None:
     plan = seen.plan
     if json:
-        show.as_json(seen.to_json() | {"follows_from": seen.follows_from})
+        show.as_json(seen.to_json(), follows_from=seen.follows_from)
         seen.verdict.enforce()
         return
     seen.verdict.enforce()
@@ -294,7 +278,7 @@ def _show_preview(seen: Asked, json: bool) -> None:
             cost += " when first asked; nothing now"
         elif not seen.affordable:
             cost += ", more than is left"
-        out.print(show.pairs([("cost", cost), ("left", seen.left)]))
+        show.pairs(("cost", cost), ("left", seen.left))
     rows = [
         (
             " × ".join(ref.level for ref in error.table.axes) or "total",
@@ -307,13 +291,13 @@ def _show_preview(seen: Asked, json: bool) -> None:
     ]
     columns = ("table", ">cells", ">noise sd", ">95 % within", "sd of margins")
     if rows:
-        out.print(show.grid("What to expect", columns, rows))
+        show.grid("What to expect", columns, rows)
         for words in _notes(plan):
             out.print(f"[dim]· {words}[/dim]")
     if len(plan.alternatives) > 1:
-        out.print(_compared(plan))
+        _compare(plan)
     if len(plan.errors) <= _MOST_PLANNED and (rungs := seen.ladder()):
-        out.print(_ladder(rungs))
+        _ladder(rungs)
     if seen.follows_from is not None:
         out.print(
             f"{'This table follows' if len(rows) == 1 else 'These tables follow'} "
@@ -326,7 +310,7 @@ def _show_preview(seen: Asked, json: bool) -> None:
     out.print("[dim]Nothing was read or spent.[/dim]")
 
 
-def _ladder(rungs: Sequence[Rung]) -> object:
+def _ladder(rungs: Sequence[Rung]) -> None:
     """The same question at other accuracies, one a row."""
     rows = [
         (
@@ -340,7 +324,7 @@ def _ladder(rungs: Sequence[Rung]) -> object:
         for rung in rungs
         if rung.noise_sd
     ]
-    return show.grid("Other accuracies", ("|spent", ">noise sd", ">95 % within", "standing"), rows)
+    show.grid("Other accuracies", ("|spent", ">noise sd", ">95 % within", "standing"), rows)
 
 
 def _notes(plan: Plan) -> list[str]:
@@ -361,7 +345,7 @@ def _first(names: list[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _compared(plan: Plan) -> object:
+def _compare(plan: Plan) -> None:
     """The plans compared, one a row; the one that will be used is marked."""
 
     def sds(values: Any) -> str:
@@ -383,4 +367,4 @@ def _compared(plan: Plan) -> object:
         for other in sorted(plan.alternatives, key=lambda other: other.get("rms") or 0.0)
     ]
     columns = ("plan", ">cells a unit touches", "loss", "sd of cells", "sd of totals")
-    return show.grid("Plans compared", columns, rows)
+    show.grid("Plans compared", columns, rows)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from . import show
 from .tables import DataSetPath, Json
@@ -17,11 +18,9 @@ if TYPE_CHECKING:
 
 
 def demo(
-    into: Annotated[Path, typer.Option(help="Where the demo workspace goes.")] = Path("demo"),
-    no_serve: Annotated[
-        bool, typer.Option("--no-serve", help="Make the workspace and stop.")
-    ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where it is served.")] = 8000,
+    into: Annotated[Path, Option(help="Where the demo workspace goes.")] = Path("demo"),
+    no_serve: Annotated[bool, Option("--no-serve", help="Make the workspace and stop.")] = False,
+    port: Annotated[int, Option(min=0, max=65535, help="Where it is served.")] = 8000,
     json: Json = False,
 ) -> None:
     """Make a workspace with synthetic data sets and serve it on this machine. No real person.
@@ -35,7 +34,7 @@ def demo(
     with show.progress(quiet=json) as control:
         made = make_demo(into, control)
     if json:
-        show.as_json({"workspace": str(into), "datasets": list(made.names)})
+        show.as_json(workspace=str(into), datasets=list(made.names))
         return
     out = show.console()
     out.print(f"[bold]{into}[/bold] holds synthetic data, no real person:")
@@ -43,7 +42,7 @@ def demo(
     for name in made.names:
         with made.dataset(name) as data:
             rows.append((f"{into}/{name}", f"{data.description.title} ({data.policy.family})"))
-    out.print(show.pairs(rows))
+    show.pairs(*rows)
     out.print("\nTry:", style="dim")
     out.print(f"  discreet table {into}/deaths --rows region --columns sex")
     out.print(
@@ -57,18 +56,18 @@ def demo(
 
 
 def init(
-    data: Annotated[str, typer.Argument(help="A CSV or Parquet file, or a database URL.")],
+    data: Annotated[str, Argument(help="A CSV or Parquet file, or a database URL.")],
     into: Annotated[
-        Path | None, typer.Option(help="The data set's folder. Default: the file's name.")
+        Path | None, Option(help="The data set's folder. Default: the file's name.")
     ] = None,
-    budget: Annotated[str | None, typer.Option(help="ε allowed for ever (family dp).")] = None,
-    family: Annotated[str, typer.Option(help="cell-key or dp.")] = "cell-key",
+    budget: Annotated[str | None, Option(help="ε allowed for ever (family dp).")] = None,
+    family: Annotated[str, Option(help="cell-key or dp.")] = "cell-key",
     delimiter: Annotated[
-        str | None, typer.Option(help="Of a CSV file, where it is not found out: ';' or tab.")
+        str | None, Option(help="Of a CSV file, where it is not found out: ';' or tab.")
     ] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of a CSV file: cp1252, utf-16, …")] = None,
+    encoding: Annotated[str | None, Option(help="Of a CSV file: cp1252, utf-16, …")] = None,
     header: Annotated[
-        bool | None, typer.Option(help="Whether a CSV file begins with column names.")
+        bool | None, Option(help="Whether a CSV file begins with column names.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -124,9 +123,9 @@ def load(path: DataSetPath, json: Json = False) -> None:
 def declare(
     path: DataSetPath,
     variables: Annotated[
-        list[str] | None, typer.Argument(help="Variables to declare; none lists them.")
+        list[str] | None, Argument(help="Variables to declare; none lists them.")
     ] = None,
-    all_of_them: Annotated[bool, typer.Option("--all", help="Declare every variable.")] = False,
+    all_of_them: Annotated[bool, Option("--all", help="Declare every variable.")] = False,
 ) -> None:
     """Declare categories and hierarchies of variables to be public facts.
 
@@ -166,31 +165,21 @@ def check(path: DataSetPath, json: Json = False) -> None:
     said = rules.in_words(described.policy)
     family, method = str(described.policy.family), described.policy.method
     if json:
-        show.as_json(
-            {
-                "dataset": folder.name,
-                "family": family,
-                "method": method,
-                "rules": said,
-                "findings": [asdict(finding) for finding in findings],
-            }
-        )
+        facts = {"dataset": folder.name, "family": family, "method": method, "rules": said}
+        show.as_json(facts, findings=[asdict(finding) for finding in findings])
     else:
-        out = show.console()
-        out.print(
-            show.pairs([("family", family), ("method", method), *(("rule", r) for r in said)])
-        )
+        show.pairs(("family", family), ("method", method), *(("rule", r) for r in said))
         if findings:
             rows = [(f.severity, f.where, f.what, f.todo) for f in findings]
-            out.print(show.grid("Findings", ("", "where", "what", "what to do"), rows))
+            show.grid("Findings", ("", "where", "what", "what to do"), rows)
         else:
-            out.print("Sound; nothing to mend.")
+            show.console().print("Sound; nothing to mend.")
     if any(finding.severity == "error" for finding in findings):
         raise typer.Exit(5)
 
 
 def upgrade(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A workspace, or one data set.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="A workspace, or one data set.")],
     json: Json = False,
 ) -> None:
     """Carry a workspace of discreet 0.1 over: budgets stay spent, old answers are found.
@@ -214,7 +203,7 @@ def upgrade(
         rows.append((ledger.dataset, ledger.in_words()))
         rows += [("", sentence) for sentence in ledger.left]
     rows.append(("server", f"{done.saved:,} saved tables and {done.jobs:,} jobs carried over"))
-    out.print(show.pairs(rows))
+    show.pairs(*rows)
     out.print("The copy holds the same people and the same secrets. Delete it when all is well.")
 
 
@@ -236,26 +225,24 @@ def _tell_variables(
     ]
     if json:
         show.as_json(
-            {
-                "folder": str(data.folder),
-                "version": data.data_version,
-                "variables": [
-                    {
-                        "name": variable.name,
-                        "declared": variable.declared,
-                        "levels": {level.name: len(level) for level in variable.levels},
-                    }
-                    for variable in data.description.variables
-                ],
-                "left_out": dict(left_out),
-                "warnings": list(warnings),
-            }
+            folder=str(data.folder),
+            version=data.data_version,
+            variables=[
+                {
+                    "name": variable.name,
+                    "declared": variable.declared,
+                    "levels": {level.name: len(level) for level in variable.levels},
+                }
+                for variable in data.description.variables
+            ],
+            left_out=dict(left_out),
+            warnings=list(warnings),
         )
         return
     out = show.console()
-    out.print(show.grid(f"{data.folder}", ("variable", "levels (categories)", "status"), rows))
+    show.grid(f"{data.folder}", ("variable", "levels (categories)", "status"), rows)
     if left_out:
-        out.print(show.grid("Left out", ("column", "because it"), left_out))
+        show.grid("Left out", ("column", "because it"), left_out)
     for warning in warnings:
         out.print(f"[yellow]{escape(warning)}[/yellow]")
     if data.policy.budget is not None:
