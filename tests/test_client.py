@@ -10,6 +10,7 @@ import contextlib
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -280,7 +281,10 @@ def test_nothing_there_is_said_after_some_attempts() -> None:
     """A closed port: tried six times, then one sentence."""
     slept: list[float] = []
     connection = Connection("http://127.0.0.1:9", sleep=slept.append, timeout=1)
-    with connection, pytest.raises(EngineError, match="nothing answers there, after 6 attempts"):
+    with (
+        closing(connection),
+        pytest.raises(EngineError, match="nothing answers there, after 6 attempts"),
+    ):
         connection.json("GET", "/config")
     assert len(slept) == 5
     assert slept == sorted(slept)

@@ -12,7 +12,7 @@ costs is decided in one place, once. What follows from earlier releases is in `e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -159,7 +159,7 @@ class Asked:
     @property
     def affordable(self) -> bool:
         """Whether the budget would bear it; True where nothing is charged."""
-        return not self.spends or self.data.ledger().affords(_charge(self.plan), **self._paid_by)
+        return not self.spends or self.data.ledger().affords(_charge(self.plan), **vars(self.payer))
 
     @property
     def standing(self) -> Standing:
@@ -177,7 +177,7 @@ class Asked:
         """What is left of the budget, in words; None where none is spent."""
         if self.declaration.spends is not Spends.LOSS:
             return None
-        return self.data.ledger().left_in_words(**self._paid_by)
+        return self.data.ledger().left_in_words(**vars(self.payer))
 
     @cached_property
     def follows_from(self) -> str | None:
@@ -196,7 +196,7 @@ class Asked:
         """Raise the refusal, if the question would be refused now."""
         self.verdict.enforce()
         if self.spends:
-            self.data.ledger().require(_charge(self.plan), **self._paid_by)
+            self.data.ledger().require(_charge(self.plan), **vars(self.payer))
 
     def ladder(self) -> tuple[Rung, ...]:
         """The same question at other accuracies; empty where accuracy cannot be bought."""
@@ -236,7 +236,7 @@ class Asked:
             "standing": str(self.standing),
             "allowed": self.verdict.allowed,
             "affordable": self.affordable,
-            "breaches": [{"rule": b.rule, "sentence": b.sentence} for b in self.verdict.breaches],
+            "breaches": [asdict(breach) for breach in self.verdict.breaches],
             "alternatives": list(self.verdict.alternatives),
             "cells": self.verdict.cells,
             "method": plan.method,
@@ -308,10 +308,6 @@ class Asked:
 
     # -- steps ------------------------------------------------------------------------------
 
-    @property
-    def _paid_by(self) -> dict[str, str]:
-        return {"user": self.payer.user, "project": self.payer.project}
-
     def _facts(self) -> Facts:
         """Public facts, with what was released for a method that remembers it."""
         if not isinstance(self.method, Remembers):
@@ -358,7 +354,7 @@ class Asked:
             if facts.history is not None:
                 plan = self._planned(facts)
             if hold is None:
-                ledger.require(_charge(plan), **self._paid_by)
+                ledger.require(_charge(plan), **vars(self.payer))
             measurements = self._measured(plan, control)
             stored_facts = {**measurements.facts, "question": plan.question.canonical()}
             try:
@@ -366,7 +362,7 @@ class Asked:
                     _charge(plan),
                     replace(measurements, facts=stored_facts).to_bytes(),
                     idempotency_key=idempotency_key or plan.question_hash,
-                    **self._paid_by,
+                    **vars(self.payer),
                     data_version=self.data.data_version,
                     policy_version=self.data.policy.version,
                     hold=hold,

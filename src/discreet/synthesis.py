@@ -11,12 +11,11 @@ from pathlib import Path
 
 from . import earlier, workspace
 from .core.control import Control
-from .core.domain import Domain
 from .core.question import Treatment
 from .errors import InputError, Refusal
 from .fit import fitted
 from .methods import registry
-from .methods.base import Measurements, Plan, Synthesises, SyntheticTable, as_measured
+from .methods.base import Measurements, Plan, Synthesises, as_measured
 from .methods.shared.microdata import MOST_RECORDS
 from .workspace.synthetic import make_synthetic
 
@@ -26,13 +25,11 @@ METHOD = "marginals"
 
 @dataclass(frozen=True)
 class Synthesis:
-    """A release's synthetic table with the plan and the measurements behind it."""
+    """What the synthetic records of a release are made from; the measurements are fitted."""
 
     method: Synthesises
     plan: Plan
     measurements: Measurements
-    table: SyntheticTable
-    domain: Domain
 
 
 def synthetic(
@@ -48,40 +45,42 @@ def synthetic(
         raise InputError(f"{into} is there already. Name a new data set: DIR/NAME.")
     with workspace.DataSet.open(path) as data:
         synthesis = _named(data, release, control.part(0.0, 0.6))
-        if synthesis.table.total == 0:
+        method, plan, measurements = synthesis.method, synthesis.plan, synthesis.measurements
+        total = method.synthesise(plan, measurements, control.part(0.0, 0.6)).total
+        if total == 0:
             raise InputError(
-                f"Release {synthesis.plan.question_hash[:12]} has no synthetic record: its counts are all "
-                "0 after the noise. Release with a larger epsilon."
+                f"Release {plan.question_hash[:12]} has no synthetic record: its counts are all 0 "
+                "after the noise. Release with a larger epsilon."
             )
-        if synthesis.table.total > MOST_RECORDS:
+        if total > MOST_RECORDS:
             raise InputError(
-                f"Release {synthesis.plan.question_hash[:12]} has {synthesis.table.total:,} synthetic records; "
-                f"a data set can be made of at most {MOST_RECORDS:,}. Use its tables instead."
+                f"Release {plan.question_hash[:12]} has {total:,} synthetic records; a data set "
+                f"can be made of at most {MOST_RECORDS:,}. Use its tables instead."
             )
         return make_synthetic(
             data,
             into,
-            axes=[axis.ref for axis in synthesis.domain.axes],
-            write_records=lambda target: synthesis.method.write_records(
-                synthesis.plan, synthesis.measurements, target, control.part(0.6, 0.8)
+            axes=[axis.ref for axis in method.synthetic_domain(plan).axes],
+            write_records=lambda target: method.write_records(
+                plan, measurements, target, control.part(0.6, 0.8)
             ),
-            release=synthesis.plan.question_hash,
-            guarantee=synthesis.plan.guarantee,
-            measured=synthesis.method.standard_errors(synthesis.plan),
+            release=plan.question_hash,
+            guarantee=plan.guarantee,
+            measured=method.standard_errors(plan),
             control=control.part(0.8, 1.0),
         )
 
 
-def synthesis_of(
-    data: workspace.DataSet, plan: Plan, control: Control | None = None
-) -> Synthesis | None:
-    """The synthetic table behind a release; None where its method makes none."""
-    if not isinstance(registry.get(plan.method), Synthesises):
+def synthesis_of(data: workspace.DataSet, plan: Plan, control: Control) -> Synthesis | None:
+    """What the records behind a release are made from; None where its method makes none."""
+    method = registry.get(plan.method)
+    if not isinstance(method, Synthesises):
         return None
     stored = data.ledger().find(plan.question_hash)
     if stored is None:
         return None
-    return _made(data, plan, Measurements.from_bytes(stored.measurements), control)
+    measurements = Measurements.from_bytes(stored.measurements)
+    return Synthesis(method, plan, fitted(data, plan, measurements, control))
 
 
 def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
@@ -112,18 +111,6 @@ def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
     asked, stored = releases[chosen[0]]
     numbers, method = Measurements.from_bytes(stored.measurements), registry.get(METHOD)
     plan = as_measured(method, method.plan(asked, Treatment(), data.facts), numbers, data.facts)
-    return _made(data, plan, numbers, control)
-
-
-def _made(
-    data: workspace.DataSet, plan: Plan, measurements: Measurements, control: Control | None
-) -> Synthesis:
-    method, control = registry.get(plan.method), control or Control()
-    if not isinstance(method, Synthesises):
-        raise Refusal(
-            f"Method {plan.method} makes no synthetic records; {METHOD} does.",
-            rule="no-synthetic-records",
-        )
-    measurements = fitted(data, plan, measurements, control)
-    table = method.synthesise(plan, measurements, control)
-    return Synthesis(method, plan, measurements, table, method.synthetic_domain(plan))
+    synthesis = synthesis_of(data, plan, control)
+    assert synthesis is not None
+    return synthesis

@@ -51,7 +51,7 @@ class Connection:
         self._http = httpx.Client(
             base_url=self.url + API, headers=headers, timeout=timeout, transport=transport
         )
-        self._sleep = sleep
+        self.sleep = sleep
 
     def json(self, method: str, path: str, **more: Any) -> Any:
         """The answer as plain values."""
@@ -78,7 +78,7 @@ class Connection:
                 lost = lost or not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                 if attempt == ATTEMPTS:
                     raise _unreachable(self.url, error) from None
-                self._sleep(wait)
+                self.sleep(wait)
             except (httpx.InvalidURL, httpx.HTTPError) as error:
                 raise errors.InputError(f"Cannot ask {self.url}: {error}") from None
             else:
@@ -90,13 +90,9 @@ class Connection:
                     raise problem(answer)
                 if kind == "too-long":
                     sent["Prefer"] = "respond-async"
-                self._sleep(max(wait, _retry_after(answer)))
+                self.sleep(max(wait, _retry_after(answer)))
             wait = min(wait * 2, _LONGEST_WAIT)
         raise errors.Bug("A request ended without an answer.")
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass, as between two looks at a job."""
-        self._sleep(seconds)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -238,11 +238,7 @@ class RemoteDraft:
             "POST",
             f"{self._path}/tables",
             body=self._recipe,
-            query={
-                "format": format,
-                "project": self._project,
-                "free": "true" if free else "",
-            },
+            query={"format": format, "project": self._project, "free": "true" if free else ""},
             headers=headers,
         )
 
@@ -253,7 +249,7 @@ class RemoteDraft:
         try:
             while job["state"] in ("waiting", "running"):
                 control.step(min(float(job["share"]), 0.99), job["doing"] or job["state"])
-                self._connection.wait(wait)
+                self._connection.sleep(wait)
                 wait = min(wait * 1.5, 2.0)
                 job = self._connection.json("GET", path)
         except (Cancelled, KeyboardInterrupt):

@@ -68,9 +68,7 @@ _LAST = _listed(
     """
 )
 _WELSH = _listed(
-    """
-    Aberllyn, Brynmorlais, Cwmderwen, Dyffryn Celyn, Glanrhyd Fawr, Llanfedwen, Penarwel Isaf
-    """
+    "Aberllyn, Brynmorlais, Cwmderwen, Dyffryn Celyn, Glanrhyd Fawr, Llanfedwen, Penarwel Isaf"
 )
 _SCOTTISH = _listed(
     """

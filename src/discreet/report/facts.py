@@ -43,7 +43,6 @@ class PlannedError:
     margin: str
     noise_sd: float
     within: int
-    coverage: Fraction = Fraction(95, 100)
     instead: str = ""
     """What was announced where nothing was measured, so that no error was."""
 

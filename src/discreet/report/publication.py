@@ -40,6 +40,7 @@ from .facts import Edition, LedgerSummary, PlannedError, ReleaseFacts
 from .release_report import render_report
 
 if TYPE_CHECKING:
+    from ..store import LedgerStore
     from ..workspace import DataSet
 
 
@@ -197,11 +198,7 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
             budget="none" if spent is None else str(book.cap()),
             spent="no loss, only records" if spent is None else in_words(spent),
             left=book.left_in_words() or "no budget is needed",
-            charges=tuple(
-                (entry.at[:19], charge.question[:12], charge.in_words())
-                for entry in book.entries()
-                for charge in entry.charges
-            ),
+            charges=_charges(book),
             chain_head=str(release.receipt.get("hash", "")),
         )
     declared = {
@@ -235,6 +232,14 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
         ),
         checksums=checksums,
         chosen_by_looking=data.described.declared.chosen_by_looking,
+    )
+
+
+def _charges(ledger: LedgerStore) -> tuple[tuple[str, str, str], ...]:
+    return tuple(
+        (entry.at[:19], charge.question[:12], charge.in_words())
+        for entry in ledger.entries()
+        for charge in entry.charges
     )
 
 

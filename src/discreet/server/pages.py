@@ -52,18 +52,13 @@ def _page(
     return HTMLResponse(page.render(facts, who=who), status)
 
 
-def is_page(path: str) -> bool:
-    """Whether an address is of a page for people, whose errors are shown as pages too."""
-    return path in ("/", "/login", "/logout") or path.startswith("/build/")
-
-
 def asks_for_page(path: str, accept: str) -> bool:
     """Whether an error is shown as a page: on pages, and to browsers that lost their way.
 
     >>> asks_for_page("/tables", "text/html,*/*;q=0.8"), asks_for_page("/tables", "*/*")
     (True, False)
     """
-    if is_page(path):
+    if path in ("/", "/login", "/logout") or path.startswith("/build/"):
         return True
     return not path.startswith(("/api/", "/pxweb/")) and accepts(accept, "text/html")
 

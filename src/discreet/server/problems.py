@@ -100,13 +100,14 @@ def not_found(what: str) -> Problem:
 def of(error: DiscreetError, alternatives: Sequence[Mapping[str, Any]] | None = None) -> Problem:
     """The problem a discreet error is."""
     if isinstance(error, errors.Refusal):
-        offered = alternatives
-        if offered is None:
-            offered = [
+        if alternatives is None:
+            alternatives = [
                 {"words": each.words, "change": each.change, "checked": False, "recipe": None}
                 for each in error.alternatives
             ]
-        return Problem(403, "refusal", error.message, rule=error.rule, alternatives=list(offered))
+        return Problem(
+            403, "refusal", error.message, rule=error.rule, alternatives=list(alternatives)
+        )
     if isinstance(error, errors.KeyReused | errors.HistoryMoved):
         kind = "key-reused" if isinstance(error, errors.KeyReused) else "history-moved"
         return Problem(409, kind, error.message)

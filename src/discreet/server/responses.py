@@ -122,12 +122,6 @@ class DataSetDetail(DataSetShape):
     variable_names: list[str]
 
 
-DataSets = _listing("DataSets", "The catalogue.", datasets=list[DataSetShape])
-
-
-Variables = _listing("Variables", "Variables of a data set.", variables=list[VariableShape])
-
-
 class CategoryShape(BaseModel):
     """A category of a level."""
 
@@ -202,17 +196,11 @@ class JobShape(BaseModel):
     result: str | None
 
 
-JobsShape = _listing("JobsShape", "One's own jobs.", jobs=list[JobShape])
-
-
 @dataclass(frozen=True)
 class SavedTable(Saved):
     """A saved table, and where to read it."""
 
     table: str
-
-
-SavedList = _listing("SavedList", "Saved tables one may read.", saved=list[SavedTable])
 
 
 class ReleaseShape(BaseModel):
@@ -235,12 +223,6 @@ class ReleaseShape(BaseModel):
     withdrawn: dict[str, Any] | None
 
 
-ReleaseList = _listing("ReleaseList", "Releases one may see.", releases=list[ReleaseShape])
-
-
-UserList = _listing("UserList", "All accounts.", users=list[User])
-
-
 @dataclass(frozen=True)
 class NewToken(Token):
     """A new token: the only time it is shown."""
@@ -248,19 +230,14 @@ class NewToken(Token):
     token: str
 
 
-TokenList = _listing("TokenList", "One's own tokens.", tokens=list[Token])
-
-
-class SessionShape(BaseModel):
+@dataclass(frozen=True)
+class SessionShape:
     """Who is asking; `csrf` goes into the header X-CSRF-Token of every change."""
 
     user: str | None
     role: str
     scopes: list[str]
     csrf: str | None
-
-
-ProposalList = _listing("ProposalList", "All proposals.", proposals=list[Proposal])
 
 
 class StandingShape(BaseModel):
@@ -272,6 +249,14 @@ class StandingShape(BaseModel):
     left: str
 
 
+DataSets = _listing("DataSets", "The catalogue.", datasets=list[DataSetShape])
+Variables = _listing("Variables", "Variables of a data set.", variables=list[VariableShape])
+JobsShape = _listing("JobsShape", "One's own jobs.", jobs=list[JobShape])
+SavedList = _listing("SavedList", "Saved tables one may read.", saved=list[SavedTable])
+ReleaseList = _listing("ReleaseList", "Releases one may see.", releases=list[ReleaseShape])
+UserList = _listing("UserList", "All accounts.", users=list[User])
+TokenList = _listing("TokenList", "One's own tokens.", tokens=list[Token])
+ProposalList = _listing("ProposalList", "All proposals.", proposals=list[Proposal])
 Standings = _listing(
     "Standings",
     "The data set's budget, then one's own share where there is one.",

@@ -88,18 +88,16 @@ class Service:
             return any(dataset == name for dataset, _ in self._embargo)
         return (name, question) in self._embargo
 
-    def must_see(self, asker: Asker, name: str) -> None:
-        """404 for what is not there; without login the same 401 for all that is not public."""
-        if name in self.visible(asker):
-            return
-        if asker.role == "public":
-            raise unknown("This data set is not public, or there is none of that name. Log in.")
-        raise not_found("data set")
-
     @contextmanager
     def dataset(self, asker: Asker, name: str) -> Iterator[DataSet]:
-        """A data set this asker may see, open."""
-        self.must_see(asker, name)
+        """A data set this asker may see, open; 404 for what is not there.
+
+        Without login it is the same 401 for all that is not public.
+        """
+        if name not in self.visible(asker):
+            if asker.role == "public":
+                raise unknown("This data set is not public, or there is none of that name. Log in.")
+            raise not_found("data set")
         with self.datasets.use(name) as data:
             yield data
 
@@ -116,9 +114,8 @@ class Service:
     def _note_policy(self, name: str, data: DataSet) -> None:
         """Keep every policy that is served; a new one is said in the audit log, with who is known."""
         if data.policy.budget is not None:
-            two_custodians.finish(
-                self.catalogue, data, name
-            )  # a process may have died while it made one
+            # a process may have died while it made one
+            two_custodians.finish(self.catalogue, data, name)
         facts, history = policy_facts(data), self.catalogue.policies(name)
         note = two_custodians.who_changed(facts, history, self.catalogue.proposals(), data.folder)
         if self.catalogue.note_policy(name, data.policy.version, facts, note):

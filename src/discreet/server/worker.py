@@ -99,8 +99,6 @@ class Worker:
         jobs, seconds = self._service.jobs, self._service.settings.lease_seconds
         logs.say("info", event="job begun", job=job.id, attempt=job.attempts)
         stop, done = threading.Event(), threading.Event()
-        if self._stopping.is_set():
-            stop.set()
 
         def beat() -> None:
             while not done.wait(seconds / 4):

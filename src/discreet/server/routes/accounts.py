@@ -23,16 +23,16 @@ ROUTERS = [sessions, tokens, users]
 _HOURS = 12
 
 
-@sessions.get("/session", response_model=responses.SessionShape)
-def who(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
+@sessions.get("/session")
+def who(service: Serving, asker: CurrentAsker) -> responses.SessionShape:
     """Who is asking, and the token that changes made with a session need."""
     return _facts(service, asker)
 
 
-@sessions.post("/session", response_model=responses.SessionShape, responses=documented(415))
+@sessions.post("/session", responses=documented(415))
 def log_in(
     request: Request, service: Serving, body: LoginForm, response: Response
-) -> dict[str, Any]:
+) -> responses.SessionShape:
     """Log in with name and password; sets a cookie that scripts cannot read."""
     secret = logged_in(request, service, body.name, body.password, response)
     session = service.accounts.by_session(secret)
@@ -160,10 +160,6 @@ def end(request: Request, service: Serving, user: Annotated[str, Path(max_length
     return service.accounts.revoke_user(user)
 
 
-def _facts(service: Service, asker: Asker) -> dict[str, Any]:
-    return {
-        "user": asker.name or None,
-        "role": asker.role,
-        "scopes": list(asker.scopes),
-        "csrf": service.accounts.csrf(asker.session) if asker.session else None,
-    }
+def _facts(service: Service, asker: Asker) -> responses.SessionShape:
+    csrf = service.accounts.csrf(asker.session) if asker.session else None
+    return responses.SessionShape(asker.name or None, asker.role, list(asker.scopes), csrf)

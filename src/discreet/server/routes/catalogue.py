@@ -40,8 +40,7 @@ def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
         policies.append(
             {
                 "dataset": name,
-                "family": str(data.policy.family),
-                "method": data.policy.method,
+                **_of(data.policy, "family", "method"),
                 "rules": rules.in_words(data.policy),
                 "budget": None if budget is None else str(budget),
             }
@@ -125,12 +124,8 @@ def dataset(
         response.headers.update(spoken_in(spoken(description, language, [description.title])))
         return {
             **_summary(service, dataset, data, language),
-            "source": description.source,
-            "licence": description.licence,
-            "contact": description.contact,
-            "notes": list(description.notes),
+            **_of(description, "source", "licence", "contact", "notes", "records"),
             "rules": rules.in_words(data.policy),
-            "records": description.records,
             "neighbours": description.neighbours.words,
             "variable_names": [variable.name for variable in description.variables],
         }
@@ -204,9 +199,8 @@ def codelist(
             "total": len(chosen),
             "categories": [
                 {
-                    "code": category.code,
+                    **_of(category, "code", "missing"),
                     "label": category.label.says(language),
-                    "missing": category.missing,
                     "parents": {name: codes[i] for name, codes in parents.items() if codes[i]},
                 }
                 for i, category in enumerate(chosen.categories)
@@ -237,16 +231,16 @@ def _summary(service: Service, name: str, data: DataSet, language: str) -> dict[
     return {
         "id": name,
         "title": description.title.says(language),
-        "family": str(data.policy.family),
-        "method": data.policy.method,
-        "unit": description.unit,
-        "population": description.population,
-        "period": description.period,
-        "synthetic": description.synthetic,
+        **_of(data.policy, "family", "method"),
+        **_of(description, "unit", "population", "period", "synthetic", "languages"),
         "public": service.settings.is_public(name),
-        "languages": list(description.languages),
         "variables": len(description.variables),
     }
+
+
+def _of(thing: object, *names: str) -> dict[str, Any]:
+    """What is said of a thing as it is."""
+    return {name: getattr(thing, name) for name in names}
 
 
 def _words_of(variable: Variable) -> list[str]:
@@ -273,11 +267,8 @@ def _matching(variable: Variable, query: str, language: str) -> list[str]:
 
 def _variable(variable: Variable, language: str, matches: list[str]) -> dict[str, Any]:
     return {
-        "name": variable.name,
+        **_of(variable, "name", "kind", "declared", "note"),
         "label": variable.label.says(language),
-        "kind": variable.kind,
-        "declared": variable.declared,
-        "note": variable.note,
         "levels": [
             {"name": v.name, "label": v.label.says(language), "categories": len(v)}
             for v in variable.levels

@@ -130,7 +130,8 @@ def tables(
             "format",
             f"This release is kept as {', '.join(published.files)}. Ask for one of them.",
         )
-    body = (service.folder / PUBLISHED / published.id / published.files[wanted.name]).read_bytes()
+    folder = service.folder / PUBLISHED / published.id
+    body = (folder / published.files[wanted.name]).read_bytes()
     headers = {
         "ETag": f'"{published.id}-{wanted.name}"',
         "Cache-Control": "public, no-cache" if asker.role == "public" else "private, no-store",
@@ -138,9 +139,7 @@ def tables(
         "Discreet-Question": published.question,
     }
     with contextlib.suppress(FileNotFoundError):
-        headers |= spoken_in(
-            (service.folder / PUBLISHED / published.id / LANGUAGE).read_text("ascii")
-        )
+        headers |= spoken_in((folder / LANGUAGE).read_text("ascii"))
     later = service.catalogue.successor(published.id)
     if later is not None:
         headers["Link"] = f'</api/v1/releases/{later}>; rel="successor-version"'
