@@ -20,7 +20,8 @@ import pytest
 
 import discreet as dc
 from discreet import formats
-from discreet.client import Connection, Server
+from discreet.client import Server
+from discreet.client.connection import Connection
 from discreet.core.control import Control
 from discreet.errors import (
     BudgetExceeded,

@@ -28,7 +28,10 @@ from .core.guarantee import Guarantee
 from .core.loss import Loss, in_words, largest_epsilon, loss_from_json
 from .durable import replace_text
 from .errors import InputError
+from .file_names import ANCHOR, STORE
 from .formats import html
+from .methods import registry
+from .methods.declaration import Spends
 from .verbs import Asks, Released
 from .workspace.dataset import loss_written
 
@@ -307,9 +310,6 @@ class Table(Released):
 def verify_ledger(path: str | Path) -> dict[str, Any]:
     """Verify chain, sums and anchor of a data set's ledger; raises where they disagree."""
     from . import store
-    from .file_names import ANCHOR, STORE
-    from .methods import registry
-    from .methods.declaration import Spends
     from .workspace import dataset, description_file
 
     folder = workspace.resolve(path)

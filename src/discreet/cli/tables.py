@@ -334,15 +334,12 @@ def _notes(plan: Plan) -> list[str]:
         if error.note:
             name = " × ".join(ref.level for ref in error.table.axes) or "total"
             about.setdefault(error.note, []).append(name)
-    return [
-        note if len(names) == len(plan.errors) else f"{_first(names)}: {note}"
-        for note, names in about.items()
-    ]
-
-
-def _first(names: list[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    notes = []
+    for note, names in about.items():
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        which = f"{', '.join(names[:5])}{more}: " if len(names) < len(plan.errors) else ""
+        notes.append(which + note)
+    return notes
 
 
 def _compare(plan: Plan) -> None:

@@ -10,7 +10,6 @@
 Errors are those of the local API: a refusal is a `Refusal` with its rule and alternatives.
 """
 
-from .connection import Connection
-from .remote import Server, connect
+from .remote import RemoteDataSet, RemoteDraft, RemotePreview, RemoteTable, Server, connect
 
-__all__ = ["Connection", "Server", "connect"]
+__all__ = ["RemoteDataSet", "RemoteDraft", "RemotePreview", "RemoteTable", "Server", "connect"]

@@ -155,10 +155,8 @@ class RemoteDraft:
     def __init__(
         self, connection: Connection, path: str, recipe: dict[str, Any], project: str
     ) -> None:
-        self._connection = connection
-        self._path = path
-        self._recipe = recipe
-        self._project = project
+        self._connection, self._path = connection, path
+        self._recipe, self._project = recipe, project
 
     def preview(self) -> RemotePreview:
         """Verdict, cost and expected error, from public facts only."""
@@ -310,10 +308,8 @@ class RemoteTable(Released):
         *,
         free: bool = False,
     ) -> None:
-        self._draft = draft
-        self._free = free
+        self._draft, self._seen, self._free = draft, seen, free
         self.files: list[str] = []
-        self._seen = seen
         self.tables = tuple(tables)
         self.cost = cost
         """What was charged, in words."""

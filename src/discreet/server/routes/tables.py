@@ -65,12 +65,8 @@ TABLE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The table, in the wished format.",
         "content": {
-            form.media_type: {
-                "schema": {"type": "object"}
-                if form.media_type == "application/json"
-                else {"type": "string"}
-            }
-            for form in formats.FORMATS.values()
+            kind: {"schema": {"type": "object" if kind == "application/json" else "string"}}
+            for kind in dict.fromkeys(form.media_type for form in formats.FORMATS.values())
         },
     },
     202: {"description": "A job was made; see Location.", "model": responses.JobShape},
