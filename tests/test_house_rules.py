@@ -18,8 +18,6 @@ SRC = ROOT / "src"
 
 LONG_MODULES: dict[str, str] = {}
 LONG_FUNCTIONS = {
-    "cli/laws.choose": "the options of a command are its parameters",
-    "cli/tables.release": "the options of a command are its parameters",
     "cli/tables.table": "the options of a command are its parameters",
     "methods/marginals/invariants/joint_table._solved": "one loop of a solver, whose state has nine parts",
 }
