@@ -1,9 +1,8 @@
 """Integers that keep their sums, for methods that fit a table of fractions.
 
-    largest_remainder   one list, or one in each group: totals kept, every value within 1
-    controlled          a two-way table with nested subtotals on both sides: cells, rows, columns,
-                        subtotals and the total all become a neighbouring integer (network flows)
-    worst_sum           how far the farthest sum of such a rounding is off
+    largest_remainder   one list: the total kept, every value within 1
+    controlled          a two-way table: cells, rows, columns and the total all become a
+                        neighbouring integer (network flows)
     systematic          any table: every run of cells in order is within 1, so the total too
     whole_numbers       any table, negative numbers too: as controlled or systematic does
     swap_repair         moves single units about until chosen margins come no closer
@@ -22,64 +21,37 @@ import numpy.typing as npt
 from ...core.control import Control
 from ...core.product import Reals, Whole
 from ...errors import InputError
-from .controlled import controlled, worst_sum
-from .network import WHOLE
+from .controlled import WHOLE, controlled
 
-__all__ = [
-    "controlled",
-    "largest_remainder",
-    "swap_repair",
-    "systematic",
-    "whole_numbers",
-    "worst_sum",
-]
+__all__ = ["controlled", "largest_remainder", "swap_repair", "systematic", "whole_numbers"]
+_BATCH = 2000
 
 
-def largest_remainder(
-    values: npt.ArrayLike, total: int | None = None, *, groups: npt.ArrayLike | None = None
-) -> Whole:
+def largest_remainder(values: npt.ArrayLike, total: int) -> Whole:
     """Round down, then up where most was lost, until the total is met; ties go to the first.
-
-    Without a `total` it is the sum, rounded. `groups` gives each value a group from 0 on, and then
-    each group keeps its own rounded sum (`total` is not allowed with it).
 
     >>> largest_remainder([1.4, 2.4, 3.4], 7)
     array([2, 2, 3])
-    >>> largest_remainder([0.5, 0.5, 0.4, 0.6], groups=[0, 0, 1, 1])
-    array([1, 0, 0, 1])
     """
     reals = _reals(values)
     if reals.ndim != 1:
         raise InputError(f"largest_remainder takes one list, got a table of {reals.ndim} axes.")
     down = np.floor(reals + WHOLE)
-    lost = reals - down
-    if groups is None:
-        wanted = int(np.rint(reals.sum())) if total is None else total
-        more = wanted - int(down.sum())
-        if not 0 <= more <= len(reals):
-            raise InputError(
-                f"A list that adds up to {reals.sum():.6g} cannot be rounded to {wanted}: every "
-                "value may move by less than 1. Scale the list to the total first."
-            )
-        down[np.argsort(-lost, kind="stable")[:more]] += 1
-        return down.astype(np.int64)
-    label = np.asarray(groups, dtype=np.int64)
-    if total is not None or label.shape != reals.shape:
-        raise InputError("groups gives each value one group, and each group has its own total.")
-    needed = np.rint(np.bincount(label, weights=lost)).astype(np.int64)
-    order = np.lexsort((-lost, label))
-    first = np.searchsorted(label[order], np.arange(len(needed)))
-    rank = np.arange(len(order)) - first[label[order]]
-    down[order] += rank < needed[label[order]]
+    more = total - int(down.sum())
+    if not 0 <= more <= len(reals):
+        raise InputError(
+            f"A list that adds up to {reals.sum():.6g} cannot be rounded to {total}: every "
+            "value may move by less than 1. Scale the list to the total first."
+        )
+    down[np.argsort(down - reals, kind="stable")[:more]] += 1
     return down.astype(np.int64)
 
 
-def systematic(values: npt.ArrayLike, start: float = 0.5) -> Whole:
+def systematic(values: npt.ArrayLike) -> Whole:
     """Round a table of any shape by its running sum: a whole total is kept.
 
     Every run of cells in order, so every margin over the leading axes and the total itself, goes
-    to one of its two nearest integers. `start` in [0, 1) is where counting begins: a random one
-    makes each cell right on average.
+    to one of its two nearest integers.
 
     >>> systematic([[0.25, 0.25], [0.25, 0.25], [0.5, 0.5]])
     array([[0, 1],
@@ -89,9 +61,7 @@ def systematic(values: npt.ArrayLike, start: float = 0.5) -> Whole:
     reals = _reals(values)
     if (reals < 0).any():
         raise InputError("systematic rounds numbers ≥ 0. Fit the table first.")
-    if not 0 <= start < 1:
-        raise InputError(f"start must be ≥ 0 and < 1, got {start}.")
-    running = np.floor(np.cumsum(reals.ravel()) + start + WHOLE)
+    running = np.floor(np.cumsum(reals.ravel()) + 0.5 + WHOLE)
     return np.diff(running, prepend=0.0).astype(np.int64).reshape(reals.shape)
 
 
@@ -121,7 +91,6 @@ def swap_repair(
     *,
     allowed: npt.NDArray[np.bool_] | None = None,
     sweeps: int = 200,
-    batch: int = 2000,
     control: Control | None = None,
 ) -> Whole:
     """Move single units between cells while the squared distance to the target margins falls.
@@ -138,7 +107,7 @@ def swap_repair(
     wanted = {kept: _reals(margin) for kept, margin in targets.items()}
     noise = np.random.default_rng(0)  # breaks ties; decides nothing else
     residuals, score = _residuals(now, wanted)
-    size = min(batch, now.size)
+    size = min(_BATCH, now.size)
     for sweep in range(sweeps):
         if size < 1 or score == 0:
             break
