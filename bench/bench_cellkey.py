@@ -41,7 +41,6 @@ from discreet.engines.duckdb.engine import open_engine
 from discreet.engines.duckdb.loading import load
 from discreet.methods.base import Facts
 from discreet.methods.cellkey.design import design
-from discreet.methods.cellkey.dialects import ten_five
 from discreet.methods.cellkey.dialects import write as write_ptable
 from discreet.methods.cellkey.method import CellKeyMethod
 from discreet.recipe import Question, TableSpec
@@ -204,8 +203,10 @@ def agreement(records: int, missing: bool, text: str) -> dict[str, int] | None:
 
 def ptables() -> dict[str, str]:
     """The 10-5 rule and a designed p-table of 256 keys, as ONS files."""
+    steps = {n: -n if n < 10 else (0, -1, -2, 2, 1)[n % 5] for n in range(1, 751)}
+    rule = [f"{n},{key},{v}" for n, v in steps.items() for key in range(256)]
     return {
-        "10-5 rule": write_ptable(ten_five(), "ons"),
+        "10-5 rule": "\n".join(["pcv,ckey,pvalue", *rule]),
         "D=5 V=3 js=2": write_ptable(design(5, "3", 2, keys=256), "ons"),
     }
 

@@ -171,7 +171,6 @@ class Secrets(Protocol):
 
     def derive(self, purpose: str) -> bytes:
         """A 32-byte key for this purpose, the same for ever within a key epoch."""
-        ...
 
 
 class Method(Protocol):
@@ -181,23 +180,19 @@ class Method(Protocol):
 
     def settings(self, parameters: Mapping[str, Any]) -> object:
         """Read and check the parameters a policy gives; bad ones get one clear sentence."""
-        ...
 
     def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
         """What to count, which laws, cost and error; reads no data."""
-        ...
 
     def measure(
         self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets, control: Control
     ) -> Measurements:
         """Protect the true tables, one for each of `plan.counts` in order."""
-        ...
 
     def fit(
         self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
     ) -> tuple[ProtectedTable, ...]:
         """The protected tables, one for each table of the question in its order."""
-        ...
 
 
 @runtime_checkable
@@ -208,7 +203,6 @@ class Derives(Protocol):
         self, plan: Plan, question: Question, treatment: Treatment, facts: Facts
     ) -> Plan | None:
         """A plan that fits `question` from what `plan` measured; None where it does not follow."""
-        ...
 
 
 @runtime_checkable
@@ -217,7 +211,6 @@ class Keyed(Protocol):
 
     def law_version(self, parameters: Mapping[str, Any]) -> str:
         """Changes whenever the same keys would give a cell another number."""
-        ...
 
 
 @runtime_checkable
@@ -226,7 +219,6 @@ class KeepsFit(Protocol):
 
     def fitted(self, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
         """The measurements with the long work done; `fit` and `synthesise` start from it."""
-        ...
 
 
 class SyntheticTable(Protocol):
@@ -235,7 +227,6 @@ class SyntheticTable(Protocol):
     @property
     def total(self) -> int:
         """How many synthetic records there are."""
-        ...
 
 
 @runtime_checkable
@@ -246,21 +237,17 @@ class Synthesises(Protocol):
         self, plan: Plan, measurements: Measurements, control: Control
     ) -> SyntheticTable:
         """The synthetic table behind the tables of a plan."""
-        ...
 
     def synthetic_domain(self, plan: Plan) -> Domain:
         """What the synthetic records are records of."""
-        ...
 
     def standard_errors(self, plan: Plan) -> Sequence[tuple[tuple[str, ...], float]]:
         """For all variables measured and fitted together: their names, the error of a cell."""
-        ...
 
     def write_records(
         self, plan: Plan, measurements: Measurements, path: Path, control: Control
     ) -> int:
         """Write one row for each synthetic record; returns how many."""
-        ...
 
     def synthetic_files(
         self,
@@ -271,7 +258,6 @@ class Synthesises(Protocol):
         control: Control,
     ) -> Sequence[Path]:
         """Write the records and what they were fitted to, as files of these kinds."""
-        ...
 
 
 @runtime_checkable
@@ -283,7 +269,6 @@ class KeepsPlan(Protocol):
 
     def measured(self, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
         """The plan these measurements were made by, where today another would be chosen."""
-        ...
 
 
 @runtime_checkable

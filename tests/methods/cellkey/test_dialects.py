@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from discreet.core.count_law import Row
 from discreet.errors import LawError
 from discreet.methods.cellkey.design import design
-from discreet.methods.cellkey.dialects import DIALECTS, detect, notes, read, ten_five, write
+from discreet.methods.cellkey.dialects import DIALECTS, detect, notes, read, write
 from discreet.methods.cellkey.ptable import PTable
+
+from .world import ten_five
 
 REFERENCE = Path(__file__).parent / "reference"
 

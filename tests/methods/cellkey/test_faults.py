@@ -20,10 +20,10 @@ from discreet.methods.cellkey import intervals as reading
 from discreet.methods.cellkey import keys, lookup, method, ptable, quantisers, risk
 from discreet.methods.cellkey import protection as perturb
 from discreet.methods.cellkey.design import design
-from discreet.methods.cellkey.dialects import ten_five, write
+from discreet.methods.cellkey.dialects import write
 
 from .test_keys import plain_mac
-from .world import FixedSecrets, World, spec
+from .world import FixedSecrets, World, spec, ten_five
 
 LAW = {"epsilon": "1", "delta": "1e-3"}
 BLOCKED = {"max_perturbation": "5", "variance": "3", "blocked_below": "2"}

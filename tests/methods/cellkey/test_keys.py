@@ -14,7 +14,6 @@ from discreet.core.count_law import Row
 from discreet.core.law_builders import max_entropy
 from discreet.errors import LawError
 from discreet.methods.cellkey.design import design
-from discreet.methods.cellkey.dialects import ten_five
 from discreet.methods.cellkey.keys import (
     FAMILY,
     StrongKeys,
@@ -24,6 +23,8 @@ from discreet.methods.cellkey.keys import (
 )
 from discreet.methods.cellkey.lookup import Lookup
 from discreet.methods.cellkey.ptable import PTable
+
+from .world import ten_five
 
 SECRET = bytes(range(32))
 

@@ -21,14 +21,14 @@ from discreet.methods import registry
 from discreet.methods.base import Measurements
 from discreet.methods.cellkey.additive import additive_view
 from discreet.methods.cellkey.design import design
-from discreet.methods.cellkey.dialects import ten_five, write
+from discreet.methods.cellkey.dialects import write
 from discreet.methods.cellkey.intervals import Readings
 from discreet.methods.cellkey.method import CellKeyMethod
 from discreet.methods.cellkey.protection import weighted_values
 from discreet.methods.cellkey.ptable import PTable
 from discreet.methods.cellkey.settings import Treatment
 
-from .world import FixedSecrets, World, spec
+from .world import FixedSecrets, World, spec, ten_five
 
 TOWN = variable(
     "town",

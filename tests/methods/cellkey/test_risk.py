@@ -18,7 +18,6 @@ from discreet.core.domain import Text, variable
 from discreet.core.law_builders import max_entropy
 from discreet.core.question import Treatment
 from discreet.methods.cellkey.design import design
-from discreet.methods.cellkey.dialects import ten_five
 from discreet.methods.cellkey.method import CellKeyMethod
 from discreet.methods.cellkey.ptable import PTable
 from discreet.methods.cellkey.risk import (
@@ -35,7 +34,7 @@ from discreet.methods.cellkey.risk import (
     two_laws,
 )
 
-from .world import World, spec
+from .world import World, spec, ten_five
 
 EXAMPLE_1 = {"epsilon": "0.5", "delta": "1e-4"}
 FALSE_POSITIVE = 1e-8

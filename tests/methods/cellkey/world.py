@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from discreet.core.control import Control
+from discreet.core.count_law import Row
 from discreet.core.description import Description, Policy
 from discreet.core.domain import AxisRef, Condition
 from discreet.core.family import Family
 from discreet.core.table import ProtectedTable
 from discreet.core.true_values import add_totals, dense, reveal
 from discreet.methods.base import Facts, Measurements, Plan
+from discreet.methods.cellkey.dialects import ONS_CYCLE, ONS_ROWS
 from discreet.methods.cellkey.method import CellKeyMethod
+from discreet.methods.cellkey.ptable import PTable
 from discreet.recipe import TableSpec
 from discreet.rules import mark
 
@@ -109,3 +112,10 @@ def spec(
         for name, *codes in where
     )
     return TableSpec(tuple(ref(axis) for axis in axes), conditions, totals, weighted)
+
+
+def ten_five(keys: int = 256) -> PTable:
+    """ONS's 10-5 rule: below 10 to 0, from 10 on to the nearest multiple of 5; no key matters."""
+    steps = [-n if n < 10 else (0, -1, -2, 2, 1)[n % 5] for n in range(ONS_ROWS + 1)]
+    rows = tuple(Row((v,), (keys,)) for v in steps)
+    return PTable(keys, rows, ONS_CYCLE, "10-5 rule")

@@ -202,16 +202,6 @@ def test_a_law_asked_by_delta_keeps_it_with_the_shortest_cut(world):
     assert shorter.charge.loss.delta > Fraction(1, 10**6)
 
 
-def test_exact_composition_is_below_the_sum(world):
-    """For information: δ of all cells by convolution is below the δ charged, which is the sum."""
-    from discreet.methods.noise.plan_facts import tighter
-
-    w = world([A, B])
-    plan = w.plan(w.spec("a", "b"), epsilon="2", max_perturbation="20", plan="everything")
-    found = tighter(plan.detail.scheme, w.description.neighbours, 1)
-    assert Fraction(0) < found.delta < plan.charge.loss.delta
-
-
 def test_gaussian_with_epsilon_and_delta_is_charged_as_such(world):
     """ρ is the largest that keeps (ε, δ); the charge is (ε, δ)."""
     w = world([A, B])

@@ -140,21 +140,6 @@ def notes(table: PTable, dialect: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def ten_five(keys: int = 256) -> PTable:
-    """ONS's 10-5 rule: below 10 to 0, from 10 on to the nearest multiple of 5; no key matters.
-
-    >>> table = ten_five()
-    >>> [n + table.row(n).at(0) for n in (9, 10, 12, 13, 757, 1003)]
-    [0, 10, 10, 15, 755, 1005]
-    """
-    check_keys(keys)
-    rows = []
-    for count in range(ONS_ROWS + 1):
-        v = -count if count < 10 else (0, -1, -2, 2, 1)[count % 5]
-        rows.append(Row((v,), (keys,)))
-    return PTable(keys, tuple(rows), ONS_CYCLE, "10-5 rule")
-
-
 def _cut(table: PTable, dialect: str, keys: int | None) -> PTable:
     if keys is not None:
         check_keys(keys)

@@ -14,7 +14,6 @@ from ...core.guarantee import Guarantee
 from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from ...core.margins import domain_of
-from ...core.neighbours import Neighbours
 from ...core.pure_laplace import PureLaplace
 from ...core.question import TableSpec
 from ..base import ExpectedError
@@ -156,21 +155,3 @@ def _sparse(spec: TableSpec, scheme: Scheme, planner: Planner) -> str:
         return f"{text} Merge categories: {', '.join(coarser[:4])}."
     widest = max(domain.axes, key=len)
     return f"{text} Leave out a variable, {widest.name} ({len(widest)} categories) first."
-
-
-def tighter(scheme: Scheme, neighbours: Neighbours, records_per_unit: int) -> ApproxLoss | None:
-    """δ at the plan's own ε by exact composition, for information; the charge stays the sum.
-
-    Only for truncated laws, one record a unit and one law for all margins; None elsewhere.
-    """
-    from ...core.composition import delta_of_cells
-
-    law = scheme.measured[0].law
-    same = all(part.law == law for part in scheme.measured)
-    if not isinstance(law, Law) or not same or records_per_unit != 1:
-        return None
-    if not isinstance(scheme.loss, ApproxLoss) or scheme.measured[0].reach != 1:
-        return None
-    cells = scheme.touched // neighbours.moved
-    found = delta_of_cells(law, scheme.loss.epsilon, cells, neighbours=neighbours)
-    return ApproxLoss(scheme.loss.epsilon, min(found.high, scheme.loss.delta))

@@ -32,17 +32,14 @@ class Reading(Protocol):
     @property
     def margin(self) -> Margin:
         """The axes it keeps."""
-        ...
 
     @property
     def contrast(self) -> Margin:
         """Those of them, of two categories, measured as first minus second."""
-        ...
 
     @property
     def variance(self) -> float:
         """The variance of each of its numbers."""
-        ...
 
 
 @dataclass(frozen=True)

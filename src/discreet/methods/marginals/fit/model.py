@@ -51,17 +51,14 @@ class Model(Protocol):
 
     def gram(self, left: Rows, right: Rows) -> Reals:
         """Inner products of cells."""
-        ...
 
     def linear(self, rows: Rows) -> Reals:
         """Inner products of cells with the estimates."""
-        ...
 
     def price(
         self, rows: Rows, weights: Reals, batch: int, random: np.random.Generator
     ) -> tuple[Rows, Reals]:
         """Cells of least reduced cost for a sparse table, best first, and that cost."""
-        ...
 
 
 @dataclass(frozen=True)
