@@ -80,7 +80,7 @@ def margin_of_rows(
     if not margin:
         total = float(len(rows)) if weights is None else float(weights.sum())
         return np.array(total)
-    address = _addresses(rows, shape, margin)
+    address = addresses(rows, shape, margin)
     counted = np.bincount(address, weights=weights, minlength=size(shape, margin))
     return counted.astype(np.float64).reshape([shape[axis] for axis in margin])
 
@@ -88,11 +88,12 @@ def margin_of_rows(
 def whole_margin_of_rows(rows: Rows, shape: Shape, margin: Margin, counts: Whole) -> Whole:
     """The same in whole numbers, exactly, however large."""
     out = np.zeros(size(shape, margin), dtype=np.int64)
-    np.add.at(out, _addresses(rows, shape, margin), counts)
+    np.add.at(out, addresses(rows, shape, margin), counts)
     return out.reshape([shape[axis] for axis in margin])
 
 
-def _addresses(rows: Rows, shape: Shape, margin: Margin) -> Whole:
+def addresses(rows: Rows, shape: Shape, margin: Margin) -> Whole:
+    """Where the cell of each row lies in a margin."""
     address = np.zeros(len(rows), dtype=np.int64)
     for axis in margin:
         address = address * shape[axis] + rows[:, axis]

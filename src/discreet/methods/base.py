@@ -36,6 +36,7 @@ from ..core.table import ProtectedTable, Provenance, TrueTable
 from ..errors import Bug
 from ..version import __version__
 from .declaration import Declaration
+from .shared.synthetic_table import SyntheticTable
 
 D = TypeVar("D")
 
@@ -86,7 +87,6 @@ class ExpectedError:
     """95 % of cells of the interior are within ± this of the truth."""
     totals_sd: Mapping[str, float] = field(default_factory=dict)
     """Standard deviation of each margin, by the names of the axes kept, '' being the total."""
-    share_unchanged: float | None = None
     note: str = ""
 
 
@@ -219,14 +219,6 @@ class KeepsFit(Protocol):
 
     def fitted(self, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
         """The measurements with the long work done; `fit` and `synthesise` start from it."""
-
-
-class SyntheticTable(Protocol):
-    """Whole counts from which every table of a release follows."""
-
-    @property
-    def total(self) -> int:
-        """How many synthetic records there are."""
 
 
 @runtime_checkable

@@ -50,23 +50,15 @@ def text(value: Any, name: str, fails: Fails) -> str:
     return str(value).strip()
 
 
-def number(
-    *,
-    above: int | None = None,
-    least: int | None = None,
-    below: int | None = None,
-    most: int | None = None,
-) -> Reader:
-    """An exact number within bounds.
+def number(**bounds: int | None) -> Reader:
+    """An exact number within bounds: above, least, below, most.
 
     >>> number(above=0)("5e-1", "epsilon", ValueError)
     '0.5'
     """
 
     def read(value: Any, name: str, fails: Fails) -> str:
-        return plain(
-            exact(value, name, above=above, least=least, below=below, most=most, error=fails)
-        )
+        return plain(exact(value, name, error=fails, **bounds))
 
     return read
 

@@ -274,8 +274,8 @@ def _plain_weighted(counts, perturbations, weights, scale, whole):
     return weights // scale + perturbations
 
 
-def _one_tail(row, coverage=Fraction(95, 100)):
-    low, high = honest_central(row, coverage)
+def _one_tail(row):
+    low, high = honest_central(row)
     return low + 1, high
 
 

@@ -439,7 +439,6 @@ def test_expected_error_names_every_margin():
     assert error.cells == 13 * 7
     assert error.half_width == 3
     assert error.totals_sd[""] == pytest.approx(2**0.5)
-    assert error.share_unchanged == pytest.approx(0.28, abs=0.01)
 
 
 def test_classical_keys_and_few_keys_bring_warnings():

@@ -13,8 +13,8 @@ from discreet.core.control import Control
 from discreet.core.product import closure
 from discreet.errors import InputError
 from discreet.methods.marginals.bits import BitCoding
+from discreet.methods.marginals.declaration import OBJECTIVES
 from discreet.methods.marginals.fit.classic import (
-    OBJECTIVES,
     Features,
     Objective,
     Program,

@@ -25,6 +25,7 @@ from discreet.methods import registry
 from discreet.methods.base import Measurements
 from discreet.methods.marginals.design import design_of
 from discreet.methods.marginals.method import MarginalsMethod
+from discreet.methods.shared import microdata
 from discreet.methods.shared.microdata import write_microdata
 from discreet.recipe import from_mapping
 from tests.facts import people
@@ -234,7 +235,9 @@ def test_thin_tables_are_not_measured_but_said(tmp_path: Path) -> None:
     assert (tables[0].values[:, -1] == tables[2].values[:, -1]).all()
 
 
-def test_synthetic_microdata_tabulate_to_the_same_margins(tmp_path: Path) -> None:
+def test_synthetic_microdata_tabulate_to_the_same_margins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """CSV and Parquet, records and cells: whoever counts them finds the published tables."""
     shape = (3, 4, 2)
     made = described(shape)
@@ -246,7 +249,7 @@ def test_synthetic_microdata_tabulate_to_the_same_margins(tmp_path: Path) -> Non
     (first, _) = method.fit(plan, measured, facts, Control())
     synthetic = method.synthesise(plan, measured)
     domain = design_of(plan).workload.domain
-    rows = write_microdata(synthetic, domain, tmp_path / "people.csv")
+    rows = write_microdata(synthetic, domain, tmp_path / "people.csv", Control())
     assert rows == synthetic.total == first.values[-1, -1]
     with (tmp_path / "people.csv").open(newline="") as file:
         found: dict[tuple[str, str], int] = {}
@@ -255,12 +258,13 @@ def test_synthetic_microdata_tabulate_to_the_same_margins(tmp_path: Path) -> Non
             found[key] = found.get(key, 0) + 1
     for i, j in itertools.product(range(3), range(4)):
         assert found.get((f"c{i}", f"c{j}"), 0) == first.values[i, j]
-    write_microdata(synthetic, domain, tmp_path / "cells.parquet", records=False)
+    monkeypatch.setattr(microdata, "MOST_RECORDS", synthetic.total - 1)
+    write_microdata(synthetic, domain, tmp_path / "cells.parquet", Control())
     cells = pq.read_table(tmp_path / "cells.parquet")
     assert sum(cells["count"].to_pylist()) == synthetic.total
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.parquet", "people.csv"]
     with pytest.raises(InputError, match=r"\.csv or \.parquet"):
-        write_microdata(synthetic, domain, tmp_path / "people.xls")
+        write_microdata(synthetic, domain, tmp_path / "people.xls", Control())
 
 
 def test_workloads_in_one_line() -> None:

@@ -19,7 +19,7 @@ from discreet.errors import Bug, RecipeError, Refusal
 from discreet.methods.marginals.design import design_of
 from discreet.methods.marginals.measured_tables import Measured, cost
 from discreet.methods.marginals.method import MarginalsMethod
-from discreet.methods.marginals.plan.allocation import Spending, as_measured
+from discreet.methods.marginals.plan.allocation import Spending, told
 from discreet.methods.marginals.plan.coefficients import coefficients
 from discreet.methods.marginals.plan.table_allocations import plan_budget
 
@@ -104,7 +104,7 @@ def test_the_coefficients_closed_form_is_the_least() -> None:
     """
     workload = [(0, 1), (1, 2, 3), (4,)]
     plan = coefficients(
-        (2,) * 5, workload, Spending.of(Fraction(1, 2), Neighbours.ADD_REMOVE, "gaussian")
+        (2,) * 5, workload, Spending(Fraction(1, 2), Neighbours.ADD_REMOVE, "gaussian")
     )
     weight = {
         m: sum(4.0 ** -len(t) for t in workload if m in subsets(t)) for m in closure(workload)
@@ -232,7 +232,7 @@ def test_stored_measurements_are_read_by_their_own_plan(spent: dict[str, str]) -
     )
     other = replace(
         plan,
-        detail=replace(design_of(plan), allocation=as_measured(shape, [(0, 1), (1, 2)], old, ())),
+        detail=replace(design_of(plan), allocation=told("old", shape, [(0, 1), (1, 2)], old)),
     )
     assert design_of(other).allocation.measured != design_of(plan).allocation.measured
     rows = latent(shape, 400, 1)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from discreet.core.neighbours import Neighbours
 from discreet.core.product import closure, subsets
 from discreet.methods.marginals.measured_tables import Measured, Noise, cost, cost_is_exact, flips
-from discreet.methods.marginals.plan.allocation import Spending
+from discreet.methods.marginals.plan.allocation import Spending, public_residuals
 from discreet.methods.marginals.plan.coefficients import coefficients
 from discreet.methods.marginals.plan.table_allocations import plan_budget
 from discreet.methods.marginals.settings import Settings
@@ -100,12 +100,16 @@ def block_by_block(
     return worst * unit
 
 
+def spending(amount: Fraction, neighbours: Neighbours, noise: Noise) -> Spending:
+    return Spending(amount, neighbours, noise, public_residuals(neighbours))
+
+
 @pytest.mark.parametrize(("k", "order"), [(3, 1), (4, 2), (5, 2), (6, 2), (6, 3), (7, 2), (7, 3)])
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize("noise", KINDS)
 def test_fourier_coefficients(k: int, order: int, neighbours: Neighbours, noise: Noise) -> None:
     """All coefficients up to an order: the closed form is the truth over all pairs of records."""
-    plan = coefficients((2,) * k, all_ways(k, order), Spending.of(Fraction(1), neighbours, noise))
+    plan = coefficients((2,) * k, all_ways(k, order), spending(Fraction(1), neighbours, noise))
     assert brute_force(plan.measured, (2,) * k, neighbours) == 1, "the budget is spent exactly"
     assert cost(plan.measured, k, neighbours) == 1
 
@@ -135,7 +139,7 @@ def test_coefficients_of_any_list_of_margins(
     workload: list[tuple[int, ...]], neighbours: Neighbours, noise: Noise
 ) -> None:
     """Not all margins of an order: enumerated, and exact."""
-    plan = coefficients((2,) * 5, workload, Spending.of(Fraction(1, 2), neighbours, noise))
+    plan = coefficients((2,) * 5, workload, spending(Fraction(1, 2), neighbours, noise))
     assert cost(plan.measured, 5, neighbours) == Fraction(1, 2)
     assert brute_force(plan.measured, (2,) * 5, neighbours) == Fraction(1, 2)
 

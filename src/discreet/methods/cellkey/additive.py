@@ -9,15 +9,14 @@ of the same numbers, not a better one, and different tables need not agree in it
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from ...core.domain import Flags
+from ...core.product import Whole
 from ...core.true_values import add_totals
 from ..shared.rounding import largest_remainder
 
-Ints = npt.NDArray[np.int64]
 
-
-def additive_view(values: Ints, zeros: npt.NDArray[np.bool_] | None = None) -> Ints:
+def additive_view(values: Whole, zeros: Flags | None = None) -> Whole:
     """Whole numbers ≥ 0 with margins that add up; every axis of `values` has its total last.
 
     >>> additive_view(np.array([[3, 1, 5], [2, 2, 4], [6, 3, 8]]))

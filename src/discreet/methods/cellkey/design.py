@@ -130,12 +130,12 @@ def _check_feasible(d: int, v: Fraction, js: int, given: str) -> None:
             continue
         row = max(range(1, js + 1), key=lambda i: (i * (js + 1 - i), -i))
         whole = _least_with_floor(outcomes(row, d, js))
-        nearest = least_variance(js) if whole is None else whole
+        next_up = int((least_variance(js) if whole is None else whole) * 1000) + 1
         blocked = "result 1 is" if js == 1 else f"results 1 to {js} are"
         raise LawError(
             f"variance must exceed {least_variance(js)} where {blocked} blocked, "
             f"got {plain(v)}: row {row} cannot stay where it is. "
-            f"The nearest variance that can be had is {_next_up(nearest)}."
+            f"The nearest variance that can be had is {plain(Fraction(next_up, 1000))}."
         )
     floor, row = max((_least_with_floor(outcomes(i, d, js)) or 0, i) for i in range(1, d + 1))
     if v < floor:
@@ -144,11 +144,6 @@ def _check_feasible(d: int, v: Fraction, js: int, given: str) -> None:
             f"row {row} is less likely than 1e-8. The nearest variance that can be had is "
             f"{rounded_up(Fraction(floor), 4)}; or use a smaller max_perturbation."
         )
-
-
-def _next_up(value: Fraction | int) -> str:
-    """The next number of three decimals above."""
-    return plain(Fraction(int(value * 1000) + 1, 1000))
 
 
 def _least_with_floor(reach: Sequence[int]) -> Fraction | None:

@@ -17,14 +17,13 @@ counts over 750 go back to rows 501 … 750, and a count without a row stays as 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from ...core.count_law import Row, check_keys
 from ...errors import LawError, did_you_mean
-from .keyed_files import read_keyed
+from .keyed_files import WHOLE, read_keyed
 from .ptable import FRACTIONAL, PTable
 
 DIALECTS = ("ons", "cantabular", "sdctools")
@@ -317,11 +316,8 @@ def _write_fractions(table: PTable, keys: int | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-_NUMBER = re.compile(r"[+-]?\d{1,9}")
-
-
 def _whole(text: str, name: str, line: int) -> int:
-    if not _NUMBER.fullmatch(text):
+    if not WHOLE.fullmatch(text):
         raise LawError(
             f"Line {line} of the p-table has {name} = {text[:20]!r}; expected a whole number."
         )

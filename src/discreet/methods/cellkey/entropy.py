@@ -11,9 +11,8 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from ...core.product import Reals
 
 FLOOR = 1e-8
 """No outcome of a row is less likely than this before it is cut into keys (R ptable's bound)."""
@@ -30,7 +29,7 @@ def maximum_entropy(
     exact_variance: bool = False,
     monotone: bool = True,
     p_stay: float | None = None,
-) -> Floats | None:
+) -> Reals | None:
     """The probabilities of these perturbations, or None where the constraints leave none.
 
     >>> p = maximum_entropy([-1, 0, 1, 2, 3], 1.0)
@@ -65,14 +64,14 @@ def maximum_entropy(
     return _interior_point(np.array(equal), np.array(sides), np.array(rows), np.array(least))
 
 
-def _interior_point(a: Floats, b: Floats, g: Floats, h: Floats) -> Floats | None:
+def _interior_point(a: Reals, b: Reals, g: Reals, h: Reals) -> Reals | None:
     """Minimise Σ x ln x with a·x = b and g·x ≥ h, by Mehrotra's predictor and corrector."""
     n, m = a.shape[1], len(h)
     x = np.full(n, 1.0 / n)
     s = np.maximum(g @ x - h, 1.0 / n)
     z = np.full(m, 1.0)
     y = np.zeros(len(b))
-    best: tuple[float, Floats] | None = None
+    best: tuple[float, Reals] | None = None
     for _ in range(_MOST_STEPS):
         gap = float(s @ z) / m
         dual = np.log(x) + 1.0 - a.T @ y - g.T @ z
@@ -103,7 +102,7 @@ def _interior_point(a: Floats, b: Floats, g: Floats, h: Floats) -> Floats | None
     return best[1] if best is not None and best[0] < _ENOUGH else None
 
 
-def _system(a: Floats, g: Floats, x: Floats, s: Floats, z: Floats) -> Floats | None:
+def _system(a: Reals, g: Reals, x: Reals, s: Reals, z: Reals) -> Reals | None:
     n, k = len(x), a.shape[0]
     matrix = np.zeros((n + k, n + k))
     matrix[:n, :n] = np.diag(1.0 / x) + g.T @ ((z / s)[:, None] * g)
@@ -113,16 +112,16 @@ def _system(a: Floats, g: Floats, x: Floats, s: Floats, z: Floats) -> Floats | N
 
 
 def _newton(
-    system: Floats,
-    a: Floats,
-    g: Floats,
-    s: Floats,
-    z: Floats,
-    dual: Floats,
-    primal: Floats,
-    slack: Floats,
-    centre: Floats,
-) -> tuple[Floats, Floats, Floats, Floats]:
+    system: Reals,
+    a: Reals,
+    g: Reals,
+    s: Reals,
+    z: Reals,
+    dual: Reals,
+    primal: Reals,
+    slack: Reals,
+    centre: Reals,
+) -> tuple[Reals, Reals, Reals, Reals]:
     n = a.shape[1]
     right = np.concatenate([-dual - g.T @ ((centre + z * slack) / s), -primal])
     solved = np.linalg.solve(system, right)
@@ -132,6 +131,6 @@ def _newton(
     return dx, ds, dz, dy
 
 
-def _room(values: Floats, step: Floats) -> float:
+def _room(values: Reals, step: Reals) -> float:
     shrinking = step < 0
     return float((-values[shrinking] / step[shrinking]).min()) if shrinking.any() else 2.0

@@ -10,24 +10,21 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.count_law import Row
+from ...core.product import Reals, Whole
 from .ptable import PTable
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 COVERAGE = Fraction(95, 100)
 
 
-def central(row: Row, coverage: Fraction = COVERAGE) -> tuple[int, int]:
-    """The central perturbations of a row: at most (1 − coverage)/2 lies beyond either end.
+def central(row: Row) -> tuple[int, int]:
+    """The central perturbations of a row: at most 2.5 % lies beyond either end.
 
     >>> central(Row.of([(-1, 2), (0, 252), (1, 2)]))
     (0, 0)
     """
-    tail = (1 - coverage) / 2 * row.keys
+    tail = (1 - COVERAGE) / 2 * row.keys
     low, high = min(row.weights), max(row.weights)
     below = above = 0
     while below + row.weights.get(low, 0) <= tail:
@@ -42,8 +39,7 @@ def central(row: Row, coverage: Fraction = COVERAGE) -> tuple[int, int]:
 class Readings:
     """Noise interval and standard deviation for every number a p-table can publish."""
 
-    def __init__(self, table: PTable, coverage: Fraction = COVERAGE) -> None:
-        self.coverage = coverage
+    def __init__(self, table: PTable) -> None:
         self._cycle = table.cycle
         reach = table.max_perturbation
         least = min(n + min(row.weights) for n, row in enumerate(table.rows))
@@ -63,7 +59,7 @@ class Readings:
                     possible_low[at] = min(possible_low[at], count)
                     possible_high[at] = max(possible_high[at], count)
                     sd[at] = max(sd[at], spread)
-            low, high = central(row, coverage)
+            low, high = central(row)
             start, stop = count + low - self._first, min(count + high - self._first + 1, size)
             lower[start:stop] = np.minimum(lower[start:stop], count)
             upper[start:stop] = np.maximum(upper[start:stop], count)
@@ -74,7 +70,7 @@ class Readings:
         lower[never] = upper[never] = numbers[never]
         self._lower, self._upper, self._sd = lower - numbers, upper - numbers, sd
 
-    def of(self, values: Ints) -> tuple[Floats, Ints, Ints]:
+    def of(self, values: Whole) -> tuple[Reals, Whole, Whole]:
         """Sd, lower and upper end of the noise interval of each published number.
 
         The sd is the largest among the counts that may be published as that number; for a biased
@@ -88,7 +84,7 @@ class Readings:
             np.asarray(values + self._upper.take(place)),
         )
 
-    def _place(self, values: Ints) -> Ints:
+    def _place(self, values: Whole) -> Whole:
         if self._cycle == 1:
             return np.clip(values, self._first, self._last) - self._first
         beyond = self._last - (self._last - values) % self._cycle
@@ -96,12 +92,12 @@ class Readings:
         return place - self._first
 
 
-def half_width(table: PTable, coverage: Fraction = COVERAGE) -> int:
-    """The smallest h so that each row's perturbation is within ± h with this chance."""
+def half_width(table: PTable) -> int:
+    """The smallest h so that each row's perturbation is within ± h in 95 % of cases."""
     worst = 0
     for row in table.rows:
         h = 0
-        while sum(w for v, w in row.weights.items() if abs(v) <= h) < coverage * row.keys:
+        while sum(w for v, w in row.weights.items() if abs(v) <= h) < COVERAGE * row.keys:
             h += 1
         worst = max(worst, h)
     return worst

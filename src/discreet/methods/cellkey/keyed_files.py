@@ -10,14 +10,15 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.count_law import MOST_KEYS, Row
+from ...core.product import Whole
 from ...errors import LawError
 
-Ints = npt.NDArray[np.int64]
+Span = tuple[int, int, int, int]
+"""A count, its keys from the first up to, not including, the second, and their perturbation."""
 
-_WHOLE = re.compile(r"[+-]?\d{1,9}")
+WHOLE = re.compile(r"[+-]?\d{1,9}")
 _SPAN = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?")
 
 
@@ -33,10 +34,10 @@ def read_keyed(text: str, head: Sequence[str], *, ranges: bool) -> tuple[dict[in
     order = [columns.index(name) for name in head]
     if ranges:
         return _grouped(_spans(body, len(columns), order))
-    return _single(_integers(body, len(columns))[:, order])
+    return _grouped(_runs(_integers(body, len(columns))[:, order]))
 
 
-def _integers(body: str, width: int) -> Ints:
+def _integers(body: str, width: int) -> Whole:
     cells = body.replace("\n", ",").split(",")
     if cells and not cells[-1].strip():
         cells.pop()
@@ -48,7 +49,7 @@ def _integers(body: str, width: int) -> Ints:
     for number, line in enumerate(body.split("\n"), 2):
         parts = line.split(",")
         if line.strip() and (
-            len(parts) != width or not all(_WHOLE.fullmatch(part.strip()) for part in parts)
+            len(parts) != width or not all(WHOLE.fullmatch(part.strip()) for part in parts)
         ):
             raise LawError(
                 f"Line {number} of the p-table is {line[:40]!r}; expected {width} whole numbers."
@@ -57,50 +58,23 @@ def _integers(body: str, width: int) -> Ints:
     return np.array(kept, dtype=np.int64).reshape(-1, width)
 
 
-def _single(table: Ints) -> tuple[dict[int, Row], int]:
+def _runs(table: Whole) -> list[Span]:
+    """Lines of one key each as runs of keys with one perturbation."""
     if not len(table):
-        raise LawError("The p-table has no rows below its first line.")
-    counts, keys, _ = table.T
-    if int(counts.min()) < 0 or int(keys.min()) < 0:
-        raise LawError(
-            f"A count or key of the p-table is {min(int(counts.min()), int(keys.min()))}; "
-            "allowed is 0 or more."
-        )
-    number = int(keys.max()) + 1
-    if number < 2:
+        return []
+    counts, keys, values = table[np.lexsort((table[:, 1], table[:, 0]))].T
+    least = min(int(counts.min()), int(keys.min()))
+    if least < 0:
+        raise LawError(f"A count or key of the p-table is {least}; allowed is 0 or more.")
+    if int(keys.max()) < 1:
         raise LawError("The p-table has only key 0; it needs 256 or 4096 keys for each count.")
-    table = table[np.lexsort((keys, counts))]
-    counts, keys, values = table.T
-    starts = np.flatnonzero(np.r_[True, counts[1:] != counts[:-1]])
-    ends = np.r_[starts[1:], len(counts)]
-    rows: dict[int, Row] = {}
-    whole = np.arange(number)
-    for low, high in zip(starts.tolist(), ends.tolist(), strict=True):
-        count = int(counts[low])
-        have = keys[low:high]
-        if len(have) != number or not np.array_equal(have, whole):
-            _refuse_keys(count, have, number)
-        v = values[low:high]
-        cuts = np.r_[np.flatnonzero(v[1:] != v[:-1]) + 1, number]
-        rows[count] = Row(tuple(v[cuts - 1].tolist()), tuple(cuts.tolist()))
-    return rows, number
+    ends = (np.diff(counts) != 0) | (np.diff(keys) != 1) | (np.diff(values) != 0)
+    first, last = np.flatnonzero(np.r_[True, ends]), np.flatnonzero(np.r_[ends, True])
+    columns = counts[first], keys[first], keys[last] + 1, values[first]
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _refuse_keys(count: int, have: Ints, number: int) -> None:
-    twice = have[1:][have[1:] == have[:-1]]
-    if len(twice):
-        raise LawError(
-            f"Row {count} of the p-table gives key {int(twice[0])} twice. "
-            "Keep one line for each count and key."
-        )
-    gap = np.setdiff1d(np.arange(number), have)
-    raise LawError(
-        f"Row {count} of the p-table does not add up: key {int(gap[0])} is missing and "
-        f"{len(have)} of {number} keys are there."
-    )
-
-
-def _spans(body: str, width: int, order: Sequence[int]) -> list[tuple[int, int, int, int]]:
+def _spans(body: str, width: int, order: Sequence[int]) -> list[Span]:
     found = []
     for number, line in enumerate(body.split("\n"), 2):
         if not line.strip():
@@ -109,8 +83,8 @@ def _spans(body: str, width: int, order: Sequence[int]) -> list[tuple[int, int, 
         span = _SPAN.fullmatch(parts[order[1]]) if len(parts) == width else None
         if (
             span is None
-            or not _WHOLE.fullmatch(parts[order[0]])
-            or not _WHOLE.fullmatch(parts[order[2]])
+            or not WHOLE.fullmatch(parts[order[0]])
+            or not WHOLE.fullmatch(parts[order[2]])
         ):
             raise LawError(
                 f"Line {number} of the p-table is {line[:40]!r}; expected a count, a key or a "
@@ -124,12 +98,12 @@ def _spans(body: str, width: int, order: Sequence[int]) -> list[tuple[int, int, 
         if count < 0:
             raise LawError(f"Line {number} of the p-table has count {count}; allowed is ≥ 0.")
         found.append((count, low, high + 1, int(parts[order[2]])))
-    if not found:
-        raise LawError("The p-table has no rows below its first line.")
     return found
 
 
-def _grouped(lines: list[tuple[int, int, int, int]]) -> tuple[dict[int, Row], int]:
+def _grouped(lines: list[Span]) -> tuple[dict[int, Row], int]:
+    if not lines:
+        raise LawError("The p-table has no rows below its first line.")
     number = max(high for _, _, high, _ in lines)
     by_count: dict[int, list[tuple[int, int, int]]] = {}
     for count, low, high, v in lines:
@@ -138,19 +112,18 @@ def _grouped(lines: list[tuple[int, int, int, int]]) -> tuple[dict[int, Row], in
     for count, spans in by_count.items():
         spans.sort()
         at = 0
-        for low, high, _ in spans:
+        for low, high, _ in [*spans, (number, number, 0)]:
             if low < at:
                 raise LawError(
                     f"Row {count} of the p-table gives key {low} twice. "
                     "Keep one line for each count and key."
                 )
             if low > at:
-                raise LawError(f"Row {count} of the p-table does not add up: key {at} is missing.")
+                have = sum(high - low for low, high, _ in spans)
+                raise LawError(
+                    f"Row {count} of the p-table does not add up: key {at} is missing and "
+                    f"{have} of {number} keys are there."
+                )
             at = high
-        if at != number:
-            raise LawError(
-                f"Row {count} of the p-table does not add up: key {at} is missing and {at} of "
-                f"{number} keys are there."
-            )
         rows[count] = Row.of([(v, high - low) for low, high, v in spans])
     return rows, number

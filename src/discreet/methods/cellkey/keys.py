@@ -22,12 +22,12 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from ...core.exact import exact
+from ...core.product import Whole
 from ...errors import Bug, LawError, did_you_mean
 from .declaration import KEYS
 from .ptable import FRACTIONAL
 
 Keys = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.int64]
 
 FAMILY = int.from_bytes(b"cell-key", "little")
 """What else a cell key depends on: the family of tables, one for all cell-key tables."""
@@ -61,7 +61,7 @@ class StrongKeys:
         )
 
     def cell_keys(
-        self, sums: Keys, counts: Counts, descriptions: Keys, family: int = FAMILY
+        self, sums: Keys, counts: Whole, descriptions: Keys, family: int = FAMILY
     ) -> Keys:
         """The cell keys of flat arrays of cells, 64 bits each.
 
@@ -82,7 +82,7 @@ class StrongKeys:
         return np.ascontiguousarray(first[:, 0]).astype(np.uint64, copy=False)
 
 
-def sum_of_halves(low: Counts, high: Counts) -> Keys:
+def sum_of_halves(low: Whole, high: Whole) -> Keys:
     """S = low + high·2^32 mod 2^64 from sums of the two 32-bit halves of record keys.
 
     >>> sum_of_halves(np.array([2**32 + 1]), np.array([2**33 + 3]))

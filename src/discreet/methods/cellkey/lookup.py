@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.count_law import Row
+from ...core.product import Whole
 from .keys import Keys
 from .ptable import PTable
 
-Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int16]
 
 _GUIDE_BITS = range(12, 17)
@@ -42,7 +42,7 @@ class Lookup:
         values[low != high] = _UNDECIDED
         return values
 
-    def rows(self, counts: Ints) -> Ints:
+    def rows(self, counts: Whole) -> Whole:
         """Which row serves each count: `PTable.row_of` for arrays."""
         last, cycle = self.table.max_count, self.table.cycle
         if cycle == 1:
@@ -50,7 +50,7 @@ class Lookup:
         beyond = last - cycle + 1 + (counts - last - 1) % cycle
         return np.where(counts <= last, counts, beyond)
 
-    def __call__(self, counts: Ints, keys: Keys) -> Small:
+    def __call__(self, counts: Whole, keys: Keys) -> Small:
         """The perturbation of each cell; flat arrays, keys below `table.keys`."""
         rows = self.rows(counts)
         place = np.multiply(rows, self._buckets)
@@ -61,7 +61,7 @@ class Lookup:
             self._settle(values, open_, rows[open_], keys[open_])
         return values
 
-    def _settle(self, values: Small, places: Ints, rows: Ints, keys: Keys) -> None:
+    def _settle(self, values: Small, places: Whole, rows: Whole, keys: Keys) -> None:
         for number in np.unique(rows).tolist():
             here = np.flatnonzero(rows == number)
             row = self.table.rows[number]

@@ -16,33 +16,24 @@ from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.cell_law import CellLaw
 from ...core.control import Control
 from ...core.description import Description
-from ...core.domain import Count
+from ...core.domain import Count, Flags
 from ...core.guarantee import Guarantee
+from ...core.product import Whole
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import Noise, ProtectedTable, Provenance, Status, TrueTable
 from ...errors import Bug, RecipeError
-from ..base import (
-    ExpectedError,
-    Facts,
-    Measurements,
-    Plan,
-    Secrets,
-    own_part,
-    provenance,
-    question_hash,
-    stored_name,
-)
+from .. import base
+from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import impossible, protected, published_cells, totals_by_name
 from .additive import additive_view
 from .cell_descriptions import CellTexts, cell_texts
 from .declaration import DECLARATION
-from .intervals import Readings, half_width
+from .intervals import COVERAGE, Readings, half_width
 from .lookup import Lookup
 from .plan_facts import earlier, found_categories, law_of_a_cell, warnings, whole_weights
 from .protection import Protector
@@ -51,9 +42,6 @@ from .risk import Risk, risk
 from .settings import Settings, file_mark, read_settings
 from .settings import Treatment as Treated
 from .table_law import cell_law, for_table
-
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 _FORM = "by table, weighted ones with their counts"
 """How values are stored: part of the hash, so that a cache of another form is never read."""
@@ -101,7 +89,7 @@ class Detail:
     ready: Ready
     treatment: Treated
     texts: tuple[CellTexts, ...] = field(repr=False)
-    zeros: tuple[Mask | None, ...] = field(repr=False)
+    zeros: tuple[Flags | None, ...] = field(repr=False)
     scale: int = 1
     """Weights are sums in units of 1/scale."""
 
@@ -144,7 +132,7 @@ class CellKeyMethod:
         return Plan(
             method=DECLARATION.name,
             question=question,
-            question_hash=question_hash(question, facts),
+            question_hash=base.question_hash(question, facts),
             treatment=treated.canonical,
             counts=(
                 *(spec.count for spec in question.tables),
@@ -177,13 +165,13 @@ class CellKeyMethod:
         self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets, control: Control
     ) -> Measurements:
         """The perturbed values of every table, margins included; never a true count."""
-        detail = own_part(plan, Detail)
+        detail = base.own_part(plan, Detail)
         settings = detail.ready.settings
         # Another p-table gets other keys: under the same ones its value and the old one of a cell
         # would be two readings of one number, and their difference would give the noise away.
         secret = secrets.derive(f"cell key, p-table {settings.table.digest}")
         protector = Protector(detail.ready.lookup, settings.scheme, settings.sameness, secret)
-        arrays: dict[str, Ints] = {}
+        arrays: dict[str, Whole] = {}
         everybody = tables[-1] if plan.needs_weights else None
         asked = plan.question.tables
         for number, (spec, table) in enumerate(zip(asked, tables[: len(asked)], strict=True)):
@@ -192,7 +180,7 @@ class CellKeyMethod:
             # would pass any threshold
             forms = [spec, replace(spec, weighted=False)] if spec.weighted else [spec]
             for form in forms:
-                arrays[stored_name(form)] = protector.protect(
+                arrays[base.stored_name(form)] = protector.protect(
                     table, detail.texts[number], detail.zeros[number], form, detail.scale, everybody
                 )
         return Measurements(arrays, {"p_table": settings.table.digest})
@@ -201,14 +189,14 @@ class CellKeyMethod:
         self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
     ) -> tuple[ProtectedTable, ...]:
         """Statuses, noise intervals and the additive view, from the perturbed values alone."""
-        detail = own_part(plan, Detail)
+        detail = base.own_part(plan, Detail)
         if measurements.facts.get("p_table") != detail.ready.settings.table.digest:
             raise Bug("These measurements were made with another p-table.")
         made = []
         for number, spec in enumerate(plan.question.tables):
             control.step(number / len(plan.question.tables), "fitting")
-            values = measurements.arrays[stored_name(spec)]
-            counts = measurements.arrays[stored_name(replace(spec, weighted=False))]
+            values = measurements.arrays[base.stored_name(spec)]
+            counts = measurements.arrays[base.stored_name(replace(spec, weighted=False))]
             made.append(_protected(plan, spec, values, counts, detail.zeros[number], facts))
         return tuple(made)
 
@@ -236,16 +224,15 @@ def _ready(settings: Settings, records: int) -> Ready:
     return Ready(settings, Lookup(table), Readings(table), numbers, promise)
 
 
-def _expected(spec: TableSpec, description: Description, ready: Ready) -> ExpectedError:
+def _expected(spec: TableSpec, description: Description, ready: Ready) -> base.ExpectedError:
     """Cell keys treat margins as cells, so every margin has the error of a large cell."""
     last = ready.settings.table.large
-    return ExpectedError(
+    return base.ExpectedError(
         table=spec,
         cells=published_cells(spec, description),
         noise_sd=ready.worst_error,
         half_width=ready.half_width,
         totals_sd=totals_by_name(spec, lambda kept: last.error),
-        share_unchanged=float(last.pmf.get(0, Fraction(0))),
         note="Times the mean weight of the cell." if spec.weighted else "",
     )
 
@@ -253,13 +240,13 @@ def _expected(spec: TableSpec, description: Description, ready: Ready) -> Expect
 def _protected(
     plan: Plan,
     spec: TableSpec,
-    values: Ints,
-    counts: Ints,
-    zeros: Mask | None,
+    values: Whole,
+    counts: Whole,
+    zeros: Flags | None,
     facts: Facts,
 ) -> ProtectedTable:
     """A table from its protected values; `counts`, protected too, decide which of them are shown."""
-    detail = own_part(plan, Detail)
+    detail = base.own_part(plan, Detail)
     ready, treated = detail.ready, detail.treatment
     description = facts.description
     status = np.full(values.shape, Status.OK, dtype=np.uint8)
@@ -309,17 +296,17 @@ def _protected(
 
 def _provenance(plan: Plan, facts: Facts) -> Provenance:
     """Where the table comes from; of a law the policy keeps private not even its digest."""
-    where = provenance(plan, facts)
-    if own_part(plan, Detail).ready.settings.law_is_public:
+    where = base.provenance(plan, facts)
+    if base.own_part(plan, Detail).ready.settings.law_is_public:
         return where
     question = {**where.question, "settings": {**where.question["settings"], "law": "private"}}
     return replace(where, question=question)
 
 
-def _noise(spec: TableSpec, values: Ints, ready: Ready, description: Description) -> Noise | None:
+def _noise(spec: TableSpec, values: Whole, ready: Ready, description: Description) -> Noise | None:
     """Standard deviation and noise interval of every cell; for weighted counts a bound, or None."""
     if not spec.weighted:
-        return Noise(*ready.readings.of(values), ready.readings.coverage)
+        return Noise(*ready.readings.of(values), COVERAGE)
     weight = description.weight
     if weight is None or weight.bound is None:
         return None  # the mean weight of a cell is not published, and nothing else bounds it
@@ -330,10 +317,10 @@ def _noise(spec: TableSpec, values: Ints, ready: Ready, description: Description
     lower, upper = np.asarray(values - reach), np.asarray(values + reach)
     if not table.allows_negatives:
         np.maximum(lower, 0, out=lower)
-    return Noise(np.full(values.shape, sd), lower, upper, ready.readings.coverage)
+    return Noise(np.full(values.shape, sd), lower, upper, COVERAGE)
 
 
-def _hide(noise: Noise, hidden: Mask, detail: Detail, weight: Fraction) -> None:
+def _hide(noise: Noise, hidden: Flags, detail: Detail, weight: Fraction) -> None:
     """A hidden number's interval would give it away: show what its status already says."""
     ready, treated = detail.ready, detail.treatment
     end = max(treated.display_floor or 0, treated.threshold or 0) - 1

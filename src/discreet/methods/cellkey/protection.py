@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ...core.domain import Flags
+from ...core.product import Whole
 from ...core.question import TableSpec
 from ...core.table import TrueTable
 from ...core.true_values import Cells, cube, cubes, reveal
@@ -17,9 +19,6 @@ from .cell_descriptions import CellTexts
 from .keys import Classical, Keys, StrongKeys, sum_of_halves, top_bits
 from .lookup import Lookup
 from .risk import SAMENESS
-
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 _BLOCK = 16384
 _NOTHING = np.zeros(1, dtype=np.uint64)
@@ -45,11 +44,11 @@ class Protector:
         self,
         table: TrueTable,
         texts: CellTexts,
-        zeros: Mask | None,
+        zeros: Flags | None,
         spec: TableSpec,
         scale: int = 1,
         everybody: TrueTable | None = None,
-    ) -> Ints:
+    ) -> Whole:
         """The perturbed values, dense with totals where the question wants them.
 
         A weighted table needs `everybody`: the count and weight of all records, whatever its
@@ -74,7 +73,7 @@ class Protector:
             values[zeros] = 0
         return values
 
-    def perturbations(self, counts: Ints, sums: Keys, texts: CellTexts) -> npt.NDArray[np.int16]:
+    def perturbations(self, counts: Whole, sums: Keys, texts: CellTexts) -> npt.NDArray[np.int16]:
         """The perturbation of every cell of flat arrays.
 
         Block by block: what a block needs stays in the processor's cache.
@@ -100,7 +99,7 @@ class Protector:
             return None  # an empty cell stays 0 whatever its key
         return texts.numbers(self._keys).reshape(-1)
 
-    def cell_keys(self, counts: Ints, sums: Keys, names: Keys | None) -> Keys:
+    def cell_keys(self, counts: Whole, sums: Keys, names: Keys | None) -> Keys:
         """The cell key of every cell, below the keys of the p-table."""
         table = self._lookup.table
         if self._scheme is None:
@@ -114,7 +113,7 @@ class Protector:
             keys[empty] = full % np.uint64(table.keys)
         return keys
 
-    def _in_key(self, counts: Ints, names: Keys | None) -> Keys:
+    def _in_key(self, counts: Whole, names: Keys | None) -> Keys:
         """What of the descriptions is part of the key: all, those of empty cells, or nothing."""
         if names is None:
             return _NOTHING
@@ -126,13 +125,13 @@ class Protector:
     def _weighted(
         self,
         cells: Cells,
-        counts: Ints,
+        counts: Whole,
         perturbations: npt.NDArray[np.int16],
         spec: TableSpec,
         domain_shape: tuple[int, ...],
         scale: int,
         everybody: TrueTable | None,
-    ) -> Ints:
+    ) -> Whole:
         whole = None if everybody is None else reveal(everybody)
         if cells.weights is None or whole is None or whole.weights is None:
             raise DataError(
@@ -144,12 +143,12 @@ class Protector:
 
 
 def weighted_values(
-    counts: Ints,
+    counts: Whole,
     perturbations: npt.NDArray[np.int16],
-    weights: Ints,
+    weights: Whole,
     scale: int,
     whole: tuple[int, int],
-) -> Ints:
+) -> Whole:
     """(n + v) × mean weight, rounded to whole numbers, half up; exact.
 
     `weights` are sums in units of 1/scale. An empty cell has no mean weight and takes that of all

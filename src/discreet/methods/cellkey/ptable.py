@@ -199,17 +199,10 @@ class PTable(CountLaw):
 
     def loss(self, keys: int, quantiser: str | None = None) -> Loss:
         """What cutting this table into fewer keys would cost."""
-        coarse = self.requantised(keys, quantiser)
-        errors = [
-            abs(b.variance - a.variance) / a.variance
-            for a, b in zip(self.rows, coarse.rows, strict=True)
-            if a.variance
-        ]
-        moved = [abs(b.mean - a.mean) for a, b in zip(self.rows, coarse.rows, strict=True)]
-        lost = sum(
-            len(set(a.weights) - set(b.weights))
-            for a, b in zip(self.rows, coarse.rows, strict=True)
-        )
+        pairs = list(zip(self.rows, self.requantised(keys, quantiser).rows, strict=True))
+        errors = [abs(b.variance - a.variance) / a.variance for a, b in pairs if a.variance]
+        moved = [abs(b.mean - a.mean) for a, b in pairs]
+        lost = sum(len(set(a.weights) - set(b.weights)) for a, b in pairs)
         all_outcomes = sum(len(row.weights) for row in self.rows if not row.fixed)
         return Loss(keys, max(moved), max(errors, default=Fraction(0)), lost, all_outcomes)
 

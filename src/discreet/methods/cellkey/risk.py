@@ -234,9 +234,8 @@ def _power(row: Row, times: int) -> npt.NDArray[np.float64]:
     for v, p in row.pmf.items():
         pmf[v - least] = float(p)
     length = (most - least) * times + 1
-    size = 1 << (length - 1).bit_length() if length > 1 else 1
-    spectrum = np.fft.rfft(pmf, size) ** times if size > 1 else None
-    return np.ones(1) if spectrum is None else np.fft.irfft(spectrum, size)[:length].clip(0.0)
+    size = 1 << (length - 1).bit_length()
+    return np.fft.irfft(np.fft.rfft(pmf, size) ** times, size)[:length].clip(0.0)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.cell_law import CellLaw, MarginLaw, Source, axis_names, by_margin
 from ...core.description import Description
+from ...core.domain import Flags
 from ...core.exact import rounded_up
 from ...core.law_kinds import PrivateLaw
 from ...core.question import TableSpec
@@ -48,7 +48,7 @@ def for_table(
     law: CellLaw,
     spec: TableSpec,
     description: Description,
-    zeros: npt.NDArray[np.bool_] | None,
+    zeros: Flags | None,
     treated: Treatment,
 ) -> CellLaw:
     """The law of one table: what is hidden, the mean weight of a cell, cells that cannot exist."""

@@ -14,7 +14,7 @@ from ...core.description import Description
 from ...core.product import closure
 from ...core.question import Question
 from ..shared.residuals import mean_variance, precisions
-from ..shared.workload import Wanted, Workload, wanted_within
+from ..shared.workload import Wanted, wanted_within
 from .invariants.public_margins import known_exactly
 
 if TYPE_CHECKING:
@@ -52,15 +52,12 @@ def measured_margins(design: Design) -> list[tuple[int, ...]]:
 
 def measured_together(design: Design, wanted: Wanted) -> bool:
     """Whether an unbiased estimate of a table can be made of what was measured or is public."""
-    if design.coding is not None and not _as_coded(design.workload, wanted):
+    as_coded = not wanted.passes and all(ref in design.workload.refs for ref in wanted.spec.axes)
+    if design.coding is not None and not as_coded:
         return False  # bits say nothing simple of coarser levels and filters
     needed = set(design.space(wanted.margin))
     public = design.published is not None and design.published.table(tuple(needed)) is not None
     return not needed or public or any(needed <= set(m.margin) for m in design.allocation.measured)
-
-
-def _as_coded(workload: Workload, wanted: Wanted) -> bool:
-    return not wanted.passes and all(ref in workload.refs for ref in wanted.spec.axes)
 
 
 def fitted_together(design: Design, wanted: Wanted) -> bool:

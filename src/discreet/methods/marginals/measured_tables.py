@@ -287,7 +287,7 @@ COEFFICIENTS = "coefficients"
 def draw_all(measured: Sequence[Measured], margin: Callable[[Margin], Whole]) -> dict[str, Whole]:
     """Noisy whole numbers of every measured table by name, single numbers in one array."""
     tables = [m.of(margin(m.margin)) for m in measured]
-    noisy: list[Whole | None] = [None] * len(tables)
+    noisy: dict[int, Whole] = {}
     by_law: dict[PureLaplace | DiscreteGaussian, list[int]] = {}
     for index, m in enumerate(measured):
         by_law.setdefault(m.law, []).append(index)
@@ -300,13 +300,11 @@ def draw_all(measured: Sequence[Measured], margin: Callable[[Margin], Whole]) ->
             at += tables[i].size
     out = {}
     singles = []
-    for m, table in zip(measured, noisy, strict=True):
-        if table is None:
-            raise Bug("A measured table was not drawn.")
+    for i, m in enumerate(measured):
         if m.single:
-            singles.append(int(table.ravel()[0]))
+            singles.append(int(noisy[i].ravel()[0]))
         else:
-            out[m.name] = table
+            out[m.name] = noisy[i]
     out[COEFFICIENTS] = np.array(singles, dtype=np.int64)
     return out
 

@@ -28,7 +28,7 @@ from ...errors import Bug
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
-from ..shared.microdata import MOST_RECORDS, write_microdata
+from ..shared.microdata import write_microdata
 from ..shared.residuals import Residuals, combine
 from ..shared.synthetic_table import SyntheticTable
 from ..shared.workload import read_workload
@@ -46,8 +46,8 @@ from .design import (
 from .fit.estimate_to_table import fit_classic, fit_modern, fitted_margins
 from .invariants.public_margins import held_exactly
 from .measured_tables import Measured, cost, draw_all, read_all
+from .plan import allocation
 from .plan import facts as telling
-from .plan.allocation import Spending, as_measured
 from .plan.bound import bound_in_words
 from .publish.measurements_file import write_measurements
 from .publish.protected_tables import publish
@@ -131,17 +131,18 @@ class MarginalsMethod:
             return plan
         tables = tuple(Measured.read(name, noise) for name, noise in said)
         public = () if design.published is None else design.published.margins
-        spending = Spending.of(
-            design.settings.amount, description.neighbours, design.settings.noise, public
-        )
         unit = design.settings.of_unit(
             cost(tables, len(design.shape), description.neighbours), description.records_per_unit
         )
         if {m.noise for m in tables} != {design.settings.noise} or unit > design.settings.amount:
             raise Bug("Stored measurements are of another budget than the question's.")
-        known = spending.public if design.coding is None else frozenset()
-        allocation = as_measured(design.shape, design.margins, tables, known)
-        told = _told(replace(design, allocation=allocation), description, plan.question_hash)
+        known = (
+            allocation.public_residuals(description.neighbours, public)
+            if design.coding is None
+            else ()
+        )
+        then = allocation.told("as measured", design.shape, design.margins, tables, known)
+        told = _told(replace(design, allocation=then), description, plan.question_hash)
         return replace(plan, alternatives=(), **told)
 
     # -- fit --------------------------------------------------------------------------------
@@ -208,9 +209,7 @@ class MarginalsMethod:
     ) -> int:
         """One row for each synthetic record, or for each cell where records are too many."""
         table = self.synthesise(plan, measurements, control)
-        whole = table.total <= MOST_RECORDS
-        domain = self.synthetic_domain(plan)
-        return write_microdata(table, domain, path, records=whole, control=control)
+        return write_microdata(table, self.synthetic_domain(plan), path, control)
 
     def synthetic_files(
         self,

@@ -58,12 +58,7 @@ class Candidates:
     """Which agreement follows the measurement; what is measured is chosen without any."""
 
     @classmethod
-    def of(
-        cls,
-        tables: Sequence[TableSpec],
-        description: Description,
-        settings: Settings,
-    ) -> Self:
+    def of(cls, tables: Sequence[TableSpec], description: Description, settings: Settings) -> Self:
         """The question's tables; refuses what no plan can be made for."""
         if len(tables) > MOST_TABLES:
             raise RecipeError(
@@ -144,10 +139,9 @@ class Candidates:
         groups: dict[object, list[Margin]] = {}
         for margin in wanted:
             groups.setdefault(margin.group, []).append(margin)
-        joints = [joint(group, self.description) for group in groups.values()]
         joints = [
-            group[0] if len(group) == 1 else whole
-            for whole, group in zip(joints, groups.values(), strict=True)
+            group[0] if len(group) == 1 else joint(group, self.description)
+            for group in groups.values()
         ]
         if sum(self.size(whole) for whole in joints) <= MOST_MEASURED:
             yield "interior", tuple(joints)

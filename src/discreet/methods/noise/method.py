@@ -42,7 +42,6 @@ _LARGEST = 1 << 62
 class Design:
     """This method's own part of a plan."""
 
-    settings: Settings
     treatment: Treated
     scheme: Scheme
     planner: Planner
@@ -71,8 +70,7 @@ class NoiseMethod:
         planner = Planner.of(question.tables, description, settings)
         budget = planner.budget()
         settings.check_limits(budget)
-        settings = settings.with_budget(budget)
-        planner = replace(planner, settings=settings)
+        planner = replace(planner, settings=settings.with_budget(budget))
         schemes = planner.schemes(budget)
         chosen, recommended = planner.choose(schemes, budget)
         warnings = telling.warnings(chosen, recommended, planner)
@@ -80,13 +78,13 @@ class NoiseMethod:
         name = chosen.name
         if given_shares(question.tables) is not None:
             plain = question.without_shares()
-            if replace(planner, tables=plain.tables).shares(
-                name, [p.margin for p in chosen.measured]
-            ) == (tuple(part.share for part in chosen.measured)):
-                question = plain  # shares as they would be anyway
+            margins = [part.margin for part in chosen.measured]
+            anyway = replace(planner, tables=plain.tables).shares(name, margins)
+            if anyway == tuple(part.share for part in chosen.measured):
+                question = plain
             else:
                 name = "wanted"
-        question = question.resolve(settings.resolved(name))
+        question = question.resolve(planner.settings.resolved(name))
         digest = base.question_hash(question, facts)
         if treated.consistency != "none":
             planner = replace(planner, consistency=treated.consistency)
@@ -100,7 +98,7 @@ class NoiseMethod:
             needs_weights=any(part.margin.weighted for part in chosen.measured),
             warnings=warnings,
             alternatives=others,
-            **_told(chosen, planner, settings, treated, question, digest),
+            **_told(chosen, planner, treated, question, digest),
         )
 
     # -- measure ----------------------------------------------------------------------------
@@ -140,14 +138,7 @@ class NoiseMethod:
         if stored.same(design.scheme, measurements.facts):
             return plan
         scheme = stored.scheme_of(design.planner, design.scheme, measurements.facts)
-        told = _told(
-            scheme,
-            design.planner,
-            design.settings,
-            design.treatment,
-            plan.question,
-            plan.question_hash,
-        )
+        told = _told(scheme, design.planner, design.treatment, plan.question, plan.question_hash)
         return replace(plan, alternatives=(), **told)
 
     # -- fit --------------------------------------------------------------------------------
@@ -176,7 +167,7 @@ class NoiseMethod:
         design = base.own_part(plan, Design)
         treated = treatment_for(facts.policy.parameters(DECLARATION.name), treatment.settings)
         planner = replace(
-            Planner.of(question.tables, facts.description, design.settings),
+            Planner.of(question.tables, facts.description, design.planner.settings),
             consistency=treated.consistency,
         )
         scheme = planner.derived(design.scheme)
@@ -189,7 +180,7 @@ class NoiseMethod:
             errors=tuple(telling.expected(table, scheme, planner) for table in question.tables),
             alternatives=(),
             warnings=(),
-            detail=Design(design.settings, treated, scheme, planner, design.from_count),
+            detail=Design(treated, scheme, planner, design.from_count),
         )
 
 
@@ -208,12 +199,7 @@ def _check_tables(question: Question, description: Description) -> None:
 
 
 def _told(
-    scheme: Scheme,
-    planner: Planner,
-    settings: Settings,
-    treated: Treated,
-    question: Question,
-    digest: str,
+    scheme: Scheme, planner: Planner, treated: Treated, question: Question, digest: str
 ) -> dict[str, Any]:
     """What a plan says of a scheme: what to count, promise, errors to expect, charge."""
     description = planner.description
@@ -223,7 +209,7 @@ def _told(
         "guarantee": telling.guarantee(scheme, description, len(question.tables)),
         "errors": tuple(telling.expected(table, scheme, planner) for table in question.tables),
         "charge": telling.charge(scheme, description, digest),
-        "detail": Design(settings, treated, scheme, planner, from_count),
+        "detail": Design(treated, scheme, planner, from_count),
     }
 
 

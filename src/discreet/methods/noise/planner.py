@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ...core.domain import AxisRef
-from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from ...core.loss import Loss
 from ...core.margins import Margin, Sources, domain_of, joint
 from ...core.noise_law import NoiseLaw
 from ...errors import Alternative, InputError, LawError, RecipeError, Refusal
@@ -53,7 +53,6 @@ class Measured:
 class Target:
     """A wanted margin: where it comes from and the variance to expect in whole published units."""
 
-    margin: Margin
     source: int
     summed: Fraction
     """Cells of the source in one cell, on average."""
@@ -200,13 +199,8 @@ class Planner(Candidates):
 
     def _loss(self, budget: Fraction, delta: Fraction) -> Loss:
         settings = self.settings
-        if settings.law == "gaussian":
-            if settings.delta is None:
-                return ZcdpLoss(budget)
-            assert settings.epsilon is not None
-            return ApproxLoss(settings.epsilon, settings.delta)
-        if settings.pure:
-            return PureLoss(budget)
+        if settings.law == "gaussian" or settings.pure:
+            return settings.loss(budget, delta)
         if delta >= 1:
             raise RecipeError(
                 f"With max_perturbation {settings.max_perturbation} this question has delta ≥ 1 "
@@ -218,7 +212,7 @@ class Planner(Candidates):
                 f"{float(delta):.3g}, more than the {float(settings.delta):.3g} allowed. "
                 "Raise max_perturbation, or leave it out to have it chosen."
             )
-        return ApproxLoss(budget, delta)
+        return settings.loss(budget, delta)
 
     def target(
         self,
@@ -229,7 +223,7 @@ class Planner(Candidates):
     ) -> Target:
         """Where a wanted margin comes from: the source that leaves it the least noise."""
         if self.is_known(margin):
-            return Target(margin, KNOWN, Fraction(0), 0.0, 0.0)
+            return Target(KNOWN, Fraction(0), 0.0, 0.0)
         found: Target | None = None
         unit = self.unit(margin)
         held = self.held(margin)
@@ -239,7 +233,7 @@ class Planner(Candidates):
             variance = float(summed) * float(part.law.variance) / unit**2
             if found is None or variance < found.variance * (1 - 1e-12):
                 continuous = float(summed) * part.law.continuous_variance / unit**2
-                found = Target(margin, i, summed, variance, continuous)
+                found = Target(i, summed, variance, continuous)
         if found is None:
             raise RecipeError(f"No measured table gives {margin}. Choose plan: best.")
         agreement = closed.get(margin.group)
@@ -247,7 +241,7 @@ class Planner(Candidates):
             components, axes = agreement
             positions = tuple(sorted(axes.index(ref) for ref in margin.axes))
             better = components.variance(positions) / unit**2
-            found = Target(margin, found.source, found.summed, better, better)
+            found = Target(found.source, found.summed, better, better)
         return found
 
     def agreements(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -44,20 +44,22 @@ class Settings:
         """Whether the law is untruncated Laplace, with δ = 0."""
         return self.law == "laplace" and self.delta is None and self.max_perturbation is None
 
+    def loss(self, budget: Fraction, delta: Fraction) -> Loss:
+        """What spending this ε or ρ costs; `delta` is that of a truncated law."""
+        if self.law == "gaussian" and self.epsilon is not None:
+            return ApproxLoss(self.epsilon, self.delta or 0)
+        if self.law == "gaussian":
+            return ZcdpLoss(budget)
+        return PureLoss(budget) if self.pure else ApproxLoss(budget, delta)
+
     def check_limits(self, budget: Fraction) -> None:
         """Refuse what the policy does not allow, once the ε or ρ to spend is known."""
-        limits = Limits(self.epsilon_most, self.rho_most)
-        loss: Loss
-        if self.law == "gaussian" and self.epsilon is not None:
-            limits.check(ApproxLoss(self.epsilon, self.delta or 0), rho=budget)
-            return
-        if self.law == "gaussian":
-            loss = ZcdpLoss(budget)
-        elif self.pure:
-            loss = PureLoss(budget)
-        else:  # a truncated law's own δ is not known yet, and no limit is written for it
-            loss = ApproxLoss(budget, self.delta or 0)
-        limits.check(loss, needed=self.within is not None)
+        # a truncated law's own δ is not known yet, and no limit is written for it
+        loss = self.loss(budget, self.delta or Fraction(0))
+        rho = budget if self.law == "gaussian" and self.epsilon is not None else None
+        Limits(self.epsilon_most, self.rho_most).check(
+            loss, rho=rho, needed=self.within is not None
+        )
 
     def with_budget(self, budget: Fraction) -> Settings:
         """With the ε or ρ that an accuracy was found to need in the place of the accuracy."""
@@ -171,24 +173,11 @@ def treatment_for(policy: Mapping[str, Any], asked: Mapping[str, str]) -> Treatm
 
 
 def _settings(said: Mapping[str, str]) -> Settings:
-    def number(name: str) -> Fraction | None:
-        return Fraction(said[name]) if name in said else None
-
-    def whole(name: str) -> int | None:
-        return int(said[name]) if name in said else None
-
-    return Settings(
-        law=said.get("law", "laplace"),
-        epsilon=number("epsilon"),
-        rho=number("rho"),
-        within=whole("within"),
-        of=number("of") or Fraction(95, 100),
-        delta=number("delta"),
-        max_perturbation=whole("max_perturbation"),
-        plan=said.get("plan", "best"),
-        epsilon_most=number("epsilon_most"),
-        rho_most=number("rho_most"),
-    )
+    """What is said of each field, numbers exact; the rest as it is where nobody says anything."""
+    kinds = {"law": str, "plan": str, "within": int, "max_perturbation": int}
+    names = [field.name for field in fields(Settings) if field.name in said]
+    read: dict[str, Any] = {name: kinds.get(name, Fraction)(said[name]) for name in names}
+    return Settings(**read)
 
 
 def _treatment(said: Mapping[str, str], fails: Fails) -> Treatment:

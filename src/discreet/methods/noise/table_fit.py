@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.margins import Margin, Projection, domain_of, projection
 from ...core.noise_law import NoiseLaw
+from ...core.product import Reals, Whole
 from ...core.question import TableSpec
 from ...core.table import Noise, Status
 from ...core.true_values import add_totals
@@ -28,8 +28,6 @@ from .planner import KNOWN, Planner, Scheme
 from .settings import Treatment
 from .table_law import table_law
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 LEAST_SQUARES_WIDTH = 2.12
 """95 % of a Laplace draw is within 2.118 standard deviations, of a normal one within 1.96."""
 
@@ -38,10 +36,10 @@ LEAST_SQUARES_WIDTH = 2.12
 class _Part:
     """One margin in measured units: values, variance, half-width, and how many cells were summed."""
 
-    values: Integers | Floats
-    variance: float | Floats
-    half_width: int | Integers
-    summed: int | Integers
+    values: Whole | Reals
+    variance: float | Reals
+    half_width: int | Whole
+    summed: int | Whole
 
 
 class Fitting:
@@ -51,12 +49,12 @@ class Fitting:
         self,
         planner: Planner,
         scheme: Scheme,
-        values: Sequence[Integers],
+        values: Sequence[Whole],
         treatment: Treatment,
     ) -> None:
         self.planner, self.scheme, self.values = planner, scheme, values
         self.treatment, self.description = treatment, planner.description
-        self._agreed: dict[object, dict[Margin, Floats]] = {}
+        self._agreed: dict[object, dict[Margin, Reals]] = {}
         self._readings = Counter(part.margin.group for part in scheme.measured)
         self._zeros = [self.description.zero_mask(p.margin.count) for p in scheme.measured]
 
@@ -124,11 +122,11 @@ class Fitting:
         law = self.scheme.measured[target.source].law
         summed = self._summed(margin, target.source)
         if self._is_agreed(margin):
-            values: Integers | Floats = self._agree(margin.group)[margin]
+            values: Whole | Reals = self._agree(margin.group)[margin]
             alone = float(law.variance) * summed
             closed = self.scheme.closed[margin.group]
             unit = self.planner.unit(margin)
-            spread: float | Floats = (
+            spread: float | Reals = (
                 np.asarray(alone, dtype=np.float64) if closed is None else target.variance * unit**2
             )
             width = np.ceil(LEAST_SQUARES_WIDTH * np.sqrt(spread)).astype(np.int64)
@@ -139,7 +137,7 @@ class Fitting:
 
     def _sums(
         self, whole: Margin, kept: tuple[int, ...], larger: Mapping[tuple[int, ...], _Part]
-    ) -> Integers:
+    ) -> Whole:
         """A margin from its source; along one axis only where a larger one has the same source."""
         margin = whole.keep(kept)
         number = self.scheme.targets[margin].source
@@ -153,7 +151,7 @@ class Fitting:
         found = self._projection(self.scheme.measured[number].margin, margin)
         return np.asarray(found.sums(self.values[number]), dtype=np.int64)
 
-    def _summed(self, margin: Margin, source: int) -> int | Integers:
+    def _summed(self, margin: Margin, source: int) -> int | Whole:
         """How many noised cells each cell is a sum of; a plain number where all are alike."""
         part, zeros = self.scheme.measured[source], self._zeros[source]
         found = self._projection(part.margin, margin)
@@ -178,7 +176,7 @@ class Fitting:
     def _total_known(self, margin: Margin) -> bool:
         return self.planner.is_known(Margin((), margin.where, margin.weighted))
 
-    def _agree(self, group: Any) -> dict[Margin, Floats]:
+    def _agree(self, group: Any) -> dict[Margin, Reals]:
         if group not in self._agreed:
             targets = [
                 margin
@@ -193,7 +191,7 @@ class Fitting:
 
     def _closed(
         self, targets: Sequence[Margin], components: Any, axes: list[Any]
-    ) -> dict[Margin, Floats]:
+    ) -> dict[Margin, Reals]:
         group = targets[0].group
         values = []
         for part, value in zip(self.scheme.measured, self.values, strict=True):
@@ -208,7 +206,7 @@ class Fitting:
             for m, place in places.items()
         }
 
-    def _solved(self, group: Any, targets: Sequence[Margin]) -> dict[Margin, Floats]:
+    def _solved(self, group: Any, targets: Sequence[Margin]) -> dict[Margin, Reals]:
         whole = self.planner.joint_of(self.scheme, group)
         domain = domain_of(whole, self.description)
         readings = [
@@ -229,7 +227,7 @@ class Fitting:
         estimates = sparse_estimate(domain.size, readings, zeros, wanted)
         return {m: e.reshape(n) for m, e, n in zip(targets, estimates, shapes, strict=True)}
 
-    def _addresses(self, margin: Margin, whole: Margin) -> Integers:
+    def _addresses(self, margin: Margin, whole: Margin) -> Whole:
         """For each cell of the joint table, the address of its cell in a margin."""
         found = self._projection(whole, margin)
         return found.addresses(np.arange(found.whole.size))
@@ -238,7 +236,7 @@ class Fitting:
 
     def _published(
         self, raw: Any, whole: Margin, agreed: bool, shape: tuple[int, ...], totals: bool
-    ) -> Integers:
+    ) -> Whole:
         unit = self.planner.unit(whole)
         if self.treatment.consistency == "integers" and (agreed or unit != 1):
             interior = raw[tuple(slice(0, n) for n in shape)] / unit
@@ -310,7 +308,7 @@ class Fitting:
         return [f"{text}; {totals}."]
 
 
-def _half_widths(law: NoiseLaw, summed: int | Integers) -> int | Integers:
+def _half_widths(law: NoiseLaw, summed: int | Whole) -> int | Whole:
     if isinstance(summed, int):
         return law.half_width(laws.COVERAGE, summed)
     sizes, where = np.unique(summed, return_inverse=True)

@@ -42,10 +42,16 @@ def controlled(table: npt.ArrayLike) -> Whole:
     return down.astype(np.int64)
 
 
-def _checked(table: npt.ArrayLike) -> Reals:
+def finite(table: npt.ArrayLike) -> Reals:
+    """A table of numbers to be rounded, refused where one of them is not finite."""
     reals = np.asarray(table, dtype=np.float64)
     if not np.isfinite(reals).all():
         raise InputError("A table to be rounded holds a number that is not finite.")
+    return reals
+
+
+def _checked(table: npt.ArrayLike) -> Reals:
+    reals = finite(table)
     if reals.ndim != 2:
         raise InputError(
             f"controlled rounds a table of 2 axes, got {reals.ndim}. "

@@ -34,25 +34,21 @@ def dp_guarantee(
         () if description.records is None else (f"the number of records, {description.records:,}",)
     )
     said: tuple[str, ...] = (*caveats, _MORE)
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    rho: Fraction | None = None
     if isinstance(loss, ZcdpLoss):
         words, like = rho_in_words(loss)
-        rho, said, odds = loss.rho, (*said, words), (like.epsilon, like.delta)
+        spent, said, odds = {"rho": loss.rho}, (*said, words), (like.epsilon, like.delta)
     else:
-        epsilon, delta = loss.epsilon, loss.delta if isinstance(loss, ApproxLoss) else Fraction(0)
-        exact, odds = exact and isinstance(loss, PureLoss), (epsilon, delta)
+        delta = loss.delta if isinstance(loss, ApproxLoss) else Fraction(0)
+        spent, odds = {"epsilon": loss.epsilon, "delta": delta}, (loss.epsilon, delta)
+        exact = exact and isinstance(loss, PureLoss)
     return Guarantee(
         kind=Kind.DP,
         unit=description.unit if most == 1 else f"{description.unit} (up to {most} records)",
         neighbours=description.neighbours.words,
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
         exact=exact,
         scope="this table" if tables == 1 else f"these {tables} tables together",
         invariants=(*known, *invariants),
         caveats=said,
         odds=promise_in_words(*odds, description.unit, add_remove=added),
+        **spent,
     )

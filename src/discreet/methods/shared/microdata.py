@@ -13,7 +13,6 @@ import numpy as np
 
 from ...core.control import Control
 from ...core.domain import Domain
-from ...core.product import Rows, Whole
 from ...durable import replacing
 from ...errors import InputError
 from .synthetic_table import SyntheticTable
@@ -22,40 +21,29 @@ MOST_RECORDS = 200_000_000
 _CHUNK = 1 << 18
 
 
-def write_microdata(
-    table: SyntheticTable,
-    domain: Domain,
-    path: str | Path,
-    *,
-    records: bool = True,
-    control: Control | None = None,
-) -> int:
+def write_microdata(table: SyntheticTable, domain: Domain, target: Path, control: Control) -> int:
     """Write the synthetic table with category codes to a .csv or .parquet file; returns its rows.
 
-    With `records` one row for each synthetic record, else one for each cell with a column `count`.
-    The file appears whole or not at all.
+    One row for each synthetic record; where they are more than `MOST_RECORDS`, one for each cell
+    with a column `count`. The file appears whole or not at all.
     """
-    target = Path(path)
     if domain.shape != table.shape:
         raise InputError("The domain does not have the axes of the synthetic table.")
-    if records and table.total > MOST_RECORDS:
-        raise InputError(
-            f"{table.total:,} synthetic records are too many for one file. "
-            "Write cells with counts instead (records=False)."
-        )
-    names = list(domain.names)
-    codes = [axis.level.codes for axis in domain.axes]
-    whole = table.total if records else len(table.rows)
+    records = table.total <= MOST_RECORDS
+    whole, ends = table.total if records else len(table.rows), np.cumsum(table.counts)
 
     def blocks() -> Iterator[list[Any]]:
-        done = 0
-        for rows, counts in _chunks(table, records):
-            if control is not None:
-                control.step(done / max(whole, 1), f"writing {target.name}")
-            yield [*rows.T, counts] if not records else list(rows.T)
-            done += len(rows)
+        for at in range(0, whole, _CHUNK):
+            control.step(at / whole, f"writing {target.name}")
+            chosen = np.arange(at, min(at + _CHUNK, whole))
+            if records:
+                yield list(table.rows[np.searchsorted(ends, chosen, side="right")].T)
+            else:
+                yield [*table.rows[chosen].T, table.counts[chosen]]
 
-    columns: list[tuple[str, Sequence[str] | type]] = list(zip(names, codes, strict=True))
+    columns: list[tuple[str, Sequence[str] | type]] = [
+        (name, axis.level.codes) for name, axis in zip(domain.names, domain.axes, strict=True)
+    ]
     if not records:
         columns.append(("count", int))
     return write_columns(target, columns, blocks())
@@ -98,15 +86,3 @@ def write_columns(
             writer.write_table(arrow.Table.from_arrays(made, schema=schema))
             written += len(made[0])
     return written
-
-
-def _chunks(table: SyntheticTable, records: bool) -> Iterator[tuple[Rows, Whole]]:
-    """Rows to write, in order, a chunk at a time."""
-    if not records:
-        for at in range(0, len(table.rows), _CHUNK):
-            yield table.rows[at : at + _CHUNK], table.counts[at : at + _CHUNK]
-        return
-    ends = np.cumsum(table.counts)
-    for at in range(0, table.total, _CHUNK):
-        which = np.searchsorted(ends, np.arange(at, min(at + _CHUNK, table.total)), side="right")
-        yield table.rows[which], np.ones(len(which), dtype=np.int64)

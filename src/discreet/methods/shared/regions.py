@@ -72,7 +72,10 @@ class Regions:
         The most that one unit added or removed (or replaced) can cost, over all regions. Exact
         for losses that add, and for ρ, where all records of a unit in one cell is the worst.
         """
-        inside = [self._sum(pattern, costs) for pattern in self.patterns]
+        inside = [
+            sum((c for i, c in enumerate(costs) if pattern >> i & 1), Fraction(0))
+            for pattern in self.patterns
+        ]
         if not self.replace_one:
             return max(inside)
         if not any(self.single) or len(self.patterns) > _MOST_PAIRED:
@@ -82,10 +85,6 @@ class Regions:
             for i, a in enumerate(self.patterns)
             for b in self.patterns[i:]
         )
-
-    @staticmethod
-    def _sum(pattern: int, costs: Sequence[Fraction]) -> Fraction:
-        return sum((c for i, c in enumerate(costs) if pattern >> i & 1), Fraction(0))
 
     def _replaced(self, a: int, b: int, costs: Sequence[Fraction]) -> Fraction:
         total = Fraction(0)

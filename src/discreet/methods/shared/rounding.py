@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...core.control import Control
 from ...core.product import Reals, Whole
 from ...errors import InputError
-from .controlled import WHOLE, controlled
+from .controlled import WHOLE, controlled, finite
 
 __all__ = ["controlled", "largest_remainder", "swap_repair", "systematic", "whole_numbers"]
 _BATCH = 2000
@@ -33,7 +33,7 @@ def largest_remainder(values: npt.ArrayLike, total: int) -> Whole:
     >>> largest_remainder([1.4, 2.4, 3.4], 7)
     array([2, 2, 3])
     """
-    reals = _reals(values)
+    reals = finite(values)
     if reals.ndim != 1:
         raise InputError(f"largest_remainder takes one list, got a table of {reals.ndim} axes.")
     down = np.floor(reals + WHOLE)
@@ -58,7 +58,7 @@ def systematic(values: npt.ArrayLike) -> Whole:
            [0, 0],
            [1, 0]])
     """
-    reals = _reals(values)
+    reals = finite(values)
     if (reals < 0).any():
         raise InputError("systematic rounds numbers ≥ 0. Fit the table first.")
     running = np.floor(np.cumsum(reals.ravel()) + 0.5 + WHOLE)
@@ -104,15 +104,14 @@ def swap_repair(
            [0, 1]])
     """
     shape, now = table.shape, np.array(table, dtype=np.int64)
-    wanted = {kept: _reals(margin) for kept, margin in targets.items()}
+    wanted = {kept: finite(margin) for kept, margin in targets.items()}
     noise = np.random.default_rng(0)  # breaks ties; decides nothing else
     residuals, score = _residuals(now, wanted)
     size = min(_BATCH, now.size)
     for sweep in range(sweeps):
         if size < 1 or score == 0:
             break
-        if control is not None:
-            control.step(sweep / sweeps, "repairing the rounded table")
+        (control or Control()).step(sweep / sweeps, "repairing the rounded table")
         slope: Reals = np.zeros((1,) * len(shape))
         for kept, residual in residuals.items():
             slope = slope + residual.reshape(
@@ -147,10 +146,3 @@ def _residuals(
         gone = tuple(axis for axis in range(table.ndim) if axis not in kept)
         found[kept] = table.sum(axis=gone) - target
     return found, float(sum((residual**2).sum() for residual in found.values()))
-
-
-def _reals(values: npt.ArrayLike) -> Reals:
-    reals = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(reals).all():
-        raise InputError("A table to be rounded holds a number that is not finite.")
-    return reals

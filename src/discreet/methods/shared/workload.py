@@ -126,6 +126,10 @@ class Workload:
         """Categories along each axis of the product."""
         return self.domain.shape
 
+    def words(self, margin: Margin) -> str:
+        """A margin by the levels it keeps."""
+        return " × ".join(self.refs[axis].level for axis in margin) or "total"
+
     @cached_property
     def margins(self) -> tuple[Margin, ...]:
         """The different margins, in the order first asked for."""

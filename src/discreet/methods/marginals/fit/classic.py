@@ -34,14 +34,14 @@ from ....core.product import Margin, Reals, Rows, Shape, size, spread
 from ....errors import Bug, InputError
 from ..measured_tables import Measured
 from .cells import least, rows_at, unseen
-from .fourier import transform
+from .fourier import masks_of, transform
 from .model import MOST_CELLS_PRICED
 
 Objective = Literal["largest", "total", "hybrid"]
-OBJECTIVES: tuple[Objective, ...] = ("largest", "total", "hybrid")
 _FORBIDDEN = 1e30
 _MOST_ROUNDS = 400
 _FEW_CELLS = 128
+_TOLERANCE = 1e-7
 
 
 class Features:
@@ -65,7 +65,7 @@ class Features:
         self.count = int(self.starts[-1])
         self.parities = all(n == 2 for n in shape) and all(m.single for m in self.measured)
         if self.parities:
-            self.masks = np.array([sum(1 << a for a in m.margin) for m in self.measured])
+            self.masks = masks_of(m.margin for m in self.measured)
         banned: Reals = np.zeros((1,) * len(shape))
         for margin, table in self.forbidden.items():
             banned = np.maximum(banned, spread(table, margin, range(len(shape)), shape))
@@ -139,14 +139,11 @@ class Features:
 
 @dataclass(frozen=True)
 class Program:
-    """The optimum of a linear program: a sparse vertex, its value, and how it was reached."""
+    """The optimum of a linear program: a sparse vertex and its value."""
 
     rows: Rows
     weights: Reals
     value: float
-    rounds: int
-    columns: int
-    exact: bool
 
 
 def solve_program(
@@ -158,20 +155,15 @@ def solve_program(
     start: Rows | None = None,
     settled: bool = False,
     control: Control | None = None,
-    tolerance: float = 1e-7,
 ) -> Program:
     """Minimise the distance between a table ≥ 0 and the measured numbers, exactly.
 
     `scales` gives each measured number its own unit of distance (1 by default). With `settled` a
     largest distance that many tables reach is reached by one of little total distance.
     """
-    if objective not in OBJECTIVES:
-        raise InputError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective}.")
     units = np.ones(features.count) if scales is None else scales
     known = features.touched
-    everything = bool(known.all())
-    if not everything:
-        target, units = np.where(known, target, 0.0), np.where(known, units, 1.0)
+    target, units = np.where(known, target, 0.0), np.where(known, units, 1.0)
     batch = max(features.count, 60)
     if features.few:
         rows = features.every()
@@ -181,29 +173,24 @@ def solve_program(
             rows = np.unique(np.concatenate([start, rows]), axis=0)
     level = float(np.abs(target).max(initial=0.0)) or 1.0
     for turn in range(1, _MOST_ROUNDS + 1):
-        if control is not None:
-            control.step(min(0.9, turn / 60), "solving the linear program")
+        (control or Control()).step(min(0.9, turn / 60), "solving the linear program")
         columns = features.columns(rows)[known]
         aims = target[known] / level
         weights, value, prices = _restricted(columns, aims, units[known], objective)
         if features.few:
             fresh = rows[:0]
         else:
-            found, gains = features.best(prices if everything else _put(prices, known), batch)
-            fresh = unseen(found[gains > tolerance], rows)
+            full = np.zeros(features.count)
+            full[known] = prices
+            found, gains = features.best(full, batch)
+            fresh = unseen(found[gains > _TOLERANCE], rows)
         if len(fresh) == 0:
             if settled and objective == "largest":
                 weights = _settled(columns, aims, units[known], value, weights)
             held = np.flatnonzero(weights > 0)
-            return Program(rows[held], weights[held] * level, value * level, turn, len(rows), True)
+            return Program(rows[held], weights[held] * level, value * level)
         rows = np.concatenate([rows, fresh])
     raise Bug("A linear program took more rounds than it has vertices worth trying.")
-
-
-def _put(values: Reals, where: npt.NDArray[np.bool_]) -> Reals:
-    out = np.zeros(len(where))
-    out[where] = values
-    return out
 
 
 def _restricted(

@@ -57,12 +57,9 @@ class DenseFit:
                 off = centre(margin) - r.table
                 value += 0.5 * r.precision * float((off**2).sum())
                 tables[kept] = r.precision * off
-        plain = {m: t for m, t in self.model.folded(tables).items() if m not in self._only_banned}
+        only_banned = self.model.targets.forbidden.keys() - self.kept
+        plain = {m: t for m, t in self.model.folded(tables).items() if m not in only_banned}
         return value, self.model.tensor(plain)
-
-    @property
-    def _only_banned(self) -> set[Margin]:
-        return {m for m in self.model.targets.forbidden if m not in self.kept}
 
     def curvature(self, step: Reals) -> float:
         """How strongly the distance bends along a step."""

@@ -74,7 +74,7 @@ def one_way_margins(
 
 
 def filled(
-    shape: Shape, residuals: Mapping[Margin, Residual], one_way: Sequence[Reals], total: float
+    residuals: Mapping[Margin, Residual], one_way: Sequence[Reals], total: float
 ) -> Residuals:
     """Residuals that were not measured, filled as if their variables were independent."""
     weight = max((r.precision for m, r in residuals.items() if len(m) > 1), default=0.0)
@@ -125,9 +125,9 @@ def fit_modern(
     asked = set(closure(design.margins))
     known = {m: r for m, r in residuals.items() if r.precision > 0 or m in asked}
     one_way = one_way_margins(shape, known, float(total))
-    complete = filled(shape, known, one_way, float(total))
+    complete = filled(known, one_way, float(total))
     weights = fit_weights(complete)
-    forbidden = forbidden_with(shape, design.workload.forbidden, design.published)
+    forbidden = forbidden_with(design.workload.forbidden, design.published)
     targets = Targets(shape, weights, forbidden)
     model = model_of(targets)
     if isinstance(model, ResidualModel) and model.exact_pricing and model.rank > MOST_RANK:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ....core.control import Control
-from ....core.product import Margin, Reals, Rows, Shape, Whole
+from ....core.product import Margin, Reals, Rows, Shape, Whole, addresses
 from ...shared.rounding import systematic
 from ...shared.synthetic_table import SyntheticTable
 from .cells import least, rows_at, summed
@@ -82,12 +82,7 @@ class _Sums:
         self.cells = len(self.target)
         starts = np.cumsum([0, *(table.size for table in targets.values())])
         self.parts = [slice(int(a), int(b)) for a, b in itertools.pairwise(starts)]
-        self.places = np.empty((len(targets), len(rows)), dtype=np.int64)
-        for at, margin in enumerate(targets):
-            address = np.zeros(len(rows), dtype=np.int64)
-            for axis in margin:
-                address = address * shape[axis] + rows[:, axis]
-            self.places[at] = address
+        self.places = np.stack([addresses(rows, shape, margin) for margin in targets])
 
     def raked(self, weights: Reals) -> Reals:
         """Weights scaled to one margin after the other, a few rounds or until all are near."""
@@ -123,8 +118,7 @@ class _Sums:
         for move in range(_MOVES):
             if batch < 1 or score <= enough:
                 break
-            if control is not None:
-                control.step(0.95 + 0.05 * move / _MOVES, "spreading the table")
+            (control or Control()).step(0.95 + 0.05 * move / _MOVES, "spreading the table")
             slope = random.normal(0.0, 0.05, len(counts))  # breaks ties; decides nothing else
             for place, part in zip(self.places, self.parts, strict=True):
                 slope += off[part][place]

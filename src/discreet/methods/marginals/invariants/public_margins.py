@@ -28,7 +28,7 @@ from ....core.domain import AxisRef
 from ....core.exact import exact
 from ....core.margins import merged
 from ....core.names import find_axis
-from ....core.product import Margin, Reals, Shape, Whole, maximal, subsets
+from ....core.product import Margin, Reals, Whole, maximal, subsets
 from ....errors import InputError
 from ...shared.residuals import HARD, Residual, Residuals, centre
 from ...shared.workload import Workload
@@ -59,17 +59,14 @@ class Published:
         """The public counts of a margin; None where they are not public."""
         for wide, counts in self.tables.items():
             if set(margin) <= set(wide):
-                return _summed(counts, tuple(i for i, a in enumerate(wide) if a not in margin))
+                gone = tuple(i for i, a in enumerate(wide) if a not in margin)
+                return np.asarray(counts.sum(axis=gone))
         return np.array(self.total, dtype=np.int64) if not margin else None
 
     @property
     def zeros(self) -> dict[Margin, Reals]:
         """Where nobody can be, because a published count is 0."""
         return {m: (t == 0).astype(np.float64) for m, t in self.tables.items() if (t == 0).any()}
-
-
-def _summed(counts: Whole, gone: tuple[int, ...]) -> Whole:
-    return np.asarray(counts.sum(axis=gone), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -110,12 +107,9 @@ def read_published(
     for margin, one in tables.items():
         _possible(margin, one, workload, description)
     kept = {margin: tables[margin].counts for margin in maximal(tables)}
-    steps = steps_for(workload.shape, kept, workload.forbidden, _names(workload))
+    names = [ref.level for ref in workload.refs]
+    steps = steps_for(workload.shape, kept, workload.forbidden, names)
     return Published(kept, total, steps), total
-
-
-def _names(workload: Workload) -> tuple[str, ...]:
-    return tuple(ref.level for ref in workload.refs)
 
 
 def _written(name: str, counts: Mapping[Any, Any], description: Description) -> _Written:
@@ -146,19 +140,16 @@ def _read(
         into.append(int(number))
         return
     level = description.axis(refs[0]).level
-    by_text = {str(code): value for code, value in counts.items()} if _maps(counts) else {}
+    maps = isinstance(counts, Mapping)
+    by_text = {str(code): value for code, value in counts.items()} if maps else {}
     if set(by_text) != set(level.codes) or len(by_text) != len(counts):
-        got = f"{len(counts)}" if _maps(counts) else "a number"
+        got = f"{len(counts)}" if maps else "a number"
         raise InputError(
             f"{said} must give a count for each of the {len(level)} categories of "
             f"{refs[0].level} and for nothing else, got {got}."
         )
     for code in level.codes:
         _read(by_text[code], refs[1:], f"{said}.{code}", description, into)
-
-
-def _maps(value: Any) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _over(one: _Written, workload: Workload, description: Description) -> _Written:
@@ -170,7 +161,7 @@ def _over(one: _Written, workload: Workload, description: Description) -> _Writt
         here = at.get(ref.variable)
         position = len(refs)
         if here is None:
-            counts = _summed(counts, (position,))
+            counts = np.asarray(counts.sum(axis=position))
             continue
         refs.append(here)
         level = description.axis(ref).level
@@ -253,7 +244,7 @@ def held_exactly(residuals: Residuals, published: Published | None) -> Residuals
 
 
 def forbidden_with(
-    shape: Shape, forbidden: Mapping[Margin, Reals], published: Published | None
+    forbidden: Mapping[Margin, Reals], published: Published | None
 ) -> dict[Margin, Reals]:
     """Structural zeros together with the cells a published 0 leaves empty."""
     out = dict(forbidden)

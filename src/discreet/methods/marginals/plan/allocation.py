@@ -26,20 +26,6 @@ class Spending:
     public: frozenset[Margin] = frozenset()
     """Residuals known exactly without measuring: a public total, published margins."""
 
-    @classmethod
-    def of(
-        cls,
-        amount: Fraction,
-        neighbours: Neighbours,
-        noise: Noise = "laplace",
-        published: Iterable[Margin] = (),
-    ) -> Spending:
-        """With everything public that follows from the neighbours and the published margins."""
-        known = set(closure(published))
-        if neighbours is Neighbours.REPLACE_ONE:
-            known.add(())
-        return cls(amount, neighbours, noise, frozenset(known))
-
     @property
     def power(self) -> int:
         """How a table's precision grows with its share of the budget: squared for ε, in line for ρ."""
@@ -57,6 +43,12 @@ class Spending:
         return replace(self, amount=self.amount * Fraction(share).limit_denominator(10**9))
 
 
+def public_residuals(neighbours: Neighbours, published: Iterable[Margin] = ()) -> frozenset[Margin]:
+    """Everything public that follows from the neighbours and the published margins."""
+    total = [()] if neighbours is Neighbours.REPLACE_ONE else []
+    return frozenset([*closure(published), *total])
+
+
 @dataclass(frozen=True)
 class Allocation:
     """A way to spend: measured tables, what is left out, and how well residuals will be known."""
@@ -67,7 +59,6 @@ class Allocation:
     known: dict[Margin, float]
     rms: float
     """Predicted root mean squared error of a cell, mean over the tables that are measured."""
-    one_way: bool
 
 
 def told(
@@ -76,9 +67,7 @@ def told(
     workload: Sequence[Margin],
     measured: tuple[Measured, ...],
     public: Collection[Margin] = (),
-    *,
     dropped: Collection[Margin] | None = None,
-    one_way: bool = False,
 ) -> Allocation:
     """What measured tables will tell; without `dropped` it is every wider table they cannot."""
     known = precisions(shape, measured, closure(workload), total=() in public)
@@ -88,19 +77,7 @@ def told(
         dropped = [m for m, v in variances.items() if len(m) > 1 and not math.isfinite(v)]
     kept = [v for m, v in variances.items() if m not in dropped]
     rms = math.sqrt(sum(kept) / len(kept)) if kept else math.inf
-    return Allocation(name, measured, tuple(dropped), known, rms, one_way)
-
-
-def as_measured(
-    shape: Shape,
-    workload: Sequence[Margin],
-    measured: tuple[Measured, ...],
-    public: Collection[Margin],
-) -> Allocation:
-    """The budget of measurements already made, whatever would be planned today."""
-    orders = {len(m.margin) for m in measured if not m.contrast}
-    one_way = 1 in orders and max(orders) > 1
-    return told("as measured", shape, workload, measured, public, one_way=one_way)
+    return Allocation(name, measured, tuple(dropped), known, rms)
 
 
 def finished(
@@ -109,10 +86,8 @@ def finished(
     workload: Sequence[Margin],
     shares: dict[Key, float],
     spending: Spending,
-    *,
     dropped: Collection[Margin] = (),
-    one_way: bool = False,
 ) -> Allocation:
     """A budget from shares: rates that cost the amount exactly, and what they will tell."""
     measured = scaled_to(shares, spending.amount, len(shape), spending.neighbours, spending.noise)
-    return told(name, shape, workload, measured, spending.public, dropped=dropped, one_way=one_way)
+    return told(name, shape, workload, measured, spending.public, dropped)

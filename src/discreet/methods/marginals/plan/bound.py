@@ -99,7 +99,7 @@ def within_bounds(
     held = held_numbers(design, tables)
     if not held:
         return rows, mass
-    forbidden = forbidden_with(design.shape, design.workload.forbidden, design.published)
+    forbidden = forbidden_with(design.workload.forbidden, design.published)
     features = Features(design.shape, [h.measured for h in held], forbidden)
     target = np.concatenate([h.noisy.ravel() for h in held]).astype(np.float64)
     reach = np.repeat(box(held), np.diff(features.starts))

@@ -39,15 +39,12 @@ BOUND_DELTA = Fraction(1, 20)
 def guarantee(design: Design, description: Description, tables: int, *, exact: bool) -> Guarantee:
     """The promise of a whole plan: ε or ρ; not `exact` where the measurements cost less than it."""
     published = () if design.published is None else design.published.margins
-    refs = design.workload.refs
     return dp_guarantee(
         design.settings.loss,
         description,
         tables,
         exact=exact,
-        invariants=[
-            "the margin " + " × ".join(refs[axis].level for axis in margin) for margin in published
-        ],
+        invariants=[f"the margin {design.workload.words(margin)}" for margin in published],
         caveats=(
             "Every table, margin and record made from the synthetic table is covered at no "
             "further cost.",
@@ -156,7 +153,7 @@ def alternatives(design: Design, others: Sequence[Allocation]) -> tuple[Mapping[
 
 def _told(design: Design, budget: Allocation, chosen: bool) -> Mapping[str, Any]:
     margins = {
-        " × ".join(design.workload.refs[axis].level for axis in margin) or "total": math.sqrt(value)
+        design.workload.words(margin): math.sqrt(value)
         for margin in design.workload.margins
         if math.isfinite(value := mean_variance(design.shape, budget.known, design.space(margin)))
     }
@@ -187,10 +184,7 @@ def warnings(design: Design, description: Description) -> tuple[str, ...]:
             "of them."
         )
     if design.allocation.dropped:
-        names = [
-            " × ".join(workload.refs[axis].level for axis in margin)
-            for margin in design.allocation.dropped
-        ]
+        names = [workload.words(margin) for margin in design.allocation.dropped]
         shown = "; ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         found.append(
             f"{len(names)} of {len(workload.margins)} margins are too thin for their noise and are "
@@ -215,11 +209,7 @@ def _measured_in_words(design: Design) -> str:
     """Which tables will be measured, by name."""
     if design.coding is not None:
         return f"Measured: {len(design.allocation.measured):,} coefficients or margins of bits."
-    refs = design.workload.refs
-    names = [
-        " × ".join(refs[axis].level for axis in m.margin) or "total"
-        for m in design.allocation.measured
-    ]
+    names = [design.workload.words(m.margin) for m in design.allocation.measured]
     more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
     return f"Measured: {'; '.join(names[:12])}{more}."
 

@@ -27,7 +27,7 @@ from ....core.product import Margin, Shape, maximal, size
 from ....errors import RecipeError
 from ...shared.residuals import mean_variance
 from ..measured_tables import Noise
-from .allocation import Allocation, Key, Spending, finished
+from .allocation import Allocation, Key, Spending, finished, public_residuals
 from .coefficients import coefficients
 from .share_search import merge, tuned, with_differences
 
@@ -58,7 +58,7 @@ def plan_budget(
     the amount for one-way margins of their own (None: a quarter where leaving out thin tables promises
     less error, else nothing).
     """
-    spending = Spending.of(amount, neighbours, noise, published)
+    spending = Spending(amount, neighbours, noise, public_residuals(neighbours, published))
     if all(margin in spending.public for margin in workload):
         raise RecipeError(
             "Everything this question asks for is published already, and nothing is left to "
@@ -118,16 +118,7 @@ class _Division:
     def allocation(self, name: str, shares: dict[Key, float]) -> Allocation:
         """The budget in which these tables, besides the fixed ones, get these shares."""
         every = self.fixed | shares
-        orders = {len(margin) for margin, _ in every}
-        return finished(
-            name,
-            self.shape,
-            self.workload,
-            every,
-            self.spending,
-            dropped=self.lost,
-            one_way=1 in orders and max(orders) > 1,
-        )
+        return finished(name, self.shape, self.workload, every, self.spending, self.lost)
 
     def alike(self, name: str, tables: Sequence[Margin]) -> Allocation:
         """The budget in which these tables share the rest alike."""
@@ -206,13 +197,10 @@ def _in_one_of(margin: Margin, tables: Iterable[Margin]) -> bool:
 
 def _different(stages: Sequence[tuple[float, list[Margin]]]) -> list[tuple[float, list[Margin]]]:
     """Stages without those met before."""
-    seen: set[tuple[Margin, ...]] = set()
-    out = []
+    first: dict[tuple[Margin, ...], tuple[float, list[Margin]]] = {}
     for error, tables in stages:
-        if tuple(tables) not in seen:
-            seen.add(tuple(tables))
-            out.append((error, tables))
-    return out
+        first.setdefault(tuple(tables), (error, tables))
+    return list(first.values())
 
 
 def _dense(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def write_measurements(
-    design: Design, measurements: Measurements, path: Path, control: Control | None = None
+    design: Design, measurements: Measurements, path: Path, control: Control
 ) -> int:
     """Write every measured number with its standard deviation; returns how many."""
     design = design.source or design
@@ -44,8 +44,7 @@ def write_measurements(
 
     def blocks() -> Iterator[list[Any]]:
         for place, (m, table) in enumerate(zip(measured, tables, strict=True)):
-            if control is not None:
-                control.step(place / len(measured), f"writing {path.name}")
+            control.step(place / len(measured), f"writing {path.name}")
             yield [
                 np.full(table.size, place),
                 *_cells(m, table, [len(own) for own in codes]),
