@@ -74,19 +74,13 @@ def read(text: str, dialect: str | None = None, *, negatives: bool = False) -> P
     if dialect is not None and check_dialect(dialect) != found:
         raise LawError(f"The p-table file is in the dialect {found}, not {dialect} as was said.")
     table = _read_fractions(text) if found == "sdctools" else _read_keyed(text, found)
-    if not negatives:
-        refuse_negatives(table)
-    return table
-
-
-def refuse_negatives(table: PTable) -> None:
-    """Refuse a row that would publish a number below 0."""
     for count, row in enumerate(table.rows):
-        if min(row.perturbations) < -count:
+        if not negatives and min(row.perturbations) < -count:
             raise LawError(
                 f"Row {count} of the p-table has perturbation {min(row.perturbations)}: a count of "
                 f"{count} would become negative. Allowed is {-count} or more."
             )
+    return table
 
 
 def write(table: PTable, dialect: str, *, keys: int | None = None) -> str:

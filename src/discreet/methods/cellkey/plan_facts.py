@@ -8,7 +8,6 @@ from ...core.description import Description
 from ...core.exact import rounded_up
 from ...core.guarantee import Guarantee, Kind
 from ...core.question import Question
-from .ptable import PTable
 from .risk import Risk, real_three
 from .settings import Settings
 
@@ -51,6 +50,7 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
         "The same people give the same perturbation"
         + ("." if settings.sameness == "participants" else " under the same description.")
     )
+    moved = round(100 * (1 - table.large.pmf.get(0, Fraction(0))))
     return Guarantee(
         kind=Kind.LAW,
         unit="person",
@@ -60,7 +60,10 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
         exact=True,
         scope="one cell, asked once",
         caveats=tuple(caveats),
-        odds=(real_three(table, settings.prior), _moved(table)),
+        odds=(
+            real_three(table, settings.prior),
+            f"Of 100 large cells, about {moved} are published as another number.",
+        ),
     )
 
 
@@ -78,11 +81,6 @@ def earlier(laws: int, settings: Settings) -> tuple[str, ...]:
         f"{told} from one classical key: its values together narrow that key down and can give "
         "the count away.",
     )
-
-
-def _moved(table: PTable) -> str:
-    stay = table.large.pmf.get(0, Fraction(0))
-    return f"Of 100 large cells, about {round(100 * (1 - stay))} are published as another number."
 
 
 def found_categories(question: Question, description: Description) -> tuple[str, ...]:

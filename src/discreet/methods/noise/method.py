@@ -123,8 +123,7 @@ class NoiseMethod:
             true = found.sums(dense[at])
             if true.size and int(np.abs(true).max()) >= _LARGEST:
                 raise Bug("A count is too large to be protected in 64 bits.")
-            noise = part.law.draw(true.size).reshape(true.shape)
-            values = true + noise
+            values = true + part.law.draw(true.size).reshape(true.shape)
             zeros = description.zero_mask(part.margin.count)
             if zeros is not None:
                 values[zeros] = 0

@@ -74,16 +74,12 @@ class Fitting:
         raw = everywhere("values", np.float64 if agreed else np.int64)
         variance, width = everywhere("variance", np.float64), everywhere("half_width", np.int64)
         unit = self.planner.unit(whole)
-        sd = np.sqrt(variance)
-        if unit != 1:
-            sd /= unit
+        sd = np.sqrt(variance) / unit
         if agreed:
             lower = np.floor((raw - width) / unit).astype(np.int64)
             upper = np.ceil((raw + width) / unit).astype(np.int64)
         else:
-            lower, upper = raw - width, raw + width
-            if unit != 1:
-                lower, upper = lower // unit, -(-upper // unit)
+            lower, upper = (raw - width) // unit, -(-(raw + width) // unit)
         values = self._published(raw, whole, agreed, shape, spec.totals)
         if self.treatment.negatives != "keep":
             floor = self.treatment.threshold
