@@ -103,19 +103,23 @@ def audit(
     alike = Neighbours.read(neighbours)
     check_cells(cells)
     asked = None if epsilon is None else _epsilon(epsilon)
+    touched = cells * alike.moved
+    laws = _laws(law)
     if isinstance(law, PureLaplace):
-        return _audit_pure(law, asked, alike, cells)
-    rows = _as_rows(law)
-    single = audit_pairs(rows, asked if asked is not None else _asked_of(law))
-    at, touched = single.at_epsilon, cells * alike.moved
+        one = min(_ln_up(1 / law.ratio) * law.sensitivity, law.epsilon)
+        at = law.epsilon * touched if asked is None else asked
+        single = Audit(one, one, one, _pure_delta(law, at), at, Fraction(0))
+    else:
+        single = audit_pairs(_as_rows(law), asked if asked is not None else _asked_of(law))
+        at = single.at_epsilon
     if touched == 1:
         figure, is_exact = single.delta, True
-    elif len(_laws(law)) == 1:
-        bracket = delta_of_cells(_laws(law)[0], at, cells, neighbours=alike)
+    elif len(laws) == 1:
+        bracket = delta_of_cells(laws[0], at, cells, neighbours=alike)
         figure, is_exact = bracket.high, bracket.exact
     else:
-        figure, is_exact = min(_delta_rows(rows, at / touched) * touched, Fraction(1)), False
-    missing = tuple(sorted({z for row in _laws(law) for z in row.unreachable}))
+        figure, is_exact = min(delta(law, at / touched) * touched, Fraction(1)), False
+    missing = tuple(sorted({z for row in laws for z in row.unreachable}))
     return replace(
         single, delta=figure, neighbours=alike, cells=cells, exact=is_exact, unreachable=missing
     )
@@ -162,13 +166,15 @@ def _epsilon(epsilon: Exact) -> Fraction:
     return exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
 
 
-def _laws(law: Law | CountLaw | Sequence[Law]) -> tuple[WholeWeights, ...]:
-    return (law,) if isinstance(law, Law) else law.rows if isinstance(law, CountLaw) else tuple(law)
+def _laws(law: AnyLaw | Sequence[Law]) -> tuple[WholeWeights | PureLaplace, ...]:
+    if isinstance(law, Law | PureLaplace):
+        return (law,)
+    return law.rows if isinstance(law, CountLaw) else tuple(law)
 
 
 def _as_rows(law: Law | CountLaw | Sequence[Law]) -> list[tuple[Pairs, int]]:
-    laws = _laws(law)
-    if not laws or not all(isinstance(row, WholeWeights) for row in laws):
+    laws = [row for row in _laws(law) if isinstance(row, WholeWeights)]
+    if not laws or len(laws) < len(_laws(law)):
         raise LawError("A p-table to audit must be a list of laws, one for each count, got none.")
     rows = [pairs_of(a, b) for a, b in pairwise(laws)]
     closed = isinstance(law, CountLaw) and not law.cycle
@@ -219,19 +225,6 @@ def _boundary(rows: Sequence[tuple[Pairs, int]]) -> Fraction:
 
 def _ln_up(ratio: Fraction) -> Fraction:
     return max(Fraction(0), ceiling_to(ln_bracket(ratio)[1], _EPSILON_DIGITS))
-
-
-def _audit_pure(law: PureLaplace, asked: Fraction | None, alike: Neighbours, cells: int) -> Audit:
-    one = _ln_up(1 / law.ratio) * law.sensitivity
-    one = min(one, law.epsilon)
-    touched = cells * alike.moved
-    at = law.epsilon * touched if asked is None else asked
-    if touched == 1:
-        figure, is_exact = _pure_delta(law, at), True
-    else:
-        bracket = delta_of_cells(law, at, cells, neighbours=alike)
-        figure, is_exact = bracket.high, bracket.exact
-    return Audit(one, one, one, figure, at, Fraction(0), alike, cells, is_exact)
 
 
 def _pure_delta(law: PureLaplace, epsilon: Fraction) -> Fraction:

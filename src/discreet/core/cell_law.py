@@ -158,8 +158,8 @@ class CellLaw:
             raise LawError(_NO_CELL_LAW)
         summed = part.at(cell)
         if part.source is None or summed == 0:
-            value = _rounded(true, self.unit) if summed else 0
-            return 1 if released == value else 0
+            half_up = (2 * true + self.unit) // (2 * self.unit)
+            return 1 if released == (half_up if summed else 0) else 0
         law = self.sources[part.source].law.for_count(true)
         total: Probability = 0
         for low, high in self._values(released):
@@ -310,10 +310,6 @@ def _place(cell: Cell, name: str) -> int:
     if place is None:
         raise LawError(f"Name a category of {name}.")
     return place
-
-
-def _rounded(true: int, unit: int) -> int:
-    return (2 * true + unit) // (2 * unit)
 
 
 def _margin_to_json(part: MarginLaw) -> dict[str, Any]:

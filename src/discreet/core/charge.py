@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InputError, did_you_mean
-from .exact import Exact, exact, float_up, plain
+from .exact import Exact, exact, float_up, plain, whole
 from .loss import (
     ApproxLoss,
     Loss,
@@ -237,11 +237,8 @@ def _check_spend(cells: int | None, neighbours: str | None, loss: Loss) -> None:
             f"neighbours must be one of {', '.join(known)}, got {neighbours}."
             f"{did_you_mean(str(neighbours), known)}"
         )
-    if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
-        raise InputError(
-            f"cells must be a whole number ≥ 1, got {cells!r}. "
-            "It is the number of cells one unit touches."
-        )
+    hint = " It is the number of cells one unit touches."
+    whole(cells, "cells", 1, hint=hint, error=InputError)
     if not isinstance(loss, PureLoss | ApproxLoss | ZcdpLoss):
         raise InputError(
             "A charge's loss must be a PureLoss, an ApproxLoss or a ZcdpLoss, got "
@@ -334,8 +331,8 @@ def as_dp_accounting_event(charges: Iterable[Charge]) -> Any:
             event = dp_event.DiscreteLaplaceDpEvent(noise_parameter=each, sensitivity=1)
             events.append(dp_event.SelfComposedDpEvent(event, charge.cells))
         elif isinstance(charge.loss, PureLoss):
-            whole = float_up(charge.loss.epsilon)
-            events.append(dp_event.DiscreteLaplaceDpEvent(noise_parameter=whole, sensitivity=1))
+            every = float_up(charge.loss.epsilon)
+            events.append(dp_event.DiscreteLaplaceDpEvent(noise_parameter=every, sensitivity=1))
         elif isinstance(charge.loss, ZcdpLoss):
             events.append(dp_event.ZCDpEvent(rho=float_up(charge.loss.rho)))
         else:

@@ -65,11 +65,10 @@ def multiply(left: Sequence[int], right: Sequence[int]) -> list[int]:
     terms = min(len(left), len(right))
     bits = max(left).bit_length() + max(right).bit_length() + terms.bit_length()
     width = bits // 8 + 1
-    one = int.from_bytes(b"".join(c.to_bytes(width, "little") for c in left), "little")
-    two = (
-        one
-        if right is left
-        else int.from_bytes(b"".join(c.to_bytes(width, "little") for c in right), "little")
-    )
-    packed = (one * two).to_bytes(length * width, "little")
-    return [int.from_bytes(packed[i : i + width], "little") for i in range(0, len(packed), width)]
+
+    def packed(values: Sequence[int]) -> int:
+        return int.from_bytes(b"".join(c.to_bytes(width, "little") for c in values), "little")
+
+    one = packed(left)
+    whole = (one * (one if right is left else packed(right))).to_bytes(length * width, "little")
+    return [int.from_bytes(whole[i : i + width], "little") for i in range(0, len(whole), width)]

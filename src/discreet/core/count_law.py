@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, groupby, pairwise
 from math import sqrt
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -52,21 +53,11 @@ class Row(WholeWeights):
         >>> Row.of([(-1, 64), (0, 128), (1, 64)])
         Row(perturbations=(-1, 0, 1), uppers=(64, 192, 256))
         """
-        perturbations: list[int] = []
-        uppers: list[int] = []
-        at = 0
-        for perturbation, width in weights:
-            if width < 0:
-                raise Bug(f"A p-table interval has {width} keys.")
-            at += width
-            if not width:
-                continue
-            if perturbations and perturbations[-1] == perturbation:
-                uppers[-1] = at
-            else:
-                perturbations.append(perturbation)
-                uppers.append(at)
-        return cls(tuple(perturbations), tuple(uppers))
+        if any(width < 0 for _, width in weights):
+            raise Bug(f"A p-table interval has {min(width for _, width in weights)} keys.")
+        joined = groupby((one for one in weights if one[1]), itemgetter(0))
+        widths = [(value, sum(width for _, width in part)) for value, part in joined]
+        return cls(tuple(v for v, _ in widths), tuple(accumulate(w for _, w in widths)))
 
     @property
     def total(self) -> int:

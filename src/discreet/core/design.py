@@ -92,11 +92,8 @@ def _first_support(epsilon: Fraction, delta: float, share: float) -> int:
                 f"epsilon {plain(epsilon)} with this delta needs a max_perturbation above "
                 f"{MAX_PERTURBATION_MOST}. Raise epsilon or delta."
             )
-    between = range(low + 1, high)
-    return (
-        low
-        + 1
-        + bisect_left(between, True, key=lambda d: _asymptotic_delta(epsilon, d, share) <= delta)
+    return bisect_left(
+        range(high), True, low + 1, key=lambda d: _asymptotic_delta(epsilon, d, share) <= delta
     )
 
 

@@ -79,11 +79,11 @@ class Guarantee:
         return text
 
     def _numbers(self) -> str:
+        sign = "=" if self.exact else "≤"
         if self.rho is not None:
-            return f"ρ {'=' if self.exact else '≤'} {plain(self.rho)}"
+            return f"ρ {sign} {plain(self.rho)}"
         if self.epsilon is None:
             return "no finite ε"
-        sign = "=" if self.exact else "≤"
         epsilon = plain(self.epsilon)
         text = f"ε {sign} {epsilon if len(epsilon) <= 8 else rounded_up(self.epsilon, 5)}"
         if self.delta:

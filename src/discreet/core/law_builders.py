@@ -236,9 +236,8 @@ def hellinger(
     """
     asked = read_epsilon(epsilon)
     bits = check_key_bits(key_bits)
-    for name, value, least in (("max_count", max_count, 0), ("max_value", max_value, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 100_000:
-            raise LawError(f"{name} must be a whole number ≥ {least} and ≤ 100000, got {value}.")
+    whole(max_count, "max_count", 0, 100_000)
+    whole(max_value, "max_value", 1, 100_000)
     if max_value < max_count:
         raise LawError(
             f"max_value must be ≥ max_count = {max_count}, got {max_value}. "

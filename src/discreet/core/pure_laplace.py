@@ -120,9 +120,8 @@ class PureLaplace(NoiseLaw):
         low, high = -1, 0
         while self._tail_above(high) > allowed:
             low, high = high, 2 * high + 1
-        between = range(low + 1, high)
-        return (
-            low + 1 + bisect_left(between, True, key=lambda size: self._tail_above(size) <= allowed)
+        return bisect_left(
+            range(high), True, low + 1, key=lambda size: self._tail_above(size) <= allowed
         )
 
     def _tail_above(self, size: int) -> Fraction:

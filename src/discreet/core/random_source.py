@@ -25,7 +25,7 @@ SLACK_BYTES = 16
 _ERASE_EVERY = 1 << 20
 _RESEED_EVERY = 1 << 30
 _SEED_BYTES = 48
-_ZEROS = bytes(BLOCK_BYTES)
+_ZEROS = memoryview(bytes(BLOCK_BYTES))
 
 
 class RandomSource(Protocol):
@@ -68,7 +68,7 @@ class SystemSource:
                 if self._since_erase >= _ERASE_EVERY:
                     self._erase()
                 size = min(count - at, BLOCK_BYTES)
-                self._stream.update_into(_zeros(size), view[at : at + size + SLACK_BYTES])
+                self._stream.update_into(_ZEROS[:size], view[at : at + size + SLACK_BYTES])
                 self._since_erase += size
                 at += size
 
@@ -99,10 +99,6 @@ class SystemSource:
     def _after_fork(self) -> None:
         self._lock = threading.Lock()  # another thread of the parent may have held it
         self._reseed()
-
-
-def _zeros(size: int) -> memoryview | bytes:
-    return _ZEROS if size == BLOCK_BYTES else memoryview(_ZEROS)[:size]
 
 
 _SOURCES: weakref.WeakSet[SystemSource] = weakref.WeakSet()

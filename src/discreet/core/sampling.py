@@ -320,6 +320,6 @@ def one_sided_draws(
     for k, (low, high) in enumerate(_chain(law, reach), 1):
         one = 1 << _CHAIN_BITS
         ends = one - high, one - low
-        floors.append(_floor(ends, word_bits, lambda k=k: 1 - law.ratio**k))  # type: ignore[misc]
+        floors.append(_floor(ends, word_bits, partial(lambda k: 1 - law.ratio**k, k)))
     guide = Guide(floors, bracket, guide_bits=guide_bits, word_bits=word_bits, step_bits=step_bits)
     return Draws(guide, np.arange(reach + 1, dtype=np.int64), (reach,))
