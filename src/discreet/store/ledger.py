@@ -14,31 +14,25 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
-from ..core.charge import Charge
-from ..core.loss import Loss
-from ..errors import InputError, LedgerDamaged, StoreError
+from ..errors import LedgerDamaged, StoreError
 from ..file_names import ANCHOR, LEDGER_LOCK, STORE
-from .base import DATASET, Entry, History, Hold, Standing, StoredAnswer, Verified
+from .base import Entry, Verified
 from .chain import Anchor, follow
 from .commit_request import CommitRequest
 from .database import connect, in_words
-from .ledger_store import LedgerStore
+from .ledger_store import LedgerStore, T
 from .ledger_transaction import LedgerTransaction
 from .lock import FairLock
 from .measurement_files import INLINE_BYTES, MeasurementFiles
 from .verification import checked, create_if_new, verify
 from .writer import Writer
-
-T = TypeVar("T")
 
 
 class Ledger(LedgerStore):
@@ -116,118 +110,6 @@ class Ledger(LedgerStore):
                 self._reading.close()
             self._lock.close()
 
-    # What may be spent
-
-    def set_cap(self, budget: Loss, *, who: str, reason: str) -> None:
-        """Set or change the budget of the data set; an entry of the log like any other."""
-        self._set_cap(DATASET, budget, who, reason)
-
-    def set_subcap(self, scope: str, budget: Loss | None, *, who: str, reason: str) -> None:
-        """Set, change or (None) take away the share of `user:NAME` or `project:NAME`."""
-        kind, _, name = scope.partition(":")
-        if kind not in ("user", "project") or not name:
-            raise InputError(f"A sub-cap's scope must be user:NAME or project:NAME, got {scope}.")
-        self._set_cap(scope, budget, who, reason)
-
-    def standing(self, *, user: str = "", project: str = "") -> list[Standing]:
-        """Where the data set stands, then the user and the project where they have a sub-cap."""
-        with self._read() as transaction:
-            return transaction.standing(user, project)
-
-    def require(
-        self,
-        charges: Charge | Sequence[Charge],
-        *,
-        user: str = "",
-        project: str = "",
-        hold: Hold | str | None = None,
-    ) -> None:
-        """Raise `BudgetExceeded` where these charges would not fit now; reserves nothing."""
-        several, held = _several(charges), _hold_id(hold)
-        with self._read() as transaction:
-            transaction.check(several, user, project, without=held)
-
-    # Holding budget for a job
-
-    def hold(
-        self,
-        charges: Charge | Sequence[Charge],
-        *,
-        user: str = "",
-        project: str = "",
-        seconds: float = 600.0,
-        again: Hold | str | None = None,
-    ) -> Hold:
-        """Reserve budget for a job that has drawn nothing yet; lapses by itself after `seconds`."""
-        several = _several(charges)
-        hold = Hold(_hold_id(again) or secrets.token_hex(16), self._clock() + seconds)
-        return self._write(lambda transaction: transaction.hold(hold, several, user, project))
-
-    def renew(self, hold: Hold | str, *, seconds: float = 600.0) -> Hold:
-        """Extend a hold that has not lapsed; for one that has, ask with `hold(again=…)`."""
-        longer = Hold(_hold_id(hold) or "", self._clock() + seconds)
-        return self._write(lambda transaction: transaction.renew(longer))
-
-    def lapse(self, hold: Hold | str) -> None:
-        """Give up a hold; one that lapsed, was given up or was used is gone already."""
-        held = _hold_id(hold)
-        self._write(lambda transaction: transaction.lapse(held))
-
-    # Answers
-
-    def find(self, question: str) -> StoredAnswer | None:
-        """The answer already charged for this question, whoever asked; costs nothing."""
-        with self._read() as transaction:
-            return transaction.answer(question)
-
-    def answered(self, question: str) -> bool:
-        """Whether a question was charged before; reads no measurements."""
-        with self._read() as transaction:
-            return transaction.is_answered(question)
-
-    def history(self, data_version: str | None = None) -> History:
-        """All answers so far, oldest first, and the head to commit after."""
-        with self._read() as transaction:
-            return transaction.history(data_version)
-
-    def commit(
-        self,
-        charges: Charge | Sequence[Charge],
-        measurements: bytes,
-        *,
-        idempotency_key: str,
-        user: str = "",
-        project: str = "",
-        data_version: str,
-        policy_version: str,
-        hold: Hold | str | None = None,
-        after: str | None = None,
-    ) -> StoredAnswer:
-        """Charge one question and store what was drawn for it; on disk when this returns."""
-        request = CommitRequest(
-            _several(charges),
-            measurements,
-            idempotency_key,
-            user,
-            project,
-            data_version,
-            policy_version,
-        )
-        held = _hold_id(hold)
-        with self._read() as transaction:
-            ready = transaction.ready(request)
-            if ready is None:
-                transaction.check_unmoved(after)
-                transaction.check(request.charges, user, project, without=held)
-        if ready is not None:
-            if held is not None:
-                self.lapse(held)
-            return ready
-        if len(measurements) > INLINE_BYTES:
-            with in_words(self._name):
-                self._files.keep(measurements, request.measurements_digest)
-        return self._write(lambda transaction: transaction.commit(request, held, after))
-
     # The log
 
     def entries(self) -> Iterator[Entry]:
@@ -248,11 +130,6 @@ class Ledger(LedgerStore):
     def verify(self) -> Verified:
         """Check everything again, all measurements included."""
         return verify(self.folder, anchor=self.anchor_path)
-
-    def tidy(self) -> int:
-        """Delete measurement files that no charge names; returns how many."""
-
-        return self._write(lambda transaction: transaction.tidy())
 
     # Inside
 
@@ -278,6 +155,11 @@ class Ledger(LedgerStore):
         return self._writer.run(
             lambda connection: work(self._transaction(connection)), wait_seconds=self._wait_seconds
         )
+
+    def _keep(self, request: CommitRequest) -> None:
+        if len(request.measurements) > INLINE_BYTES:
+            with in_words(self._name):
+                self._files.keep(request.measurements, request.measurements_digest)
 
     def _transaction(self, connection: sqlite3.Connection) -> LedgerTransaction:
         return LedgerTransaction(connection, self.dataset, self._files, self._clock)
@@ -306,20 +188,3 @@ class Ledger(LedgerStore):
         if self._end != self._anchored:
             Anchor(self.dataset, self._ledger_id, *self._end).write(self.anchor_path)
             self._anchored = self._end
-
-    def _set_cap(self, scope: str, budget: Loss | None, who: str, reason: str) -> None:
-        for name, value in (("who", who), ("reason", reason)):
-            if not value.strip():
-                raise InputError(
-                    f"A change of a budget needs {name}: the ledger keeps it for ever. "
-                    f"Give {name}=…"
-                )
-        self._write(lambda transaction: transaction.set_cap(scope, budget, who, reason))
-
-
-def _several(charges: Charge | Sequence[Charge]) -> tuple[Charge, ...]:
-    return (charges,) if isinstance(charges, Charge) else tuple(charges)
-
-
-def _hold_id(hold: Hold | str | None) -> str | None:
-    return hold.id if isinstance(hold, Hold) else hold

@@ -1,7 +1,8 @@
-"""What every ledger store does, and what follows from it.
+"""What a ledger does, wherever it lies, and what follows from it.
 
-A store of another kind (SQLite is in `ledger.py`) writes the abstract methods; sums, exports and
-words come from them. `tests/store/test_contract.py` is the suite each store must pass.
+A store of another kind (SQLite is in `ledger.py`) writes the abstract methods: how a transaction that
+reads or writes is begun and ended, and the log. `tests/store/test_contract.py` is the suite each
+store must pass.
 
 A ledger promises: (1) No scope is ever spent beyond its cap, whatever the number of threads and
 processes. (2) When `commit` returns, charge and measurements are durable; when it raises, nothing
@@ -13,113 +14,119 @@ is opened; measurements are checked against their digest each time they are read
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Self, TypeAlias, TypeVar
 
 from ..core.charge import Charge, as_dp_accounting_event, as_register, sum_of
-from ..core.loss import (
-    ApproxLoss,
-    Loss,
-    PureLoss,
-    ZcdpLoss,
-    in_words,
-    loss_to_json,
-    zero,
-)
-from ..errors import Refusal, StoreError
-from .base import Entry, History, Hold, Standing, StoredAnswer, Verified
+from ..core.loss import Loss, in_words, loss_to_json, zero
+from ..errors import InputError, Refusal, StoreError
+from .base import DATASET, Entry, History, Hold, Standing, StoredAnswer, Verified
+from .commit_request import CommitRequest
+from .ledger_transaction import LedgerTransaction
+
+T = TypeVar("T")
+Charges: TypeAlias = Charge | Sequence[Charge]
+Held: TypeAlias = Hold | str | None
 
 
 class LedgerStore(ABC):
     """The ledger of a data set, wherever it lies; may be shared by threads."""
 
     dataset: str
+    _clock: Callable[[], float]
 
     # What may be spent
 
-    @abstractmethod
     def set_cap(self, budget: Loss, *, who: str, reason: str) -> None:
         """Set or change the budget of the data set; an entry of the log like any other.
 
         What was spent before counts against it, also below a lowered cap. A data set whose method
         only records what it released needs no budget.
         """
+        self._set_cap(DATASET, budget, who, reason)
 
-    @abstractmethod
     def set_subcap(self, scope: str, budget: Loss | None, *, who: str, reason: str) -> None:
         """Set, change or (None) take away the share of `user:NAME` or `project:NAME`."""
+        kind, _, name = scope.partition(":")
+        if kind not in ("user", "project") or not name:
+            raise InputError(f"A sub-cap's scope must be user:NAME or project:NAME, got {scope}.")
+        self._set_cap(scope, budget, who, reason)
 
-    @abstractmethod
     def standing(self, *, user: str = "", project: str = "") -> list[Standing]:
         """Where the data set stands, then the user and the project where they have a sub-cap.
 
         Empty before a budget was set. A hold counts once for each question, and not at all once
         the question is answered.
         """
+        with self._read() as transaction:
+            return transaction.standing(user, project)
 
-    @abstractmethod
     def require(
-        self,
-        charges: Charge | Sequence[Charge],
-        *,
-        user: str = "",
-        project: str = "",
-        hold: Hold | str | None = None,
+        self, charges: Charges, *, user: str = "", project: str = "", hold: Held = None
     ) -> None:
         """Raise `BudgetExceeded` where these charges would not fit now; reserves nothing.
 
         A record and a question that is answered always fit. Holds for the same question do not
         stand in its way: it is charged once, whoever comes first.
         """
+        with self._read() as transaction:
+            transaction.check(_several(charges), user, project, without=_hold_id(hold))
 
     # Holding budget for a job
 
-    @abstractmethod
     def hold(
         self,
-        charges: Charge | Sequence[Charge],
+        charges: Charges,
         *,
         user: str = "",
         project: str = "",
         seconds: float = 600.0,
-        again: Hold | str | None = None,
+        again: Held = None,
     ) -> Hold:
         """Reserve budget for a job that has drawn nothing yet; lapses by itself after `seconds`.
 
         With `again` the hold taken before keeps its id: it is extended, or, where it lapsed,
         taken again if the charges still fit.
         """
+        several = _several(charges)
+        hold = Hold(_hold_id(again) or secrets.token_hex(16), self._clock() + seconds)
+        return self._write(lambda transaction: transaction.hold(hold, several, user, project))
 
-    @abstractmethod
     def renew(self, hold: Hold | str, *, seconds: float = 600.0) -> Hold:
         """Extend a hold that has not lapsed; for one that has, ask with `hold(again=…)`."""
+        longer = Hold(_hold_id(hold) or "", self._clock() + seconds)
+        return self._write(lambda transaction: transaction.renew(longer))
 
-    @abstractmethod
     def lapse(self, hold: Hold | str) -> None:
         """Give up a hold; one that lapsed, was given up or was used is gone already."""
+        self._write(lambda transaction: transaction.lapse(_hold_id(hold)))
 
     # Answers
 
-    @abstractmethod
     def find(self, question: str) -> StoredAnswer | None:
         """The answer already charged for this question, whoever asked; costs nothing."""
+        with self._read() as transaction:
+            return transaction.answer(question)
 
-    @abstractmethod
     def answered(self, question: str) -> bool:
         """Whether a question was charged before; reads no measurements."""
+        with self._read() as transaction:
+            return transaction.is_answered(question)
 
-    @abstractmethod
     def history(self, data_version: str | None = None) -> History:
         """All answers so far, oldest first, as they were at one moment, and the head to commit after.
 
         With `data_version` only the answers of that version; the head is that of the whole ledger.
         """
+        with self._read() as transaction:
+            return transaction.history(data_version)
 
-    @abstractmethod
     def commit(
         self,
-        charges: Charge | Sequence[Charge],
+        charges: Charges,
         measurements: bytes,
         *,
         idempotency_key: str,
@@ -127,7 +134,7 @@ class LedgerStore(ABC):
         project: str = "",
         data_version: str,
         policy_version: str,
-        hold: Hold | str | None = None,
+        hold: Held = None,
         after: str | None = None,
     ) -> StoredAnswer:
         """Charge one question and store what was drawn for it; durable when this returns.
@@ -137,8 +144,26 @@ class LedgerStore(ABC):
         head of the history the measurements were decided on, `HistoryMoved` is raised and nothing
         stored when anything was committed since. `hold` is used up when the commit is stored.
         """
+        several, held = _several(charges), _hold_id(hold)
+        versions = (data_version, policy_version)
+        request = CommitRequest(several, measurements, idempotency_key, user, project, *versions)
+        with self._read() as transaction:
+            ready = transaction.ready(request)
+            if ready is None:
+                transaction.check_unmoved(after)
+                transaction.check(several, user, project, without=held)
+        if ready is not None:
+            if held is not None:
+                self.lapse(held)
+            return ready
+        self._keep(request)
+        return self._write(lambda transaction: transaction.commit(request, held, after))
 
-    # The log
+    def tidy(self) -> int:
+        """Delete stored measurements that no charge names; returns how many."""
+        return self._write(lambda transaction: transaction.tidy())
+
+    # What a store writes
 
     @abstractmethod
     def entries(self) -> Iterator[Entry]:
@@ -149,12 +174,20 @@ class LedgerStore(ABC):
         """Check everything again, all measurements included, or raise `LedgerDamaged`."""
 
     @abstractmethod
-    def tidy(self) -> int:
-        """Delete stored measurements that no charge names; returns how many."""
-
-    @abstractmethod
     def close(self) -> None:
         """Finish queued commits and let go of files or connections."""
+
+    @abstractmethod
+    def _read(self) -> AbstractContextManager[LedgerTransaction]:
+        """A transaction in which everything is as it was at one moment."""
+
+    @abstractmethod
+    def _write(self, work: Callable[[LedgerTransaction], T]) -> T:
+        """What `work` returns in a transaction of its own, once that is durable."""
+
+    @abstractmethod
+    def _keep(self, request: CommitRequest) -> None:
+        """Make measurements that are too large for a transaction durable before it begins."""
 
     # What follows
 
@@ -192,9 +225,7 @@ class LedgerStore(ABC):
         left = self.left(user=user, project=project)
         return None if left is None else in_words(left, left=True)
 
-    def affords(
-        self, charges: Charge | Sequence[Charge], *, user: str = "", project: str = ""
-    ) -> bool:
+    def affords(self, charges: Charges, *, user: str = "", project: str = "") -> bool:
         """Would these charges fit now? Says nothing about a moment later."""
         try:
             self.require(charges, user=user, project=project)
@@ -258,12 +289,25 @@ class LedgerStore(ABC):
             charge for entry in self.entries() for charge in entry.charges
         )
 
+    def _set_cap(self, scope: str, budget: Loss | None, who: str, reason: str) -> None:
+        for name, value in (("who", who), ("reason", reason)):
+            if not value.strip():
+                raise InputError(
+                    f"A change of a budget needs {name}: the ledger keeps it for ever. "
+                    f"Give {name}=…"
+                )
+        self._write(lambda transaction: transaction.set_cap(scope, budget, who, reason))
+
+
+def _several(charges: Charges) -> tuple[Charge, ...]:
+    return (charges,) if isinstance(charges, Charge) else tuple(charges)
+
+
+def _hold_id(hold: Held) -> str | None:
+    return hold.id if isinstance(hold, Hold) else hold
+
 
 def _least(first: Loss, second: Loss) -> Loss:
-    if isinstance(first, PureLoss) and isinstance(second, PureLoss):
-        return PureLoss(min(first.epsilon, second.epsilon))
-    if isinstance(first, ApproxLoss) and isinstance(second, ApproxLoss):
-        return ApproxLoss(min(first.epsilon, second.epsilon), min(first.delta, second.delta))
-    if isinstance(first, ZcdpLoss) and isinstance(second, ZcdpLoss):
-        return ZcdpLoss(min(first.rho, second.rho))
-    raise StoreError("Sub-caps and the cap of a data set are of different kinds.")
+    if first.kind != second.kind:
+        raise StoreError("Sub-caps and the cap of a data set are of different kinds.")
+    return type(first)(*map(min, first.parts.values(), second.parts.values()))
