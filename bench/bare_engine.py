@@ -19,7 +19,7 @@ from typing import Any
 
 from discreet import release
 from discreet.core.control import Control
-from discreet.recipe import make
+from discreet.recipe import from_mapping
 from discreet.workspace import DataSet
 
 
@@ -89,7 +89,9 @@ def _serve(
     with DataSet.open(folder) as data:
         data.threads = threads
         plans = [
-            release.ask(data, make(data.description, data.policy, **shape, where=where)).plan
+            release.ask(
+                data, from_mapping({**shape, "where": where}, data.description, data.policy)
+            ).plan
             for where in filters
         ]
         engine = data.engine()

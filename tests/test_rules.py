@@ -36,7 +36,7 @@ def with_population(description, sizes):
 
 def judged(rule_set, description=DESCRIPTION, **parts):
     made = policy(rules=rule_set)
-    question = recipes.make(description, made, **parts).question
+    question = recipes.from_mapping({"rows": (), **parts}, description, made).question
     return rules.judge(question, description, made)
 
 

@@ -38,7 +38,7 @@ DESCRIPTION = with_small_areas()
 def broken(rule_set, **parts):
     """The rules a table breaks, every alternative having been tried."""
     made = policy(rules=rule_set)
-    question = recipes.make(DESCRIPTION, made, **parts).question
+    question = recipes.from_mapping({"rows": (), **parts}, DESCRIPTION, made).question
     verdict = rules.judge(question, DESCRIPTION, made)
     for offer in verdict.offers:
         tables = list(question.tables)

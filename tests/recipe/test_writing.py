@@ -119,9 +119,9 @@ def test_what_is_written_reads_back(tmp_path: Path, asked: recipes.Recipe) -> No
 
 def test_ordinary_recipes_stay_readable() -> None:
     """No quotes and no brackets where none are needed."""
-    asked = recipes.make(
-        *FACTS, rows="region", columns="age", where={"sex": "F", "area": "a1,a3"}, epsilon="0.25"
-    )
+    where = {"sex": "F", "area": "a1,a3"}
+    written = {"rows": "region", "columns": "age", "where": where, "epsilon": "0.25"}
+    asked = recipes.from_mapping(written, *FACTS)
     assert recipes.to_query(asked) == (
         "rows=area:region&columns=age&where=area:area:a1,a3&where=sex:sex:F"
         "&method=noise&epsilon=0.25"

@@ -12,9 +12,9 @@ spellings and defaults do not matter (rule 4).
     epsilon: "0.5"
 """
 
-from ..core.names import find_axis, find_code
+from ..core.names import find_axis
 from ..core.question import Layout, Question, Recipe, TableSpec
-from .parse import from_mapping, make
+from .parse import from_mapping
 from .short_form import from_query, query_mapping
 from .writing import to_mapping, to_query, to_yaml
 
@@ -24,10 +24,8 @@ __all__ = [
     "Recipe",
     "TableSpec",
     "find_axis",
-    "find_code",
     "from_mapping",
     "from_query",
-    "make",
     "query_mapping",
     "to_mapping",
     "to_query",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,12 +24,6 @@ _RECIPE_KEYS = ("dataset", "title", "method", "language", "tables", "workload")
 _OTHER_STATISTICS = frozenset(
     ["mean", "median", "sum", "average", "quantile", "measure", "value", "statistic"]
 )
-
-
-def make(description: Description, policy: Policy, **parts: Any) -> Recipe:
-    """A recipe for one table, from names as people write them; a part that is None is not said."""
-    said = {key: value for key, value in parts.items() if value is not None}
-    return from_mapping({"rows": (), **said}, description, policy)
 
 
 def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Policy) -> Recipe:
@@ -58,20 +52,16 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
     dataset = recipe.get("dataset")
     if dataset is not None and dataset != description.name:
         raise RecipeError(f"This recipe is for {dataset!r}, the data set is {description.name!r}.")
-    specs, layouts = [], []
-    for number, table in enumerate(raw, start=1):
-        spec, layout = _table(
-            table, number, len(raw), description, str(recipe.get("language") or "")
-        )
-        specs.append(spec)
-        layouts.append(layout)
+    language, many = str(recipe.get("language") or ""), len(raw)
+    tables = [_table(one, i, many, description, language) for i, one in enumerate(raw, start=1)]
+    specs, layouts = [spec for spec, _ in tables], tuple(layout for _, layout in tables)
     _check_shares(specs)
     if len(specs) == 1:
         specs = [replace(specs[0], share=None)]
     values = declared.read(settings)
     question = Question(description.name, tuple(specs), declared.name, values[Part.MEASURED])
     title = str(recipe.get("title") or "")
-    return Recipe(question, tuple(layouts), title, Treatment(values[Part.TREATED]))
+    return Recipe(question, layouts, title, Treatment(values[Part.TREATED]))
 
 
 def _method_name(written: Any, policy: Policy) -> str:
@@ -81,16 +71,11 @@ def _method_name(written: Any, policy: Policy) -> str:
 
 def _settings_of(recipe: Mapping[str, Any], declared: Declaration) -> dict[str, Any]:
     """What a recipe says of its method; other keys than those of recipes and methods are refused."""
-    settings: dict[str, Any] = {}
     of_any_method = {setting.name for one in registry.METHODS.values() for setting in one.settings}
     own = tuple(setting.name for setting in declared.asked())
     known = (*_RECIPE_KEYS, *_TABLE_KEYS)
-    for key, value in recipe.items():
-        if key in known:
-            continue
-        if key not in of_any_method:
-            _check_keys({key: value}, (*known, *own), "a recipe")
-        settings[key] = value
+    settings = {key: value for key, value in recipe.items() if key not in known}
+    _check_keys([key for key in settings if key not in of_any_method], (*known, *own), "a recipe")
     return settings
 
 
@@ -128,14 +113,9 @@ def _table(
     )
     if spec.weighted and description.weight is None:
         raise RecipeError(f"{description.name} has no weights. Leave out weighted{of}.")
-    layout = Layout(
-        rows=tuple(map(str, sides["rows"])),
-        columns=tuple(map(str, sides["columns"])),
-        layers=tuple(map(str, sides["layers"])),
-        language=language,
-        percent=_percent(table.get("percent"), of, sides, spec.totals),
-    )
-    return spec, layout
+    percent = _percent(table.get("percent"), of, sides, spec.totals)
+    shown_sides = {side: tuple(map(str, refs)) for side, refs in sides.items()}
+    return spec, Layout(**shown_sides, language=language, percent=percent)
 
 
 def _percent(value: Any, of: str, sides: Mapping[str, Sequence[AxisRef]], totals: bool) -> str:
@@ -209,8 +189,8 @@ def _yes(value: Any, what: str, default: bool, *, yes: str = "yes", no: str = "n
     raise RecipeError(f"{what} must be {yes} or {no}, got {str(value)[:40]!r}.")
 
 
-def _check_keys(mapping: Mapping[str, Any], known: Sequence[str], what: str) -> None:
-    for key in mapping:
+def _check_keys(keys: Iterable[str], known: Sequence[str], what: str) -> None:
+    for key in keys:
         if key not in known:
             if str(key).casefold() in _OTHER_STATISTICS:
                 raise RecipeError(

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..file_names import CACHE
@@ -27,81 +29,59 @@ class Results:
 
     def get(self, question: str) -> bytes | None:
         """The stored bytes, or None; bytes that do not match their digest are dropped."""
-        with self._lock:
-            try:
-                connection = self._open()
-                row = connection.execute(
-                    "SELECT digest, result FROM results WHERE question = ?", (question,)
-                ).fetchone()
-                if row is None:
-                    return None
-                if digest(row[1]) != row[0]:
-                    connection.execute("DELETE FROM results WHERE question = ?", (question,))
-                    return None
+        with self._lock, self._tried():
+            connection = self._open()
+            row = connection.execute(
+                "SELECT digest, result FROM results WHERE question = ?", (question,)
+            ).fetchone()
+            if row is not None and digest(row[1]) == row[0]:
                 connection.execute(
                     "UPDATE results SET used = ? WHERE question = ?", (self._ticks(), question)
                 )
-            except (sqlite3.Error, OSError):
-                self._forget()
-                return None
-            return bytes(row[1])
+                return bytes(row[1])
+            if row is not None:
+                connection.execute("DELETE FROM results WHERE question = ?", (question,))
+        return None
 
     def put(self, question: str, result: bytes) -> None:
         """Keep `result` while there is room; one larger than the whole cache is not kept."""
         if len(result) > self.most_bytes:
             return
-        with self._lock:
-            try:
-                connection = self._open()
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute(
-                    "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
-                    (question, digest(result), len(result), self._ticks(), result),
-                )
-                self._grown += len(result)
-                if self._grown * 20 > self.most_bytes:  # look at the whole cache now and then
-                    self._shrink(connection)
-                    self._grown = 0
-                connection.execute("COMMIT")
-            except (sqlite3.Error, OSError):
-                self._forget()
-
-    def clear(self) -> None:
-        """Drop everything."""
-        with self._lock:
-            try:
-                self._open().execute("DELETE FROM results")
-            except (sqlite3.Error, OSError):
-                self._forget()
-
-    def size(self) -> int:
-        """Bytes of results kept."""
-        with self._lock:
-            try:
-                row = self._open().execute("SELECT coalesce(sum(size), 0) FROM results").fetchone()
-            except (sqlite3.Error, OSError):
-                self._forget()
-                return 0
-            return int(row[0])
+        with self._lock, self._tried():
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
+                (question, digest(result), len(result), self._ticks(), result),
+            )
+            self._grown += len(result)
+            if self._grown * 20 > self.most_bytes:  # look at the whole cache now and then
+                self._shrink(connection)
+                self._grown = 0
+            connection.execute("COMMIT")
 
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
             self._close()
 
+    @contextmanager
+    def _tried(self) -> Iterator[None]:
+        """What the cache cannot do is left undone."""
+        try:
+            yield
+        except (sqlite3.Error, OSError):
+            self._forget()
+
     def _shrink(self, connection: sqlite3.Connection) -> None:
         """Make room for a twentieth of the cache: what may be added before the next look."""
         room = self.most_bytes - self.most_bytes // 20
-        total = connection.execute("SELECT sum(size) FROM results").fetchone()[0]
-        if total <= room:
-            return
-        for question, size in connection.execute(
-            "SELECT question, size FROM results ORDER BY used"
-        ).fetchall():
-            if total <= room:
-                return
-            connection.execute("DELETE FROM results WHERE question = ?", (question,))
-            total -= size
+        connection.execute(
+            "DELETE FROM results WHERE question IN (SELECT question FROM (SELECT question, "
+            "sum(size) OVER (ORDER BY used DESC, rowid DESC) AS younger FROM results) "
+            "WHERE younger > ?)",
+            (room,),
+        )
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and not self._path.exists():

@@ -39,9 +39,7 @@ class Finding:
     todo: str = ""
 
     def __str__(self) -> str:
-        return f"{self.severity}: {self.where}: {self.what}" + (
-            f" {self.todo}" if self.todo else ""
-        )
+        return f"{self.severity}: {self.where}: {self.what} {self.todo}".rstrip()
 
 
 def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
@@ -53,9 +51,10 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
     except DiscreetError as problem:
         return [Finding("error", problem.message, DESCRIPTION)]
     findings = [
-        *_secret(folder),
-        *_version(folder, described),
-        *_ledger(folder, described),
+        *_told(SECRETS, _secret(folder)),
+        *_told(VERSIONS, _version(folder, described)),
+        *_told(DESCRIPTION, _served(folder, described)),
+        *_told(STORE, _ledger(folder, described)),
         *same_people(folder, described),
         *_laws(folder, described),
         *small_keys(folder, described),
@@ -67,13 +66,17 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
     return sorted(findings, key=lambda finding: order.index(finding.severity))
 
 
+def _told(where: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """Findings as far as they come; what stops them is one too."""
+    try:
+        yield from findings
+    except DiscreetError as problem:
+        yield Finding("error", problem.message, where)
+
+
 def _secret(folder: Path) -> Iterator[Finding]:
     if versions.every(folder):
-        try:
-            secrets.read(folder)
-        except DiscreetError as problem:
-            yield Finding("error", problem.message, SECRETS)
-            return
+        secrets.read(folder)
     for path in secrets.open_to_others(folder):
         yield Finding(
             "warning",
@@ -86,11 +89,7 @@ def _secret(folder: Path) -> Iterator[Finding]:
 
 def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
     again = f"Run `discreet load {folder}`."
-    try:
-        current = versions.current(folder)
-    except DiscreetError as problem:
-        yield Finding("error", problem.message, VERSIONS)
-        return
+    current = versions.current(folder)
     if current is None:
         yield Finding("error", "described but not loaded yet.", VERSIONS, again)
         return
@@ -138,26 +137,22 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
         )
 
 
-def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
+def _served(folder: Path, described: DescribedData) -> Iterator[Finding]:
     from .dataset import served
 
-    try:
-        served(folder, described.description, described.policy.family)
-    except DiscreetError as problem:
-        yield Finding("error", problem.message, DESCRIPTION)
+    served(folder, described.description, described.policy.family)
+    yield from ()
+
+
+def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
     if not (folder / STORE).exists():
         return
-    from ..store import Ledger
-    from ..store.verification import verify
+    from ..store import Ledger, verify
 
-    try:
-        verify(folder)
-        with Ledger.open(folder, dataset=described.description.name) as ledger:
-            now = versions.current(folder)
-            before = 0 if now is None else _answered_anew(ledger, described, now[1].data_version)
-    except DiscreetError as problem:
-        yield Finding("error", problem.message, STORE)
-        return
+    verify(folder)
+    with Ledger.open(folder, dataset=described.description.name) as ledger:
+        now = versions.current(folder)
+        before = 0 if now is None else _answered_anew(ledger, described, now[1].data_version)
     if before:
         yield Finding(
             "warning",

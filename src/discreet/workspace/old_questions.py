@@ -8,8 +8,6 @@ charge; where none is, it stays in the ledger under its old name alone.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -41,7 +39,7 @@ class OldQuestions:
     """Gives answers of version 0.1 the names they have today."""
 
     def __init__(self, data: DataSet, zeros: Mapping[str, Zeros]) -> None:
-        self._zeros = {**zeros, _policy_version(data.policy): zeros_of(data.description)}
+        self._zeros = {**zeros, data.policy.version: zeros_of(data.description)}
         self._facts = _facts_by_version(data)
         self.left: list[str] = []
         """Which answers have no name of today, and why."""
@@ -66,9 +64,8 @@ class OldQuestions:
         if facts is None:
             return None, "its data are described otherwise now, or are gone"
         today = zeros_of(facts.description)
-        if self._zeros.get(stored.policy_version, today) != today:
-            return None, "its structural zeros were others"
-        if not _zeros_are_zero(measurements, facts.description):
+        same = self._zeros.get(stored.policy_version, today) == today
+        if not same or not _zeros_are_zero(measurements, facts.description):
             return None, "its structural zeros were others"
         plan = todays_plan(measurements, stored.charges, facts)
         return plan, "no question of today measures the same"
@@ -91,12 +88,11 @@ def zeros_in(policy: Mapping[str, Any]) -> Zeros:
 
 def zeros_of(description: Description) -> Zeros:
     """The structural zeros of a description, to be compared."""
-    return frozenset(
-        frozenset(
-            (part.variable, part.level, tuple(sorted(part.codes))) for part in zero.conditions
-        )
+    zeros = [
+        [(part.variable, part.level, part.codes) for part in zero.conditions]
         for zero in description.structural_zeros
-    )
+    ]
+    return zeros_in({"structural_zeros": zeros})
 
 
 def _facts_by_version(data: DataSet) -> dict[str, Facts]:
@@ -167,24 +163,6 @@ def todays_plan(
             if _alike(again, plan) and plan.charge and _spends(plan.charge) == _spends(*charges):
                 return plan
     return None
-
-
-def _policy_version(policy: Policy) -> str:
-    """What version 0.1 called this policy."""
-    facts: dict[str, Any] = {
-        "family": str(policy.family),
-        "method": policy.method,
-        "methods": policy.methods,
-        "rules": policy.rules,
-        "reliable": policy.reliable,
-    }
-    if policy.impossible:
-        facts["impossible"] = sorted(
-            sorted([part.variable, part.level, *part.codes] for part in zero.conditions)
-            for zero in policy.impossible
-        )
-    text = json.dumps(facts, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _settings(

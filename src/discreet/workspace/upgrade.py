@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -100,21 +101,21 @@ def upgrade(path: str | Path) -> Upgraded:
             ledger = stack.enter_context(old_ledger(folder))
             if ledger is not None:
                 works.append(_Work(folder, ledger, accounts))
-        if accounts is None and not any(work.needed for work in works):
+        needed = [work for work in works if work.needed]
+        if accounts is None and not needed:
             return Upgraded(None)
         copy = _copy_of(given, whole)
         copy_to(copy, [part for part in (*folders, *beside) if part.exists()], workspace.folder)
-        for work in works:
-            work.do()
+        for work in needed:
+            work.ledger.carry(work.carried)
         saved = jobs = 0
         if accounts is not None:
             names = {work.folder.name: work.ledger.names for work in works}
-            jobs = rewrite_jobs(workspace.folder, _Jobs(workspace, names).todays)
+            jobs = rewrite_jobs(workspace.folder, partial(_todays_job, workspace, names))
             saved = accounts.rewrite(todays_recipe)
-    for folder in folders:
-        _drop_cache(folder)
-    reports = tuple(work.report() for work in works if work.needed)
-    return Upgraded(copy, reports, saved, jobs)
+    for cache in (folder / f"{CACHE}{end}" for folder in folders for end in ("", "-wal", "-shm")):
+        cache.unlink(missing_ok=True)
+    return Upgraded(copy, tuple(work.report() for work in needed), saved, jobs)
 
 
 class _Work:
@@ -126,40 +127,33 @@ class _Work:
             bodies = {} if accounts is None else accounts.policies(folder.name)
             self._questions = OldQuestions(data, {v: zeros_in(b) for v, b in bodies.items()})
             named = map(self._questions.carried, ledger.answers())
-            self._carried = [one for one in named if one is not None]
-        self.needed = ledger.old or bool(self._carried)
-
-    def do(self) -> None:
-        """Write it, if there is anything to write."""
-        if self.needed:
-            self.ledger.carry(self._carried)
+            self.carried = [one for one in named if one is not None]
+        self.needed = ledger.old or bool(self.carried)
 
     def report(self) -> UpgradedLedger:
         """What was done."""
         return UpgradedLedger(
             self.folder.name,
-            len(self._carried),
-            len({one.question for one in self._carried}),
+            len(self.carried),
+            len({one.question for one in self.carried}),
             tuple(self._questions.left),
             self._questions.unknown,
         )
 
 
-class _Jobs:
-    """Jobs of version 0.1 as they are asked today."""
-
-    def __init__(self, workspace: Workspace, names: Mapping[str, Mapping[str, str]]) -> None:
-        self._workspace, self._names = workspace, names
-
-    def todays(self, request: dict[str, Any], state: str) -> dict[str, Any]:
-        """A job's request; one that ended keeps the name of an answer that no longer answers."""
-        recipe, dataset = todays_recipe(request["recipe"]), request["dataset"]
-        name = self._names.get(dataset, {}).get(request["question"])
-        drawn = dataset in self._names
-        if name is None and (not drawn or state in ("waiting", "running")):
-            with suppress(DiscreetError), self._workspace.dataset(dataset) as data:
-                name = hash_of(data, recipe)
-        return {**request, "recipe": recipe, "question": name or request["question"]}
+def _todays_job(
+    workspace: Workspace,
+    names: Mapping[str, Mapping[str, str]],
+    request: dict[str, Any],
+    state: str,
+) -> dict[str, Any]:
+    """A job as it is asked today; one that ended keeps the name of an answer that no longer answers."""
+    recipe, dataset = todays_recipe(request["recipe"]), request["dataset"]
+    name = names.get(dataset, {}).get(request["question"])
+    if name is None and (dataset not in names or state in ("waiting", "running")):
+        with suppress(DiscreetError), workspace.dataset(dataset) as data:
+            name = hash_of(data, recipe)
+    return {**request, "recipe": recipe, "question": name or request["question"]}
 
 
 def _copy_of(given: Path, whole: bool) -> Path:
@@ -167,8 +161,3 @@ def _copy_of(given: Path, whole: bool) -> Path:
     name = f"{'' if whole else '.'}{given.name}-before-upgrade-{datetime.now(UTC):%Y-%m-%d}"
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     return next(target for target in map(given.with_name, names) if not target.exists())
-
-
-def _drop_cache(folder: Path) -> None:
-    for end in ("", "-wal", "-shm"):
-        (folder / f"{CACHE}{end}").unlink(missing_ok=True)
