@@ -14,8 +14,14 @@ from discreet.core.guarantee import Guarantee, Kind
 from discreet.core.law_builders import laplace
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.table import Noise, ProtectedTable, Provenance, Status
+from discreet.formats.escape import is_formula
 
 HYPERLINK = '=HYPERLINK("x")'
+
+
+def unescaped(text: str) -> str:
+    """A text of a CSV file before it was escaped."""
+    return text[1:] if text.startswith("'") and is_formula(text[1:]) else text
 
 
 def axis(name: str, labels: list[str], *, codes: list[str] | None = None, **named: Any) -> Axis:

@@ -20,10 +20,9 @@ from pyjstat import pyjstat
 from discreet import formats
 from discreet.arrangement import laid_out
 from discreet.core.table import ProtectedTable, Status
-from discreet.formats.escape import unescaped
 from discreet.recipe import Layout
 
-from .tables import HYPERLINK, axis, deaths, make, tables
+from .tables import HYPERLINK, axis, deaths, make, tables, unescaped
 
 Rows = list[dict[str, Any]]
 

@@ -16,9 +16,8 @@ from pysdmx.model.dataset import ActionType
 from discreet import formats
 from discreet.core.table import ProtectedTable, Status
 from discreet.formats import sdmxcsv
-from discreet.formats.escape import unescaped
 
-from .tables import axis, deaths, make, tables
+from .tables import axis, deaths, make, tables, unescaped
 
 GRAND_TOTAL = make([], (), values=[1234])
 OBS = {"": "A", "u": "U", "low": "Q", "c": "Q", "s": "Q", "z": "A", "x": "O"}

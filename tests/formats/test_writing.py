@@ -23,10 +23,10 @@ from discreet.core.pure_laplace import PureLaplace
 from discreet.core.table import ProtectedTable, Rehearsal, Status, TrueTable
 from discreet.errors import InputError, StoreError
 from discreet.formats import xlsx_rows
-from discreet.formats.escape import escaped, unescaped
+from discreet.formats.escape import escaped
 from discreet.recipe import Layout
 
-from .tables import axis, deaths, make, provenance
+from .tables import axis, deaths, make, provenance, unescaped
 
 
 @pytest.mark.parametrize("name", formats.FORMATS)

@@ -32,8 +32,6 @@ class Engine(Protocol):
         control: Control | None = None,
     ) -> list[TrueTable]:
         """A true table for each count, in order; only non-empty cells are held."""
-        ...
 
     def close(self) -> None:
         """Let go of files and threads."""
-        ...

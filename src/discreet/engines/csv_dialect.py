@@ -11,7 +11,8 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ..core.control import Control
@@ -36,9 +37,13 @@ def detect(path: Path, said: Mapping[str, str], control: Control) -> tuple[Diale
     """The dialect of a file and its column names (`column1`, … where it has no header)."""
     with path.open("rb") as file:
         head = file.read(_SAMPLE_BYTES)
-    encoding = _said_encoding(path, said["encoding"]) if "encoding" in said else ""
-    encoding = encoding or _encoding(path, head, control)
-    sample = _decoded(path, head, encoding)
+    encoding = (
+        _said_encoding(said["encoding"]) if "encoding" in said else _encoding(path, head, control)
+    )
+    try:
+        sample = codecs.getincrementaldecoder(encoding)().decode(head)
+    except UnicodeError:
+        raise _wrong_encoding(path, encoding) from None
     if not sample.strip("\ufeff \t\r\n"):
         raise DataError(f"{path.name} is empty. It needs a line of column names and records.")
     signs = {
@@ -64,20 +69,28 @@ def detect(path: Path, said: Mapping[str, str], control: Control) -> tuple[Diale
 
 def as_utf8(path: Path, encoding: str, into: Path, control: Control) -> None:
     """The same text in UTF-8, block by block."""
-    total = max(path.stat().st_size, 1)
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with path.open("rb") as source, into.open("wb") as target:
-        while block := source.read(_BLOCK_BYTES):
-            try:
-                text = decoder.decode(block)
-            except UnicodeError:
-                raise _wrong_encoding(path, encoding) from None
-            target.write(text.encode("utf-8", "surrogatepass"))
-            control.step(0.02 * source.tell() / total, f"decoding {path.name}")
+    with into.open("wb") as target:
         try:
-            target.write(decoder.decode(b"", final=True).encode())
+            for text, done in _texts(path, encoding):
+                target.write(text.encode("utf-8", "surrogatepass"))
+                control.step(0.02 * done, f"decoding {path.name}")
         except UnicodeError:
             raise _wrong_encoding(path, encoding) from None
+
+
+def _texts(path: Path, encoding: str) -> Iterator[tuple[str, float]]:
+    """A file's text block by block, each with the share read; UnicodeError where it is none."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for block, done in _blocks(path):
+        yield decoder.decode(block), done
+    yield decoder.decode(b"", final=True), 1.0
+
+
+def _blocks(path: Path) -> Iterator[tuple[bytes, float]]:
+    total = max(path.stat().st_size, 1)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block, file.tell() / total
 
 
 def one_line_end(path: Path, into: Path, control: Control) -> bool:
@@ -85,17 +98,16 @@ def one_line_end(path: Path, into: Path, control: Control) -> bool:
 
     Files that were appended to on another system have both, and a strict reader stops there.
     """
-    total, plain, wide = max(path.stat().st_size, 1), 0, 0
-    with path.open("rb") as source, into.open("wb") as target:
-        pending = b""
-        while block := source.read(_BLOCK_BYTES):
-            block = pending + block
+    plain, wide, pending = 0, 0, b""
+    with into.open("wb") as target:
+        for read, done in _blocks(path):
+            block = pending + read
             pending = b"\r" if block.endswith(b"\r") else b""
             block = block[: len(block) - len(pending)]
             crlf = block.count(b"\r\n")
             wide, plain = wide + crlf, plain + block.count(b"\n") - crlf
             target.write(block.replace(b"\r\n", b"\n"))
-            control.step(0.02 * source.tell() / total, f"mending the line ends of {path.name}")
+            control.step(0.02 * done, f"mending the line ends of {path.name}")
         target.write(pending)
     return bool(plain and wide)
 
@@ -105,7 +117,7 @@ def is_utf8(encoding: str) -> bool:
     return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii")
 
 
-def _said_encoding(path: Path, name: str) -> str:
+def _said_encoding(name: str) -> str:
     try:
         codecs.lookup(name)
         "".encode(name)
@@ -128,33 +140,14 @@ def _encoding(path: Path, head: bytes, control: Control) -> str:
         raise DataError(
             f"{path.name} is not a text file: it holds zero bytes. Give a CSV or Parquet file."
         )
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    total = max(path.stat().st_size, 1)
     try:
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK_BYTES):
-                decoder.decode(block)
-                control.step(0.01 * file.tell() / total, f"looking at {path.name}")
-        decoder.decode(b"", final=True)
+        for _, done in _texts(path, "utf-8"):
+            control.step(0.01 * done, f"looking at {path.name}")
     except UnicodeError:
-        return "latin-1" if _holds_any(path, b"\x81\x8d\x8f\x90\x9d") else "cp1252"
+        meaningless = b"\x81\x8d\x8f\x90\x9d"  # in cp1252
+        rare = any(byte in block for block, _ in _blocks(path) for byte in meaningless)
+        return "latin-1" if rare else "cp1252"
     return "utf-8"
-
-
-def _holds_any(path: Path, rare: bytes) -> bool:
-    """Whether a file has one of the five bytes to which cp1252 gives no meaning."""
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            if any(byte in block for byte in rare):
-                return True
-    return False
-
-
-def _decoded(path: Path, head: bytes, encoding: str) -> str:
-    try:
-        return codecs.getincrementaldecoder(encoding)().decode(head)
-    except UnicodeError:
-        raise _wrong_encoding(path, encoding) from None
 
 
 def _wrong_encoding(path: Path, encoding: str) -> DataError:
@@ -189,14 +182,9 @@ def _rows(sample: str, delimiter: str, quote: str, escape: str, most: int) -> li
         doublequote=not escape or escape == quote,
     )
     rows: list[list[str]] = []
-    try:
-        for row in reader:
-            if row:
-                rows.append(row)
-            if len(rows) >= most:
-                break
-    except csv.Error:
-        pass
+    with suppress(csv.Error):
+        for row in itertools.islice(filter(None, reader), most):
+            rows.append(row)
     return rows or [[sample.split("\n", 1)[0]]]
 
 

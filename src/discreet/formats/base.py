@@ -19,7 +19,7 @@ from typing import IO, BinaryIO, TypeAlias, cast
 
 from ..core.table import ProtectedTable
 from ..durable import replacing
-from ..errors import InputError, StoreError, did_you_mean
+from ..errors import DiscreetError, InputError, StoreError, did_you_mean
 from .flat import require_protected
 
 Save: TypeAlias = Callable[[Sequence[ProtectedTable], BinaryIO], None]
@@ -199,17 +199,16 @@ def _to_path(form: Format, tables: Sequence[ProtectedTable], path: Path) -> list
 def _plain_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except FileNotFoundError:
-        why = f"the folder {path.parent} does not exist. Make it first."
-        raise InputError(f"Cannot write {path}: {why}") from None
-    except IsADirectoryError:
-        why = "it is a folder. Give the name of a file in it."
-        raise InputError(f"Cannot write {path}: {why}") from None
-    except (PermissionError, NotADirectoryError) as error:
-        why = f"{(error.strerror or 'not allowed').lower()}. Choose a folder you may write in."
-        raise InputError(f"Cannot write {path}: {why}") from None
     except OSError as error:
-        raise StoreError(
-            f"Cannot write {path}: {(error.strerror or str(error)).lower()}. "
-            "Nothing was replaced; free some space or choose another place, and try again."
-        ) from None
+        kind: type[DiscreetError] = InputError
+        why = (error.strerror or str(error)).lower()
+        if isinstance(error, FileNotFoundError):
+            why = f"the folder {path.parent} does not exist. Make it first."
+        elif isinstance(error, IsADirectoryError):
+            why = "it is a folder. Give the name of a file in it."
+        elif isinstance(error, PermissionError | NotADirectoryError):
+            why += ". Choose a folder you may write in."
+        else:
+            kind = StoreError
+            why += ". Nothing was replaced; free some space or choose another place, and try again."
+        raise kind(f"Cannot write {path}: {why}") from None

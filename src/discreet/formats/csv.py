@@ -16,7 +16,7 @@ import numpy as np
 from ..core.table import ProtectedTable
 from .escape import escaped
 from .flat import STATUS_LETTERS, Flat, flatten
-from .numerals import Mask, Real, Whole, listed
+from .numerals import listed
 
 _QUOTED = re.compile(r'[",\r\n]|^[\s\']|\s$|^$')
 
@@ -57,16 +57,14 @@ def _texts(flat: Flat) -> list[str]:
 
 def _numbers(flat: Flat, block: slice) -> list[list[str]]:
     status = np.array(STATUS_LETTERS, dtype=object)[flat.status[block]].tolist()
-    return [
-        written(flat.values[block], flat.shown[block]),
-        status,
-        *(written(flat.numbers[name][block], flat.shown_in(name)[block]) for name in flat.numbers),
-    ]
+    numbers = [written(flat, name, block) for name in (flat.measure, *flat.numbers)]
+    return [numbers[0], status, *numbers[1:]]
 
 
-def written(numbers: Whole | Real, shown: Mask) -> list[str]:
-    """A column of numbers as text, empty where none is published."""
-    column = listed(numbers)
-    for place in np.flatnonzero(~shown).tolist():
+def written(flat: Flat, name: str, block: slice) -> list[str]:
+    """A block of a column of numbers as text, empty where none is published."""
+    numbers = flat.values if name == flat.measure else flat.numbers[name]
+    column = listed(numbers[block])
+    for place in np.flatnonzero(~flat.shown_in(name)[block]).tolist():
         column[place] = ""
     return column

@@ -1,7 +1,7 @@
-"""Text that spreadsheets would run as a formula, made harmless in CSV and back.
+"""Text that spreadsheets would run as a formula, made harmless in CSV.
 
 An apostrophe goes in front of a text that begins with = + - @, tab or a line end, unless it is
-a plain number such as the code -9. `unescaped` takes it off; no two texts become one.
+a plain number such as the code -9. No two texts become one.
 """
 
 from __future__ import annotations
@@ -19,15 +19,6 @@ def escaped(text: str) -> str:
     ("'=1+1", '-9', 'North')
     """
     return "'" + text if is_formula(text) else text
-
-
-def unescaped(text: str) -> str:
-    """The text before `escaped`.
-
-    >>> unescaped(escaped("@home"))
-    '@home'
-    """
-    return text[1:] if text.startswith("'") and is_formula(text[1:]) else text
 
 
 def is_formula(text: str) -> bool:

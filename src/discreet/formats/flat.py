@@ -7,7 +7,8 @@ an interval or an additive value would give the number away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -105,7 +106,9 @@ def flatten(table: ProtectedTable) -> Flat:
     """The table as columns, one entry a cell, in the order its axes stand in."""
     require_protected(table)
     wanted = percent.NAMES if table.layout.percent else ()
-    names = _column_names(table.domain.axes, set(_reserved(table, wanted)))
+    taken = {table.measure.casefold(), "status", "noise_sd", "lower", "upper", *wanted}
+    extra = dict(zip(_extra_names(table, taken), table.extra.values(), strict=True))
+    names = _column_names(table.domain.axes, taken)
     axes = tuple(
         FlatAxis(
             names[i],
@@ -133,7 +136,6 @@ def flatten(table: ProtectedTable) -> Flat:
         noise_sd = np.where(shown & ~certain, column(table.noise.sd), 0.0).astype(np.float64)
         lower = np.where(certain, values, hidden_as_zero(table.noise.lower))
         upper = np.where(certain, values, hidden_as_zero(table.noise.upper))
-    extra = zip(_extra_names(table, wanted), table.extra.values(), strict=True)
     return Flat(
         axes=axes,
         measure=table.measure,
@@ -143,7 +145,7 @@ def flatten(table: ProtectedTable) -> Flat:
         noise_sd=noise_sd,
         lower=lower,
         upper=upper,
-        extra={name: hidden_as_zero(array) for name, array in extra},
+        extra={name: hidden_as_zero(array) for name, array in extra.items()},
         percent=_percent(table, values, shown, lower, upper) if wanted else None,
     )
 
@@ -175,18 +177,13 @@ def require_protected(table: object) -> None:
         )
 
 
-def _extra_names(table: ProtectedTable, further: Sequence[str]) -> list[str]:
-    taken = {table.measure.casefold(), "status", "noise_sd", "lower", "upper", *further}
+def _extra_names(table: ProtectedTable, taken: set[str]) -> list[str]:
+    """A name for each further column that no other has; added to those `taken`."""
     names = []
     for name in table.extra:
         names.append(_free(name, taken))
         taken.add(names[-1].casefold())
     return names
-
-
-def _reserved(table: ProtectedTable, further: Sequence[str]) -> list[str]:
-    names = [table.measure, "status", "noise_sd", "lower", "upper", *further]
-    return [name.casefold() for name in (*names, *_extra_names(table, further))]
 
 
 def _column_names(axes: Sequence[Axis], taken: set[str]) -> list[str]:
@@ -203,13 +200,14 @@ def _column_names(axes: Sequence[Axis], taken: set[str]) -> list[str]:
     return names
 
 
-def _is_free(name: str, taken: Iterable[str]) -> bool:
-    return not {name.casefold(), f"{name}_label".casefold()} & set(taken)
+def _is_free(name: str, taken: set[str]) -> bool:
+    return not {name.casefold(), f"{name}_label".casefold()} & taken
 
 
 def _free(name: str, taken: set[str]) -> str:
-    number, free = 1, name
-    while not _is_free(free, taken):
-        number += 1
-        free = f"{name}_{number}"
-    return free
+    return next(free for free in numbered(name) if _is_free(free, taken))
+
+
+def numbered(name: str) -> Iterator[str]:
+    """A name, then the same with 2, 3 … behind it."""
+    return itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))

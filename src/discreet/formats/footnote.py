@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.exact import plain, rounded_down, rounded_up
+from ..core.exact import plain, rounded_down
 from ..core.table import ProtectedTable, Status
 from .flat import Flat, flatten
+from .numerals import Mask
 
 _JSON_WHOLE = 1 << 53
 
@@ -62,14 +63,12 @@ def typical_error(table: ProtectedTable) -> str:
     if table.noise is None:
         return ""
     flat = flatten(table)
-    if flat.noise_sd is None or flat.lower is None or flat.upper is None or not flat.shown.any():
-        return ""
-    noisy = flat.shown & (flat.status != Status.STRUCTURAL_ZERO)
-    if not noisy.any():
+    noisy = _noisy(flat)
+    if flat.lower is None or flat.upper is None or not noisy.any():
         return ""
     reach = np.maximum(flat.upper - flat.values, flat.values - flat.lower)[noisy]
     typical, largest = int(np.ceil(np.median(reach))), int(reach.max())
-    share = _percent(table.noise.coverage, up=False)
+    share = _percent(table.noise.coverage)
     text = f"Typical error ±{typical:,}"
     if largest > typical:
         text += f", largest ±{largest:,}"
@@ -85,21 +84,26 @@ def three_digits(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
 
 
+def _noisy(flat: Flat) -> Mask:
+    """The cells whose published number holds noise."""
+    noisy: Mask = flat.shown & (flat.status != Status.STRUCTURAL_ZERO)
+    return noisy
+
+
 def _noise(table: ProtectedTable, flat: Flat) -> list[str]:
     if table.noise is None or flat.noise_sd is None:
         return []
-    sd = flat.noise_sd[flat.shown & (flat.status != Status.STRUCTURAL_ZERO)]
+    sd = flat.noise_sd[_noisy(flat)]
     if not sd.size:
         return []
-    least, most = float(sd.min()), float(sd.max())
-    if most == 0:
+    if not sd.any():
         return ["The law of this table adds no noise to the numbers shown."]
-    low, high = three_digits(least), three_digits(most)
+    low, high = three_digits(float(sd.min())), three_digits(float(sd.max()))
     spread = high if low == high else f"between {low} and {high}"
     return [
         f"Random noise was added to the numbers; its standard deviation is {spread}. "
         f"The interval from lower to upper holds the number without noise in at least "
-        f"{_percent(table.noise.coverage, up=False)} of releases; it says nothing of sampling error."
+        f"{_percent(table.noise.coverage)} of releases; it says nothing of sampling error."
     ]
 
 
@@ -130,25 +134,24 @@ def _totals(table: ProtectedTable) -> list[str]:
     if not any(table.totals):
         return []
     compared = differ = most = 0
-    shown = table.shown
-    every = bool(shown.all())
-    for axis in (i for i, total in enumerate(table.totals) if total):
+    every = bool(table.shown.all())
+    for axis in np.flatnonzero(table.totals).tolist():
         values = table.values.swapaxes(axis, 0)
         gap = np.abs(values[:-1].sum(axis=0) - values[-1])
         if not every:
-            gap = gap[shown.swapaxes(axis, 0).all(axis=0)]
+            gap = gap[table.shown.swapaxes(axis, 0).all(axis=0)]
         compared += gap.size
         differ += int(np.count_nonzero(gap))
         most = max(most, int(gap.max(initial=0)))
-    if differ:
-        verb = "differs" if differ == 1 else "differ"
-        return [
-            f"Totals need not be the sum of their cells: {differ:,} of {compared:,} "
-            f"{verb}, by up to {most:,}. Use the published totals; do not add cells."
-        ]
-    if compared:
+    if compared and not differ:
         return ["Every total whose cells are all shown is their sum."]
-    return ["Totals need not be the sum of their cells."]
+    words = "Totals need not be the sum of their cells"
+    if not differ:
+        return [f"{words}."]
+    return [
+        f"{words}: {differ:,} of {compared:,} {'differs' if differ == 1 else 'differ'}, by up to "
+        f"{most:,}. Use the published totals; do not add cells."
+    ]
 
 
 def _negatives(flat: Flat) -> list[str]:
@@ -173,16 +176,14 @@ def _percentages(flat: Flat) -> list[str]:
     if percent.lower is not None:
         words += (
             "; the interval from percent_lower to percent_upper holds the percentage without noise "
-            f"in at least {_percent(percent.coverage, up=False)} of releases"
+            f"in at least {_percent(percent.coverage)} of releases"
         )
     return [f"{words}."]
 
 
-def _percent(share: Fraction, *, up: bool) -> str:
+def _percent(share: Fraction) -> str:
     hundred = share * 100
-    if hundred.denominator == 1:
-        return f"{plain(hundred)} %"
-    return f"{rounded_up(hundred, 3) if up else rounded_down(hundred, 5)} %"
+    return f"{plain(hundred) if hundred.denominator == 1 else rounded_down(hundred, 5)} %"
 
 
 def law_elsewhere(table: ProtectedTable) -> list[str]:

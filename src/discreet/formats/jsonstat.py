@@ -71,14 +71,9 @@ _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def _collection(datasets: Sequence[bytes]) -> dict[str, Any]:
     """Several encoded datasets in one document."""
-    return _Open(
-        {
-            "version": "2.0",
-            "class": "collection",
-            "label": f"{len(datasets)} tables",
-            "link": _Open({"item": _Encoded(b"[" + b",".join(datasets) + b"]")}),
-        }
-    )
+    items = _Open(item=_Encoded(b"[" + b",".join(datasets) + b"]"))
+    about = {"version": "2.0", "class": "collection", "label": f"{len(datasets)} tables"}
+    return _Open(about, link=items)
 
 
 def dataset(table: ProtectedTable) -> dict[str, Any]:
@@ -158,10 +153,8 @@ def _percent(made: Percent) -> dict[str, Any]:
     percent: dict[str, Any] = _Open({"of": made.of, "value": _column(made.values, hidden)})
     if made.lower is not None and made.upper is not None:
         percent["coverage"] = plain(made.coverage)
-        percent["lower"], percent["upper"] = (
-            _column(made.lower, hidden),
-            _column(made.upper, hidden),
-        )
+        percent["lower"] = _column(made.lower, hidden)
+        percent["upper"] = _column(made.upper, hidden)
     return percent
 
 

@@ -57,22 +57,20 @@ def to_arrow(table: ProtectedTable) -> Any:
 def _dictionary(texts: Sequence[str], positions: npt.NDArray[np.int32]) -> Any:
     """A dictionary-encoded column; equal texts (two labels "Other") share one entry."""
     pa: Any = importlib.import_module("pyarrow")
-    unique = list(dict.fromkeys(text.encode(errors="replace").decode() for text in texts))
+    written = [text.encode(errors="replace").decode() for text in texts]
+    unique = list(dict.fromkeys(written))
     place = {text: i for i, text in enumerate(unique)}
-    to_unique = np.array(
-        [place[text.encode(errors="replace").decode()] for text in texts], dtype=np.int32
-    )
+    to_unique = np.array([place[text] for text in written], dtype=np.int32)
     return pa.DictionaryArray.from_arrays(to_unique[positions], pa.array(unique, pa.string()))
 
 
 def _labelled(columns: Any, flat: Flat) -> Any:
     """The columns of each axis carry the variable's label in their field metadata."""
     pa: Any = importlib.import_module("pyarrow")
-    words = {name: axis.label for axis in flat.axes for name in (axis.name, axis.label_name)}
-    fields = [
-        field.with_metadata({"label": words[field.name].encode(errors="replace")})
-        if field.name in words
-        else field
-        for field in columns.schema
-    ]
+    fields = list(columns.schema)
+    for place, axis in enumerate(flat.axes):
+        label = {"label": axis.label.encode(errors="replace")}
+        fields[2 * place : 2 * place + 2] = [
+            field.with_metadata(label) for field in fields[2 * place : 2 * place + 2]
+        ]
     return pa.Table.from_arrays(columns.columns, schema=pa.schema(fields))

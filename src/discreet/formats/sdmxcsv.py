@@ -25,7 +25,7 @@ import numpy as np
 from ..core.domain import TOTAL
 from ..core.table import ProtectedTable, Status
 from .csv import quoted, written
-from .flat import STATUS_LETTERS, Flat, FlatAxis, flatten
+from .flat import STATUS_LETTERS, Flat, FlatAxis, flatten, numbered
 from .footnote import citation, footnote, law_elsewhere
 
 STATUS_CODES = {
@@ -54,10 +54,11 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     table = tables[0]
     flat = flatten(table)
     taken = {*_FIRST, *_OBSERVED, *_TABLE, "TIME_PERIOD", "SERIES_KEY", "OBS_KEY"}
-    numbers = {identifier(name, taken): name for name in flat.numbers}
+    numbers = [identifier(name, taken) for name in flat.numbers]
     variables = [identifier(axis.name, taken) for axis in flat.axes]
     labels = [identifier(f"{name}_LABEL", taken) for name in variables]
     codes = [_codes(axis) for axis in flat.axes]
+    words = [[quoted(_one_line(label)) for label in axis.labels] for axis in flat.axes]
     header = (*_FIRST, *variables, *_OBSERVED, *numbers, *labels, *_TABLE)
     stream.write((",".join(header) + "\r\n").encode())
     start = ",".join(("dataflow", structure(table), "I"))
@@ -68,14 +69,8 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
         columns = [[start] * len(flat.values[block])]
         columns += [_taken(codes[i], flat, i, block) for i in range(len(codes))]
         columns += _observed(flat, block)
-        columns += [
-            written(flat.numbers[name][block], flat.shown_in(name)[block])
-            for name in numbers.values()
-        ]
-        columns += [
-            _taken([quoted(_one_line(label)) for label in axis.labels], flat, i, block)
-            for i, axis in enumerate(flat.axes)
-        ]
+        columns += [written(flat, name, block) for name in flat.numbers]
+        columns += [_taken(words[i], flat, i, block) for i in range(len(words))]
         columns.append([empty] * len(columns[0]))
         if at == 0:
             columns[-1][0] = about
@@ -118,10 +113,7 @@ def code_identifier(code: str, taken: set[str]) -> str:
 
 
 def _free(wanted: str, taken: set[str]) -> str:
-    free, number = wanted, 1
-    while free in taken:
-        number += 1
-        free = f"{wanted}_{number}"
+    free = next(name for name in numbered(wanted) if name not in taken)
     taken.add(free)
     return free
 
@@ -166,7 +158,7 @@ def _taken(texts: Sequence[str], flat: Flat, axis: int, block: slice) -> list[st
 def _observed(flat: Flat, block: slice) -> list[list[str]]:
     observed, confidential = zip(*(STATUS_CODES[each] for each in Status), strict=True)
     return [
-        written(flat.values[block], flat.shown[block]),
+        written(flat, flat.measure, block),
         *(
             np.array(letters, dtype=object)[flat.status[block]].tolist()
             for letters in (observed, confidential, STATUS_LETTERS)

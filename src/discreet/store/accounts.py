@@ -95,9 +95,8 @@ class Accounts:
 
     def user(self, name: str) -> User:
         """One account by name."""
-        for user in self.users():
-            if user.name == name:
-                return user
+        if user := next((user for user in self.users() if user.name == name), None):
+            return user
         raise InputError(f"There is no account {name[:80]!r}. List the accounts to see them.")
 
     def users(self) -> list[User]:
@@ -166,20 +165,12 @@ class Accounts:
         parents = [token.expires for token in self.tokens(user) if token.id == made_with]
         expires = min([now + days * 86400, *parents])
         made = Token(identity, user, label[:100], tuple(sorted(set(scopes))), now, expires, None)
-        with self._db.writing() as connection:
-            connection.execute(
-                "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)",
-                (
-                    identity,
-                    user,
-                    self._db.keyed("token", secret),
-                    made.label,
-                    json.dumps(made.scopes),
-                    made.created,
-                    made.expires,
-                    made_with if parents else None,
-                ),
-            )
+        parent = made_with if parents else None
+        self._db.execute(
+            "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, NULL, ?)",
+            *(identity, user, self._db.keyed("token", secret), made.label),
+            *(json.dumps(made.scopes), made.created, made.expires, parent),
+        )
         return f"dct_{identity}_{secret}", made
 
     def tokens(self, user: str) -> list[Token]:

@@ -12,6 +12,9 @@ from ..core.loss import Loss
 DATASET = "dataset"
 """The scope every charge counts against; `user:NAME` and `project:NAME` are the others."""
 
+Held: TypeAlias = "Hold | str | None"
+"""A hold, or its id."""
+
 JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,15 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def moment(seconds: float) -> str:
+    """A time, as the log writes it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
 def scopes_of(user: str, project: str) -> list[str]:
     """The scopes a charge counts against, the data set first."""
-    return [
-        DATASET,
-        *([f"user:{user}"] if user else []),
-        *([f"project:{project}"] if project else []),
-    ]
+    named = (("user", user), ("project", project))
+    return [DATASET, *(f"{kind}:{name}" for kind, name in named if name)]
 
 
 @dataclass
@@ -77,10 +80,8 @@ class Account:
             charges = tuple(Charge.from_json(stored) for stored in body["charges"])
             scopes = scopes_of(body["user"], body["project"])
             self._charged.append((charges, scopes))
-            for scope in scopes:
-                if scope in self.caps:
-                    cost = sum_of(self.caps[scope].kind, charges)
-                    self.spent[scope] += cost
+            for scope in self.caps.keys() & scopes:
+                self.spent[scope] += sum_of(self.caps[scope].kind, charges)
             self.answers[body["question"]] = (seq, body["measurements"], body["size"])
             self.requests[body["user"], body["key"]] = body["request"]
         elif kind == "upgrade":
@@ -103,29 +104,27 @@ class Account:
         self.caps[scope], self.spent[scope] = cap, total
 
 
+def damaged(what: str, ledger: str = "The ledger") -> LedgerDamaged:
+    """Why nothing is answered from a ledger any more."""
+    return LedgerDamaged(
+        f"{ledger} is damaged: {what}. Nothing is answered; restore it from a copy that verifies."
+    )
+
+
 def follow(
     rows: list[tuple[int, str, str]], seq: int, head: str, account: Account | None = None
 ) -> tuple[int, str]:
     """Check rows that come after row `seq` with hash `head`; returns the new end."""
     for number, text, stored in rows:
         if number != seq + 1:
-            raise LedgerDamaged(
-                f"The ledger is damaged: entry {number} follows entry {seq}, so rows are missing "
-                "or were put in. Nothing is answered; restore it from a copy that verifies."
-            )
+            raise damaged(f"entry {number} follows entry {seq}, so rows are missing or were put in")
         if link(head, text) != stored:
-            raise LedgerDamaged(
-                f"The ledger is damaged: the hash of entry {number} does not match its content. "
-                "Nothing is answered; restore it from a copy that verifies."
-            )
+            raise damaged(f"the hash of entry {number} does not match its content")
         if account is not None:
             try:
                 account.add(number, json.loads(text))
             except (KeyError, TypeError, ValueError, AttributeError, DiscreetError) as error:
-                raise LedgerDamaged(
-                    f"The ledger is damaged: entry {number} cannot be read ({error}). "
-                    "Nothing is answered; restore it from a copy that verifies."
-                ) from None
+                raise damaged(f"entry {number} cannot be read ({error})") from None
         seq, head = number, stored
     return seq, head
 
@@ -151,11 +150,8 @@ class Anchor:
         try:
             stored = json.loads(text)
             anchor = cls(stored["dataset"], stored["ledger"], stored["entry"], stored["hash"])
-            if (
-                type(anchor.seq) is not int
-                or anchor.seq < 1
-                or len(bytes.fromhex(anchor.hash)) != 32
-            ):
+            whole = type(anchor.seq) is int and anchor.seq >= 1
+            if not whole or len(bytes.fromhex(anchor.hash)) != 32:
                 raise ValueError
         except (ValueError, KeyError, TypeError):
             raise LedgerDamaged(
@@ -166,13 +162,7 @@ class Anchor:
 
     def write(self, path: Path) -> None:
         """Replace the file in one step; content is synced before it takes the name."""
-        text = canonical(
-            {
-                "dataset": self.dataset,
-                "ledger": self.ledger,
-                "entry": self.seq,
-                "hash": self.hash,
-            }
-        )
+        whose = {"dataset": self.dataset, "ledger": self.ledger}
+        text = canonical({**whose, "entry": self.seq, "hash": self.hash})
         with replacing(path, mode=0o666, only_writer=True) as stream:
             stream.write(text.encode() + b"\n")

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from ..core.loss import loss_from_json, loss_to_json
 from ..errors import LedgerDamaged, StoreError
-from .chain import canonical
+from .chain import canonical, damaged
 
 T = TypeVar("T")
 FORM = 2
@@ -157,10 +157,7 @@ def check_tables(connection: sqlite3.Connection, expected: int = FORM) -> None:
         )
     rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if {row[0] for row in rows} != set(_TABLES[form]):
-        raise LedgerDamaged(
-            "The ledger is damaged: its tables or the triggers that keep it append-only were "
-            "changed. Nothing is answered; restore it from a copy that verifies."
-        )
+        raise damaged("its tables or the triggers that keep it append-only were changed")
 
 
 def _loss_plus(first: str, second: str) -> str:
@@ -186,6 +183,7 @@ _WORDS = {
     sqlite3.SQLITE_NOMEM: "there is not enough memory. Ask again later",
     sqlite3.SQLITE_INTERRUPT: "the work was interrupted. Ask again",
 }
+_TORN = "it is not a whole SQLite file any more"
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -195,12 +193,12 @@ def in_words(what: str) -> Iterator[None]:
     try:
         yield
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise _damaged(what) from error
+        raise damaged(_TORN, what) from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", None)
         code = None if code is None else code & 0xFF
         if code in _DAMAGE or "decode" in str(error):
-            raise _damaged(what) from error
+            raise damaged(_TORN, what) from error
         reason = _WORDS.get(code or -1, "the database refused the work. Run the verification")
         raise StoreError(f"{what} could not be used: {reason}. Nothing was answered.") from error
     except OSError as error:
@@ -209,13 +207,6 @@ def in_words(what: str) -> Iterator[None]:
             f"{what} could not be used: {reason.lower()}. Nothing was answered. "
             "Check disk space and rights, then ask again."
         ) from error
-
-
-def _damaged(what: str) -> LedgerDamaged:
-    return LedgerDamaged(
-        f"{what} is damaged: it is not a whole SQLite file any more. Nothing is "
-        "answered; restore it from a copy that verifies."
-    )
 
 
 class Database:

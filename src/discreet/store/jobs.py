@@ -23,7 +23,7 @@ from typing import Any
 
 from ..errors import InputError, StoreError
 from ..file_names import JOBS
-from .base import Hold, Job, JobState
+from .base import Held, Hold, Job, JobState
 from .chain import canonical
 from .database import Database
 
@@ -59,12 +59,7 @@ class Jobs:
         self._database.close()
 
     def create(
-        self,
-        kind: str,
-        request: Mapping[str, Any],
-        *,
-        user: str = "",
-        hold: Hold | str | None = None,
+        self, kind: str, request: Mapping[str, Any], *, user: str = "", hold: Held = None
     ) -> Job:
         """A new job that waits for a worker; `hold` is the budget it will spend."""
         held = hold.id if isinstance(hold, Hold) else hold

@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..errors import LedgerDamaged, StoreError
+from ..errors import StoreError
 from ..file_names import ANCHOR, LEDGER_LOCK, STORE
 from .base import Entry, Verified
-from .chain import Anchor, follow
+from .chain import Anchor, damaged, follow
 from .commit_request import CommitRequest
 from .database import connect, in_words
 from .ledger_store import LedgerStore, T
@@ -171,10 +171,7 @@ class Ledger(LedgerStore):
             "SELECT seq, body, hash FROM log WHERE seq >= ? ORDER BY seq", (seq,)
         ).fetchall()
         if not rows or (rows[0][0], rows[0][2]) != (seq, head):
-            raise LedgerDamaged(
-                f"{self._name} is damaged: entry {seq}, read earlier, is gone or another one. "
-                "Nothing is answered; restore it from a copy that verifies."
-            )
+            raise damaged(f"entry {seq}, read earlier, is gone or another one", self._name)
         self._end = follow(rows[1:], seq, head)
 
     def _note_end(self, connection: sqlite3.Connection) -> None:

@@ -23,13 +23,12 @@ from typing import Any, Self, TypeAlias, TypeVar
 from ..core.charge import Charge, as_dp_accounting_event, as_register, sum_of
 from ..core.loss import Loss, in_words, loss_to_json, zero
 from ..errors import InputError, Refusal, StoreError
-from .base import DATASET, Entry, History, Hold, Standing, StoredAnswer, Verified
+from .base import DATASET, Entry, Held, History, Hold, Standing, StoredAnswer, Verified
 from .commit_request import CommitRequest
 from .ledger_transaction import LedgerTransaction
 
 T = TypeVar("T")
 Charges: TypeAlias = Charge | Sequence[Charge]
-Held: TypeAlias = Hold | str | None
 
 
 class LedgerStore(ABC):

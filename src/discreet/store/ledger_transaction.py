@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from ..core.charge import Charge, has_loss, sum_of
@@ -32,7 +31,7 @@ from ..errors import (
     Refusal,
 )
 from .base import DATASET, History, Hold, Standing, StoredAnswer
-from .chain import START, Account, canonical, digest, follow, link, scopes_of
+from .chain import START, Account, canonical, digest, follow, link, moment, scopes_of
 from .commit_request import CommitRequest, question_of
 from .measurement_files import INLINE_BYTES, MeasurementFiles
 
@@ -83,7 +82,7 @@ class LedgerTransaction:
 
     def now(self) -> str:
         """The time, as the log writes it."""
-        return datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="milliseconds")
+        return moment(self.clock())
 
     def set_cap(self, scope: str, budget: Loss | None, who: str, reason: str) -> None:
         """Set, change or (None) take away a cap; what was spent before counts against it."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import LedgerDamaged, StoreError
 from ..file_names import ANCHOR, STORE
 from .base import DATASET, Verified
-from .chain import START, Account, Anchor, canonical, digest, follow, link
+from .chain import START, Account, Anchor, canonical, damaged, digest, follow, link, moment
 from .database import FORM, check_tables, connect, create_tables, form_of, in_words, transaction
 from .ledger_transaction import loss_text
 from .measurement_files import MeasurementFiles
@@ -47,14 +46,8 @@ def verify(folder: str | Path, *, anchor: str | Path | None = None) -> Verified:
                 raise LedgerDamaged("The ledger is damaged: SQLite finds the file inconsistent.")
         finally:
             connection.close()
-    return Verified(
-        account.dataset,
-        seq,
-        len(account.answers),
-        head,
-        0 if noted is None else noted.seq,
-        account.spent.get(DATASET),
-    )
+    anchored, spent = noted.seq if noted else 0, account.spent.get(DATASET)
+    return Verified(account.dataset, seq, len(account.answers), head, anchored, spent)
 
 
 def create_if_new(
@@ -72,16 +65,8 @@ def create_if_new(
         with transaction(connection):
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 create_tables(connection)
-                body = canonical(
-                    {
-                        "kind": "open",
-                        "dataset": dataset,
-                        "ledger": secrets.token_hex(16),
-                        "at": datetime.fromtimestamp(clock(), UTC).isoformat(
-                            timespec="milliseconds"
-                        ),
-                    }
-                )
+                opened = {"kind": "open", "dataset": dataset, "at": moment(clock())}
+                body = canonical({**opened, "ledger": secrets.token_hex(16)})
                 first = (1, body, link(START, body))
                 connection.execute("INSERT INTO log VALUES (?, ?, ?)", first)
             check_tables(connection)
@@ -141,10 +126,8 @@ def checked(
 
 def _compare(connection: sqlite3.Connection, account: Account, files: MeasurementFiles) -> None:
     """The tables beside the log must say what the log adds up to."""
-    scopes = {
-        row[0]: (row[1], row[2])
-        for row in connection.execute("SELECT scope, cap, spent FROM scopes")
-    }
+    rows = connection.execute("SELECT scope, cap, spent FROM scopes")
+    scopes = {scope: (cap, spent) for scope, cap, spent in rows}
     added = {s: (loss_text(cap), loss_text(account.spent[s])) for s, cap in account.caps.items()}
     answers = {}
     for question, seq, name, size, inline in connection.execute(
@@ -152,10 +135,8 @@ def _compare(connection: sqlite3.Connection, account: Account, files: Measuremen
     ):
         on_disk = files.size(name) if inline is None else inline
         answers[question] = (seq, name, size if on_disk == size else on_disk)
-    requests = {
-        (row[0], row[1]): row[2]
-        for row in connection.execute("SELECT user, key, request FROM requests")
-    }
+    rows = connection.execute("SELECT user, key, request FROM requests")
+    requests = {(user, key): request for user, key, request in rows}
     carried = {}
     if form_of(connection) == FORM:
         rows = connection.execute("SELECT answer, question, form FROM carried")
@@ -167,10 +148,7 @@ def _compare(connection: sqlite3.Connection, account: Account, files: Measuremen
         ("answers carried over", carried, account.carried),
     ):
         if stored != logged:
-            raise LedgerDamaged(
-                f"The ledger is damaged: its {what} do not agree with its log. "
-                "Nothing is answered; restore it from a copy that verifies."
-            )
+            raise damaged(f"its {what} do not agree with its log")
 
 
 def _gone(noted: Anchor) -> LedgerDamaged:

@@ -156,8 +156,12 @@ class DataSet:
             budget = self.policy.budget
             if self.spends is Spends.NOTHING:
                 raise InputError(unbudgeted(self.name, self.policy))
-            if served(self.folder, self.description, self.policy.family) is not None:
-                _ledger_there(self.folder)
+            ever_served = served(self.folder, self.description, self.policy.family) is not None
+            if ever_served and not any((self.folder / name).exists() for name in (STORE, ANCHOR)):
+                raise LedgerDamaged(  # without any trace of the old one a new one would begin
+                    f"Tables were made from {self.folder}, but its ledger and the ledger's anchor are "
+                    f"gone. Nothing is answered; restore {STORE} and {ANCHOR} from the newest copy."
+                )
             ledger = Ledger.open(self.folder, dataset=self.name)
             try:
                 if budget is not None:
@@ -256,15 +260,6 @@ def _promise(description: Description) -> str:
     return f"a {description.unit} with up to {records}, neighbours: {description.neighbours.words}"
 
 
-def _ledger_there(folder: Path) -> None:
-    """Tables were made, so there was a ledger; without any trace of it a new one would begin."""
-    if not (folder / STORE).exists() and not (folder / ANCHOR).exists():
-        raise LedgerDamaged(
-            f"Tables were made from {folder}, but its ledger and the ledger's anchor are gone. "
-            f"Nothing is answered; restore {STORE} and {ANCHOR} from the newest copy."
-        )
-
-
 def _agree(folder: Path, described: DescribedData, manifest: versions.Manifest) -> None:
     """discreet.yaml must still describe the version that is served."""
     if coding_digest(described.coding) != manifest.coding:
@@ -309,11 +304,15 @@ class Workspace:
     def dataset(self, name: str) -> DataSet:
         """Open one of its data sets."""
         if name not in self.names:
-            raise InputError(
-                f"{self.folder} has no data set {name!r}.{did_you_mean(name, self.names)} "
-                f"It has {', '.join(self.names) or 'none'}."
-            )
+            raise self.has_no(name)
         return DataSet.open(self.folder / name)
+
+    def has_no(self, name: str) -> InputError:
+        """That no data set here has this name, and what there is."""
+        return InputError(
+            f"{self.folder} has no data set {name!r}.{did_you_mean(name, self.names)} "
+            f"It has {', '.join(self.names) or 'none'}."
+        )
 
 
 def resolve(path: str | Path) -> Path:
@@ -323,13 +322,10 @@ def resolve(path: str | Path) -> Path:
         return folder
     if not folder.is_dir():
         inside = folder.parent
-        if inside.is_dir():
-            names = Workspace.open(inside).names if not (inside / DESCRIPTION).is_file() else ()
-            if names:
-                raise InputError(
-                    f"{inside} has no data set {folder.name!r}."
-                    f"{did_you_mean(folder.name, names)} It has {', '.join(names)}."
-                )
+        if inside.is_dir() and not (inside / DESCRIPTION).is_file():
+            workspace = Workspace.open(inside)
+            if workspace.names:
+                raise workspace.has_no(folder.name)
         raise InputError(
             f"{folder} does not exist. Name a workspace or a data set in it: DIR or DIR/DATASET."
         )

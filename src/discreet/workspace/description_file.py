@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..core.description import Description, Policy, StructuralZero, Weight
-from ..core.domain import Condition, Text, Variable
+from ..core.domain import Condition, Level, Text, Variable
 from ..engines.coding import Coding, Columns, Source
 from ..errors import DescriptionError, InputError, did_you_mean
 from ..file_names import DESCRIPTION
@@ -205,14 +205,10 @@ def _structural_zeros(top: Block, description: Description) -> tuple[StructuralZ
 
 
 def _condition(where: Block, key: str, description: Description) -> Condition:
-    levels = {
-        level.name: (variable, level)
-        for variable in description.variables
-        for level in variable.levels
-    }
-    levels.update(
-        (variable.name, (variable, variable.finest)) for variable in description.variables
-    )
+    levels: dict[str, tuple[Variable, Level]] = {}
+    for variable in description.variables:
+        levels |= {level.name: (variable, level) for level in variable.levels}
+        levels[variable.name] = (variable, variable.finest)
     if key not in levels:
         raise where.error(f"there is no variable or level {key!r}.{did_you_mean(key, levels)}", key)
     variable, level = levels[key]

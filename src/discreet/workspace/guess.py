@@ -84,20 +84,17 @@ class _Guess:
         self._unit(draft)
         return draft
 
-    # ---------------------------------------------------------------- identifiers and weights
-
     def _find_id(self) -> str | None:
         named = [c for c in self.profile.columns if is_id_name(c.name)]
+        several = [
+            c
+            for c in named
+            if c.distinct > max(FEW, c.records / 10) and not c.nulls and not is_geography(c.name)
+        ]
         unique = [c for c in self.profile.columns if c.unique and c.type in ("text", "integer")]
-        for column in named:
-            if column.unique:
-                return column.name
-        for column in named:
-            several = column.distinct > FEW and column.distinct * 10 > column.records
-            if column.nulls == 0 and several and not is_geography(column.name):
-                return column.name
         enough = self.profile.records > FEW
-        return unique[0].name if unique and enough else None
+        ids = [*(c for c in named if c.unique), *several, *(unique if enough else ())]
+        return ids[0].name if ids else None
 
     def _unit(self, draft: Draft) -> None:
         if self.id is None:
@@ -117,21 +114,17 @@ class _Guess:
 
     def _find_weight(self) -> WeightDraft | None:
         for column in self.profile.columns:
-            number = column.type == "decimal" or (
-                column.type == "integer" and column.distinct > 100
-            )
+            many = column.type == "integer" and column.distinct > 100
+            number = many or column.type == "decimal"
             positive = column.minimum is not None and not column.minimum.startswith(("-", "0"))
             positive = positive or _above_zero(column.minimum)
             if number and positive and is_weight_name(column.name) and column.name != self.id:
                 return WeightDraft(column.name, min(column.decimals or 0, 9), mark=column.mark)
         return None
 
-    # ---------------------------------------------------------------- which columns are variables
-
     def _keep(self, column: ColumnProfile) -> bool:
-        if column.name == self.id or (self.weight and column.name == self.weight.column):
-            return False
-        if column.name in self.label_columns:
+        weight = self.weight.column if self.weight else None
+        if column.name in (self.id, weight) or column.name in self.label_columns:
             return False
         reason = self._reason_against(column)
         if reason:
@@ -159,11 +152,8 @@ class _Guess:
             return ""
         if column.type == "date":
             return f"holds {column.distinct:,} dates. Add a column with the month, quarter or year."
-        if (
-            column.type == "integer"
-            and column.distinct > MOST_NUMBERS
-            and not self._parents(column)
-        ):
+        many_numbers = column.type == "integer" and column.distinct > MOST_NUMBERS
+        if many_numbers and column.name not in dict(self.profile.parents):
             return f"holds {column.distinct:,} numbers. Add a column of bands and use that."
         if column.distinct * RECORDS_PER_CATEGORY > column.records:
             return (
@@ -173,11 +163,6 @@ class _Guess:
         if column.distinct > MOST_FOUND or not column.complete:
             return f"has {column.distinct:,} values, too many for a variable. Add coarser codes."
         return ""
-
-    def _parents(self, column: ColumnProfile) -> bool:
-        return any(child == column.name for child, _ in self.profile.parents)
-
-    # ---------------------------------------------------------------- levels
 
     def _chains(self, kept: list[str]) -> list[list[str]]:
         """Columns as chains, finest first; each column in one chain."""
@@ -225,18 +210,16 @@ class _Guess:
 
     def _variable(self, name: str, chain: list[str], kind: str) -> VariableDraft:
         missing, comments = self._missing(chain[0])
-        levels: list[LevelDraft] = []
-        for position, column in enumerate(chain):
-            up = chain[position + 1] if position + 1 < len(chain) else None
-            levels.append(self._level(column, up, missing))
+        above = zip(chain, [*chain[1:], None], strict=True)
+        levels = [self._level(column, up, missing) for column, up in above]
         if missing and len(chain) > 1:
             self._missing_above(levels, missing[0])
         of_code = {code: label for label, code in self.label_columns.items()}
-        for column in chain:
-            if column in of_code:
-                comments.append(
-                    f"Labels of {self.names[column]} are from column {of_code[column]}."
-                )
+        comments += [
+            f"Labels of {self.names[column]} are from column {of_code[column]}."
+            for column in chain
+            if column in of_code
+        ]
         comments += self._nearly(chain)
         variable = VariableDraft(
             name,
@@ -252,14 +235,9 @@ class _Guess:
         else:
             for level, column in zip(levels, chain, strict=True):
                 level.label = pretty(column)
-            variable.comments.append(
-                "Each "
-                + ", each ".join(
-                    f"{level.name} lies in one {up.name}"
-                    for level, up in itertools.pairwise(levels)
-                )
-                + "."
-            )
+            pairs = itertools.pairwise(levels)
+            lies = [f"{level.name} lies in one {up.name}" for level, up in pairs]
+            variable.comments.append(f"Each {', each '.join(lies)}.")
         return variable
 
     def _nearly(self, chain: list[str]) -> list[str]:
@@ -284,17 +262,13 @@ class _Guess:
         if missing and missing[0] in codes:
             codes.remove(missing[0])
             codes.append(missing[0])
-        parents: Mapping[str, str] = {}
-        if up is not None:
-            parents = self.profile.parent_maps[(column, up)]
+        parents = {} if up is None else self.profile.parent_maps[(column, up)]
         labels = self.labels.get(column, {})
         # a sign or a number for missing tells a reader nothing
         unsaid = [c for c in missing[:1] if not re.search(r"[^\W\d_]", c)]
         words = {c: labels.get(c) or ("Missing" if c in unsaid else c) for c in codes}
         categories = [CategoryDraft(c, words[c], parents.get(c)) for c in codes]
         return LevelDraft(self.names[column], column, categories)
-
-    # ---------------------------------------------------------------- missing
 
     def _missing(self, column: str) -> tuple[list[str], list[str]]:
         """The codes for missing, the category first; and what to tell about them."""
@@ -338,8 +312,6 @@ class _Guess:
                 if code not in known:
                     up.categories.append(CategoryDraft(code, "Missing"))
             code = entry.parent
-
-    # ---------------------------------------------------------------- bands
 
     def _bands(self, variable: VariableDraft) -> None:
         """Ages in single years get bands of five and ten years as levels without a column."""

@@ -107,11 +107,7 @@ def _second_half(control: Control) -> Control:
 
 
 def describe(
-    data: str | Path,
-    folder: Path,
-    control: Control,
-    *,
-    options: Mapping[str, str] | None = None,
+    data: str | Path, folder: Path, control: Control, *, options: Mapping[str, str] | None = None
 ) -> Draft:
     """The draft for a source, as it will be written into `folder`; nothing is written."""
     from ..engines.coding import Source
@@ -125,12 +121,8 @@ def describe(
     own = folder.resolve().name
     name = own if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,49}", own) else safe_names([own])[own]
     stem = source.table or source.path.stem
-    draft = guess(
-        seen,
-        dataset=name,
-        title=pretty(stem),
-        source=source_keys(source, seen, folder),
-    )
+    keys = source_keys(source, seen, folder)
+    draft = guess(seen, dataset=name, title=pretty(stem), source=keys)
     if not draft.variables:
         left_out = list(draft.left_out)
         if draft.id is not None:
@@ -145,14 +137,12 @@ def describe(
 
 def source_keys(source: Source, found: Profile, folder: Path) -> dict[str, str]:
     """How discreet.yaml names a source: relative where it lies in or beside the data set."""
-    path = source.path.resolve()
-    base = folder.resolve()
-    near = base == path.parent or base in path.parents or base.parent == path.parent
-    keys = {"file" if source.kind in ("csv", "parquet") else "database": str(path)}
-    if near:
-        keys = {key: os.path.relpath(path, base) for key in keys}
-    if "database" in keys:
-        keys["database"] = f"{source.kind}:///{keys['database']}"
+    path, base = source.path.resolve(), folder.resolve()
+    near = base in path.parents or base.parent == path.parent
+    where = os.path.relpath(path, base) if near else str(path)
+    keys = {"file": where}
+    if source.kind not in ("csv", "parquet"):
+        keys = {"database": f"{source.kind}:///{where}"}
     if source.table:
         keys["table"] = source.table
     if found.dialect is not None:

@@ -27,13 +27,8 @@ def number(block: Block, key: str, *, below: int | None = None) -> Fraction | No
     text = block.text(key)
     if not text:
         return None
-    return exact(
-        text,
-        block.path(key),
-        above=0,
-        below=below,
-        error=lambda sentence: block.error(sentence, key),
-    )
+    said = block.path(key)
+    return exact(text, said, above=0, below=below, error=lambda words: block.error(words, key))
 
 
 def read_policy(top: Block, folder: Path, files: list[Path]) -> Policy:

@@ -27,6 +27,7 @@ from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
 from .writer import write
 
 RECORDS = "microdata.parquet"
+_CARRIED = ("synthetic", "population", "period", "unit", "licence", "contact", "language")
 
 
 def make_synthetic(
@@ -86,18 +87,12 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
         title=_words(description.title, ": synthetic records"),
         source={"file": RECORDS},
         variables=[_variable(variable, base[variable.name]) for variable in variables],
-        synthetic=description.synthetic,
-        population=description.population,
-        period=description.period,
-        unit=description.unit,
-        licence=description.licence,
-        contact=description.contact,
+        **{name: getattr(description, name) for name in _CARRIED},
         attribution=description.source,
         notes=[
             *description.notes,
             f"Records made from release {origin.release[:12]} of {origin.dataset}.",
         ],
-        language=description.language,
         id_comment="Synthetic records have no ids.",
         family="synthetic",
         method="synthetic",

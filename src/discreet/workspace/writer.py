@@ -34,9 +34,8 @@ def scalar(text: str) -> str:
     >>> print(scalar("no\\x81break\\u2028"))
     "no\\u0081break\\u2028"
     """
-    if _WHOLE.fullmatch(text):
-        return text
-    if _PLAIN.fullmatch(text) and text == text.strip() and not _MISREAD.fullmatch(text):
+    plain = _PLAIN.fullmatch(text) and text == text.strip() and not _MISREAD.fullmatch(text)
+    if plain or _WHOLE.fullmatch(text):
         return text
     if '"' in text and "'" not in text and text.isprintable():
         return f"'{text}'"
@@ -46,8 +45,7 @@ def scalar(text: str) -> str:
 
 def _escaped(sign: str) -> str:
     """A sign that YAML does not allow or that cannot be seen, by its number."""
-    number = ord(sign)
-    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"
+    return f"\\u{ord(sign):04x}" if ord(sign) <= 0xFFFF else f"\\U{ord(sign):08x}"
 
 
 def _key(text: str) -> str:
@@ -60,6 +58,10 @@ def _flow(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_flow(part) for part in value) + "]"
     return _quoted(value)
+
+
+def _said(**parts: Any) -> dict[str, Any]:
+    return {name: value for name, value in parts.items() if value is not None}
 
 
 def _quoted(value: object) -> str:
@@ -83,11 +85,10 @@ class _Page:
         if value and value != unsaid:
             self.put(depth, f"{key}: {_flow(value)}")
 
-    def say(self, depth: int, *sentences: str) -> None:
+    def say(self, *sentences: str, depth: int = 0) -> None:
         for sentence in sentences:
-            for line in textwrap.wrap(
-                " ".join(sentence.split()), 96 - 2 * depth, break_on_hyphens=False
-            ):
+            words, width = " ".join(sentence.split()), 96 - 2 * depth
+            for line in textwrap.wrap(words, width, break_on_hyphens=False):
                 self.put(depth, f"# {line}")
 
     def gap(self) -> None:
@@ -117,7 +118,6 @@ def page(draft: Draft) -> str:
     """The text of discreet.yaml."""
     out = _Page()
     out.say(
-        0,
         f"{draft.dataset}: what this data set is, how it is coded and how it is protected.",
         "Labels, notes and rules may be edited; columns, levels and categories are those of the "
         "release. All keys: docs/reference/description.md."
@@ -126,13 +126,12 @@ def page(draft: Draft) -> str:
         "categories run `discreet load`. All keys: docs/reference/description.md.",
     )
     if draft.synthetic:
-        out.say(0, "Synthetic data: no real person is in it.")
+        out.say("Synthetic data: no real person is in it.")
     out.gap()
     _about(out, draft)
     _where(out, draft)
     _protection(out, draft)
     out.say(
-        0,
         "Variables. Levels go from finest to coarsest; a code list longer than "
         f"{INLINE} lies in categories/.",
         "status: found = the codes were taken from the data, so the list itself tells something "
@@ -145,12 +144,12 @@ def page(draft: Draft) -> str:
         _variable(out, variable)
     if draft.left_out:
         out.gap()
-        out.say(0, "Columns left out:")
+        out.say("Columns left out:")
         for column, reason in draft.left_out:
-            out.say(0, f"- {column}: {reason}")
+            out.say(f"- {column}: {reason}")
     if draft.structural_zeros:
         out.gap()
-        out.say(0, "Combinations that cannot exist; never published, never given noise.")
+        out.say("Combinations that cannot exist; never published, never given noise.")
         out.put(0, "structural_zeros:")
         for where, reason in draft.structural_zeros:
             out.put(1, f"- where: {_flow(where)}")
@@ -161,14 +160,12 @@ def page(draft: Draft) -> str:
 def _about(out: _Page, draft: Draft) -> None:
     out.put(0, f"dataset: {scalar(draft.dataset)}")
     out.put(0, f"title: {_flow(draft.title)}")
-    for key in ("synthetic", "language", "population", "period", "licence", "contact"):
+    worth_adding = ("population", "period", "licence", "contact")
+    for key in ("synthetic", "language", *worth_adding, "attribution"):
         out.key(0, key, getattr(draft, key))
-    out.key(0, "attribution", draft.attribution)
-    missing = [
-        key for key in ("population", "period", "licence", "contact") if not getattr(draft, key)
-    ]
+    missing = [key for key in worth_adding if not getattr(draft, key)]
     if missing:
-        out.say(0, "Worth adding, shown with every table: " + ", ".join(missing) + ".")
+        out.say("Worth adding, shown with every table: " + ", ".join(missing) + ".")
     if draft.notes:
         out.put(0, "notes:")
         for note in draft.notes:
@@ -177,21 +174,19 @@ def _about(out: _Page, draft: Draft) -> None:
 
 
 def _where(out: _Page, draft: Draft) -> None:
-    out.say(0, "Where the records come from; a relative path starts at this folder.")
+    out.say("Where the records come from; a relative path starts at this folder.")
     out.put(0, "source:")
     for key, value in draft.source.items():
         out.put(1, f"{key}: {scalar(value)}")
     out.gap()
     out.say(
-        0,
         "Whom the guarantee protects: the unit, and how many records one unit may have "
-        "(more stop the load; with `bound: drop` only so many are kept, by a public rule).",
+        "(more stop the load; with `bound: drop` only so many are kept, by a public rule)."
     )
     out.put(0, f"unit: {scalar(draft.unit)}")
     out.put(0, f"records_per_unit: {draft.records_per_unit}")
     out.key(0, "bound", draft.bound, unsaid="stop")
     out.say(
-        0,
         draft.id_comment
         or "The column that names the unit. Record keys are made from it, so the same person keeps "
         "the same key in every version. It is never published and never stored.",
@@ -200,20 +195,15 @@ def _where(out: _Page, draft: Draft) -> None:
     if draft.weight is not None:
         weight = draft.weight
         out.say(
-            0,
             "Survey weight, in exact decimals. bound is the largest weight one record may have, "
-            "as a public rule, not as found in the data.",
+            "as a public rule, not as found in the data."
         )
+        mark = None if weight.mark == "." else weight.mark
         parts = {"column": weight.column, "decimals": str(weight.decimals)}
-        if weight.bound is not None:
-            parts["bound"] = weight.bound
-        if weight.mark != ".":
-            parts["mark"] = weight.mark
-        out.put(0, f"weight: {_flow(parts)}")
+        out.put(0, f"weight: {_flow(_said(**parts, bound=weight.bound, mark=mark))}")
     out.say(
-        0,
         "The number of records: private, or a number you publish as exact. A published number "
-        "changes what differential privacy compares (replace one person, not add or remove one).",
+        "changes what differential privacy compares (replace one person, not add or remove one)."
     )
     out.put(0, f"records: {draft.records or 'private'}")
     out.gap()
@@ -222,37 +212,31 @@ def _where(out: _Page, draft: Draft) -> None:
 def _protection(out: _Page, draft: Draft) -> None:
     if draft.family == "synthetic":
         out.say(
-            0,
             "Protection. These records were made from protected measurements and are counted as "
             "they are; every table carries the guarantee of that release, which is sealed in "
-            "versions/. Nothing else can be loaded here, and no other family served.",
+            "versions/. Nothing else can be loaded here, and no other family served."
         )
         out.put(0, "family: synthetic")
         out.gap()
         return
     out.say(
-        0,
         "Protection. One data set serves one family: cell-key (the same noise for the same people, "
-        "no differential privacy) or dp (differential privacy under a budget).",
+        "no differential privacy) or dp (differential privacy under a budget)."
     )
     out.put(0, f"family: {draft.family}")
     out.put(0, f"method: {draft.method}")
     if "cell-key" in draft.methods:
         out.say(
-            0,
             "cell-key: no count changes by more than max_perturbation; variance is that of the "
-            "change. `discreet ptable design` shows what a choice means.",
+            "change. `discreet ptable design` shows what a choice means."
         )
     if draft.methods:
         out.mapping(0, "methods", draft.methods)
     if draft.family == "dp":
-        out.say(
-            0,
-            "The loss allowed for ever, over all tables, versions and policies. Exact numbers.",
-        )
+        out.say("The loss allowed for ever, over all tables, versions and policies. Exact numbers.")
         out.put(0, f"budget: {_flow(draft.budget or {})}")
     if draft.rules:
-        out.say(0, "Rules every question must keep, decided without looking at the data.")
+        out.say("Rules every question must keep, decided without looking at the data.")
         out.mapping(0, "rules", draft.rules)
     out.gap()
 
@@ -260,7 +244,7 @@ def _protection(out: _Page, draft: Draft) -> None:
 def _variable(out: _Page, variable: VariableDraft) -> None:
     out.gap()
     out.put(1, f"{_key(variable.name)}:")
-    out.say(2, *variable.comments)
+    out.say(*variable.comments, depth=2)
     out.key(2, "label", variable.label)
     out.put(2, f"status: {'declared' if variable.declared else 'found'}")
     out.key(2, "role", variable.role, unsaid="public")
@@ -295,18 +279,9 @@ def _in_file(level: LevelDraft) -> bool:
 
 
 def _category(category: CategoryDraft) -> str:
-    label = category.label or category.code
-    details = (category.parent, category.population, category.members or None)
-    if all(part is None for part in details) and isinstance(label, str):
-        return scalar(label)
-    parts: dict[str, Any] = {"label": label}
-    if category.members:
-        parts["members"] = category.members
-    if category.parent is not None:
-        parts["parent"] = category.parent
-    if category.population is not None:
-        parts["population"] = category.population
-    return _flow(parts)
+    label, members = category.label or category.code, category.members or None
+    more = _said(members=members, parent=category.parent, population=category.population)
+    return scalar(label) if isinstance(label, str) and not more else _flow({"label": label, **more})
 
 
 def category_files(draft: Draft) -> dict[str, str]:
@@ -321,15 +296,12 @@ def category_files(draft: Draft) -> dict[str, str]:
 
 def _table(categories: list[CategoryDraft]) -> str:
     """A code list as CSV; a column that nobody fills is left out."""
-    languages = dict.fromkeys(
-        language for c in categories if isinstance(c.label, dict) for language in c.label
-    )
+    labels = [c.label if isinstance(c.label, dict) else {} for c in categories]
+    languages = dict.fromkeys(language for label in labels for language in label)
     columns = {"code": [c.code for c in categories]}
     for language in languages:
-        labels = [c.label if isinstance(c.label, dict) else {} for c in categories]
-        columns[f"label:{language}"] = [
-            label.get(language, c.code) for label, c in zip(labels, categories, strict=True)
-        ]
+        named = zip(labels, columns["code"], strict=True)
+        columns[f"label:{language}"] = [label.get(language, code) for label, code in named]
     if not languages:
         columns["label"] = [str(c.label) or c.code for c in categories]
     if any(c.parent is not None for c in categories):

@@ -18,12 +18,7 @@ from .statements import Runner
 
 
 def dictionary(
-    runner: Runner,
-    relation: Opened,
-    i: int,
-    variable: Variable,
-    columns: Columns,
-    share: float,
+    runner: Runner, relation: Opened, i: int, variable: Variable, columns: Columns, share: float
 ) -> tuple[int, int]:
     """Make the table raw value → indices of a variable; checks codes, missing values, parents."""
     source, doing = relation.source.name, f"looking at {variable.name}"
@@ -75,15 +70,10 @@ def _make_map(runner: Runner, i: int, variable: Variable, columns: Columns, doin
     """The table raw value → indices, from what was placed."""
     indices = [sql("CAST(i AS {kind}) AS i0", kind=_integer(len(variable.finest)))]
     for j, level in enumerate(variable.levels[1:], 1):
-        maps = pa.table(
-            {
-                "i": pa.array(range(len(level.of_finest)), pa.int64()),
-                "up": pa.array(level.of_finest, pa.int64()),
-            }
-        )
+        places = pa.array(range(len(level.of_finest)), pa.int64())
+        maps = pa.table({"i": places, "up": pa.array(level.of_finest, pa.int64())})
         runner.connection.register(f"discreet_level{j}", maps)
-        kind = _integer(len(level))
-        indices.append(sql("CAST(l{j}.up AS {kind}) AS i{j}", j=j, kind=kind))
+        indices.append(sql("CAST(l{j}.up AS {kind}) AS i{j}", j=j, kind=_integer(len(level))))
     levels = range(1, len(variable.levels))
     joins = joined(" ", (sql("JOIN discreet_level{j} l{j} USING (i)", j=j) for j in levels))
     runner.run(
@@ -113,19 +103,17 @@ def _register_codes(runner: Runner, variable: Variable, missing_values: tuple[st
                 "compared without blanks at their ends and without `.0`; keep one of them."
             )
     codes.pop("", None)
-    pairs = pa.table(
-        {"code": pa.array(codes, pa.string()), "i": pa.array(codes.values(), pa.int64())}
-    )
     gone = pa.table({"code": pa.array({canonical(v) for v in missing_values}, pa.string())})
-    for name, table in (("discreet_codes", pairs), ("discreet_missing", gone)):
+    make = "CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM discreet_given"
+    for name, table in (("discreet_codes", _indexed(codes)), ("discreet_missing", gone)):
         runner.connection.register("discreet_given", table)
-        runner.connection.execute(
-            sql(
-                "CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM discreet_given",
-                name=plain(name),
-            )
-        )
+        runner.connection.execute(sql(make, name=plain(name)))
         runner.connection.unregister("discreet_given")
+
+
+def _indexed(codes: dict[str, int]) -> pa.Table:
+    places = pa.array(codes.values(), pa.int64())
+    return pa.table({"code": pa.array(codes, pa.string()), "i": places})
 
 
 def _one_parent(
@@ -134,26 +122,22 @@ def _one_parent(
     """Every record's parent, where a level has a column of its own, is the declared one."""
     level = variable.levels[j]
     column = columns.levels[level.name]
-    child, parent = relation.raw(columns.finest), relation.text(column)
     codes = {canonical(code): k for k, code in enumerate(level.codes)}
-    given = pa.table(
-        {"code": pa.array(codes, pa.string()), "k": pa.array(codes.values(), pa.int64())}
-    )
-    runner.connection.register("discreet_given", given)
+    runner.connection.register("discreet_given", _indexed(codes))
     # A missing child has no parent to check; a value sent to other brings its own parent along.
     outside = [variable.finest.index[c] for c in (columns.missing, columns.other) if c is not None]
     wrong = runner.run(
         sql(
             "SELECT i0 FROM (SELECT DISTINCT m.i0, "
-            "g.k IS DISTINCT FROM m.i{j} AS wrong FROM (SELECT DISTINCT {child} AS raw, "
+            "g.i IS DISTINCT FROM m.i{j} AS wrong FROM (SELECT DISTINCT {child} AS raw, "
             "{parent} AS parent FROM {source} s) p "
             "JOIN discreet_map{i} m ON p.raw IS NOT DISTINCT FROM m.raw "
             "LEFT JOIN discreet_given g ON p.parent = g.code WHERE m.i0 NOT IN ({outside})) "
             "WHERE wrong ORDER BY i0",
             i=i,
             j=j,
-            child=child,
-            parent=parent,
+            child=relation.raw(columns.finest),
+            parent=relation.text(column),
             source=RELATION,
             outside=joined(", ", outside or [-1]),
         ),

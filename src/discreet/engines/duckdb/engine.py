@@ -78,16 +78,15 @@ class DuckDBEngine:
         domains = [self._domain(count) for count in counts]
         projection = Projections(counts, domains)
         cells: dict[int, Cells] = {}
-        for done, position in enumerate(projection.order):
+        for done, i in enumerate(projection.order):
             if control is not None:
                 control.step(done / len(counts), "counting")
-            source = projection.source[position]
-            if source is None:
-                cells[position] = self._read(
-                    counts[position], domains[position], keys, weights, control
-                )
-            else:
-                cells[position] = projection.project(cells[source], position)
+            source = projection.source[i]
+            cells[i] = (
+                self._read(counts[i], domains[i], keys, weights, control)
+                if source is None
+                else projection.project(cells[source], i)
+            )
         return [seal(domain, cells[i]) for i, domain in enumerate(domains)]
 
     def close(self) -> None:
@@ -214,10 +213,9 @@ def open_engine(
         "perfect_ht_threshold": _ARRAY_BITS,
         "preserve_insertion_order": "false",
         "memory_limit": "1GB",
+        **({"threads": threads} if threads else {}),
+        "lock_configuration": "true",
     }
-    if threads:
-        config["threads"] = threads
-    config["lock_configuration"] = "true"
     _keep_freed_memory()
     try:
         connection = duckdb.connect(str(file), read_only=True, config=config)

@@ -104,18 +104,19 @@ def _code(
     """Write the table `records`; how many, and how many values went to other and to missing."""
     for column in coding.source_columns:
         relation.raw(column)
-    records = _records(runner, relation)
+    records = relation.counted(runner)
+    if records > MOST_RECORDS:
+        raise DataError(
+            f"{relation.source.name} has {records:,} records, most is {MOST_RECORDS:,}. Load a part."
+        )
     other: dict[str, int] = {}
     missing: dict[str, int] = {}
     select: list[Sql] = []
     joins: list[Sql] = []
     for i, variable in enumerate(coding.variables):
         columns, share = coding.columns[variable.name], 0.1 + 0.3 * i / len(coding.variables)
-        others, missings = dictionary(runner, relation, i, variable, columns, share)
-        if others:
-            other[variable.name] = others
-        if missings:
-            missing[variable.name] = missings
+        counts = dictionary(runner, relation, i, variable, columns, share)
+        other[variable.name], missing[variable.name] = counts
         raw = relation.raw(columns.finest)
         joins.append(
             sql("JOIN discreet_map{i} m{i} ON {raw} IS NOT DISTINCT FROM m{i}.raw", i=i, raw=raw)
@@ -155,24 +156,11 @@ def _code(
         raise DataError(
             f"{relation.source.name} changed while it was read. Load again when it is at rest."
         )
-    return records, other, missing
+    return records, _above_zero(other), _above_zero(missing)
 
 
-def _records(runner: Runner, relation: Opened) -> int:
-    """How many records the source has, where that is a number that can be loaded."""
-    records = relation.records
-    if records is None:
-        ((records,),) = runner.run(
-            sql("SELECT count(*) FROM {source}", source=RELATION), doing="counting records"
-        )
-    assert records is not None
-    if not records:
-        raise DataError(f"{relation.source.name} has no records, only column names.")
-    if records > MOST_RECORDS:
-        raise DataError(
-            f"{relation.source.name} has {records:,} records, most is {MOST_RECORDS:,}. Load a part."
-        )
-    return records
+def _above_zero(counts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
 
 
 def _describe(runner: Runner, coding: Coding, records: int) -> None:

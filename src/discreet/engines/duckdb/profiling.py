@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...core.control import Control
-from ...errors import Cancelled, DataError
+from ...errors import Cancelled
 from ..coding import ColumnProfile, Profile, Source
 from .canonical import canonical_sql, single_valued
 from .sources import RELATION, Opened, opened, scratch_connection
@@ -44,11 +44,7 @@ def profile(source: Source, control: Control | None = None, *, most_values: int 
 
 
 def _profile(runner: Runner, relation: Opened, most_values: int) -> Profile:
-    ((records,),) = runner.run(
-        sql("SELECT count(*) FROM {source}", source=RELATION), doing="counting records"
-    )
-    if not records:
-        raise DataError(f"{relation.source.name} has no records, only column names.")
+    records = relation.counted(runner)
     columns = []
     for i, (name, kind) in enumerate(zip(relation.names, relation.types, strict=True)):
         share = 0.1 + 0.7 * i / len(relation.names)
@@ -105,20 +101,14 @@ def _column(
         ),
         doing=doing,
     )
-    mark = "."
     # 007 is a code, not a number: leading zeros mean something to whoever wrote them.
-    if distinct and wholes == distinct and not padded:
-        type_, extremes = "integer", (low, high)
-    elif distinct and numbers == distinct and not padded:
-        type_, extremes = "decimal", (low, high)
-    elif distinct and commas == distinct and not padded:
-        type_, extremes, mark = "decimal", (low, high), ","
+    number = distinct and not padded and distinct in (wholes, numbers, commas)
+    if number:
+        type_ = "integer" if wholes == distinct else "decimal"
     elif distinct and dates == distinct:
-        type_, extremes = "date", (first, last)
-    elif kind.upper() == "BOOLEAN":
-        type_, extremes = "boolean", (first, last)
+        type_ = "date"
     else:
-        type_, extremes = "text", (first, last)
+        type_ = "boolean" if kind.upper() == "BOOLEAN" else "text"
     return ColumnProfile(
         name,
         type_,
@@ -127,10 +117,10 @@ def _column(
         distinct,
         values=tuple((str(v), int(n)) for v, n in values),
         complete=distinct <= most_values,
-        minimum=extremes[0],
-        maximum=extremes[1],
-        decimals=(decimals or 0) if type_ in ("integer", "decimal") else None,
-        mark=mark,
+        minimum=low if number else first,
+        maximum=high if number else last,
+        decimals=(decimals or 0) if number else None,
+        mark="," if number and distinct not in (wholes, numbers) else ".",
     )
 
 

@@ -10,7 +10,7 @@ import itertools
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -65,6 +65,16 @@ class Opened:
         """SQL for a column as canonical text."""
         return canonical_sql(self.raw(column), self.types[self.position(column)])
 
+    def counted(self, runner: Runner) -> int:
+        """How many records there are, where there are any."""
+        every = sql("SELECT count(*) FROM {source}", source=RELATION)
+        records = self.records
+        if records is None:
+            ((records,),) = runner.run(every, doing="counting records")
+        if not records:
+            raise DataError(f"{self.source.name} has no records, only column names.")
+        return int(records)
+
 
 @contextmanager
 def opened(
@@ -84,12 +94,10 @@ def opened(
     try:
         if source.kind == "csv":
             yield _open_csv(runner, source, scratch, wanted)
-        elif source.kind == "parquet":
-            yield _open_parquet(runner, source)
-        elif source.kind == "duckdb":
-            yield _open_duckdb(runner, source)
-        else:
+        elif source.kind == "sqlite":
             yield _open_sqlite(runner, source, scratch)
+        else:
+            yield (_open_parquet if source.kind == "parquet" else _open_duckdb)(runner, source)
     finally:
         _forget(runner.connection)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -122,9 +130,8 @@ def _checked(source: Source, names: list[str]) -> tuple[str, ...]:
     for name in names:
         before = seen.get(name.casefold())
         if before is not None:
-            twice = (
-                f"two columns {name!r}" if before == name else f"columns {before!r} and {name!r}"
-            )
+            same = before == name
+            twice = f"two columns {name!r}" if same else f"columns {before!r} and {name!r}"
             raise DataError(f"{source.name} has {twice}. Give every column a name of its own.")
         seen[name.casefold()] = name
     return tuple(names)
@@ -163,26 +170,22 @@ def _open_csv(
             raise runner.sentence(error) from None
     _stage(runner, scratch)
     try:
-        _read_csv(runner, source, path, dialect, len(names), positions)
+        _read_csv(runner, relation, dialect, path, positions)
     except DataError:
         mended = scratch / "lines.csv"
         if not csv_dialect.one_line_end(path, mended, runner.control):
             raise
-        _read_csv(runner, source, mended, dialect, len(names), positions)
+        _read_csv(runner, relation, dialect, mended, positions)
     _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))
     return relation
 
 
 def _read_csv(
-    runner: Runner,
-    source: Source,
-    path: Path,
-    dialect: Dialect,
-    many: int,
-    positions: Sequence[int],
+    runner: Runner, relation: Opened, dialect: Dialect, path: Path, positions: Sequence[int]
 ) -> None:
-    """Copy the columns at these positions, out of so many, into the scratch database."""
-    columns = joined(", ", (sql("'c{i}': 'VARCHAR'", i=i) for i in range(many)))
+    """Copy the columns at these positions into the scratch database."""
+    every = range(len(relation.names))
+    columns = joined(", ", (sql("'c{i}': 'VARCHAR'", i=i) for i in every))
     runner.run(
         sql(
             "CREATE TABLE {staged} AS SELECT {chosen} FROM read_csv({path}, auto_detect=false, "
@@ -198,7 +201,7 @@ def _read_csv(
             skip=dialect.blank_lines,
             columns=columns,
         ),
-        doing=f"reading {source.name}",
+        doing=f"reading {relation.source.name}",
         share=(0.02, 0.1),
     )
 
@@ -265,7 +268,7 @@ def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
     """SQLite through Python, copied as text into a scratch table."""
     _stage(runner, scratch)
     database = sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
+    with closing(database):
         try:
             rows = database.execute(
                 "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
@@ -289,8 +292,6 @@ def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
             ) from None
         except duckdb.Error as error:
             raise runner.sentence(error) from None
-    finally:
-        database.close()
     types = tuple("BLOB" if i in raw else "VARCHAR" for i in range(len(names)))
     return Opened(replace(source, table=chosen), names, types, records=records)
 
@@ -367,14 +368,13 @@ def scratch_connection(path: Path | None, folder: Path, threads: int | None = No
         "preserve_insertion_order": "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
+        **({"threads": threads} if threads else {}),
     }
-    if threads:
-        config["threads"] = threads
     connection = duckdb.connect(str(path) if path else ":memory:", config=config)
     # The progress bar itself is never printed; without it DuckDB keeps no progress to ask for.
-    connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
-    connection.execute("SET progress_bar_time = 0")
     # A moment's text must not depend on where the machine stands.
-    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(
+        "SET enable_progress_bar = true; SET enable_progress_bar_print = false; "
+        "SET progress_bar_time = 0; SET TimeZone = 'UTC'"
+    )
     return connection
