@@ -61,7 +61,7 @@ class People:
 
     def duckdb(self, folder: Path, order: list[int] | None = None) -> DuckDBEngine:
         folder.mkdir(parents=True, exist_ok=True)
-        load(self.write(folder / "people.csv", order), self.coding, folder / "version", threads=2)
+        load(self.write(folder / "people.csv", order), self.coding, folder / "version")
         return open_engine(folder / "version", self.description)
 
     def numpy(self) -> NumpyEngine:

@@ -122,13 +122,8 @@ def _by_first_bytes(path: Path) -> str | None:
             head = file.read(16)
     except OSError:
         return None
-    if head[:4] == b"PAR1":
-        return "parquet"
-    if head[:15] == b"SQLite format 3":
-        return "sqlite"
-    if head[8:12] == b"DUCK":
-        return "duckdb"
-    return None
+    starts = {"parquet": (0, b"PAR1"), "sqlite": (0, b"SQLite format 3"), "duckdb": (8, b"DUCK")}
+    return next((kind for kind, (at, mark) in starts.items() if head.startswith(mark, at)), None)
 
 
 @dataclass(frozen=True)
@@ -246,12 +241,8 @@ class Dialect:
 
     def options(self) -> dict[str, str]:
         """As the options of a `Source`."""
-        options = {
-            "delimiter": self.delimiter,
-            "encoding": self.encoding,
-            "quote": self.quote,
-            "header": "yes" if self.header else "no",
-        }
+        options = {name: getattr(self, name) for name in ("delimiter", "encoding", "quote")}
+        options["header"] = "yes" if self.header else "no"
         return {**options, "escape": self.escape} if self.escape else options
 
 

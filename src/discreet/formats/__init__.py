@@ -19,16 +19,6 @@ from .flat import flatten
 from .footnote import citation, footnote, typical_error
 
 __all__ = [
-    "FORMATS",
-    "IN_FOLDERS",
-    "Format",
-    "by_extension",
-    "by_name",
-    "citation",
-    "flatten",
-    "footnote",
-    "one_file",
-    "to_bytes",
-    "typical_error",
-    "write",
-]
+    "FORMATS", "IN_FOLDERS", "Format", "by_extension", "by_name", "citation", "flatten",
+    "footnote", "one_file", "to_bytes", "typical_error", "write",
+]  # fmt: skip

@@ -81,8 +81,9 @@ class _Workbook:
             header = self._table(name, table, flat)
             sheet = f"xl/worksheets/sheet{number + 3}.xml"
             places[sheet] = Rows(flat, header, sheet, f"xl/tables/table{number + 2}.xml")
-        self._notes(names, facts)
-        self._metadata(names, facts)
+        named = list(zip(names, facts, strict=True))
+        self._notes(named)
+        self._metadata(named)
         return places
 
     def _sheet(self, name: str, title: str, widths: Sequence[int]) -> Any:
@@ -142,26 +143,18 @@ class _Workbook:
         sheet.freeze_panes(row + 1, 0)
         return row + 1
 
-    def _notes(self, names: Sequence[str], facts: Sequence[dict[str, Any]]) -> None:
+    def _notes(self, named: Sequence[tuple[str, dict[str, Any]]]) -> None:
         sheet = self._sheet("Notes", "Notes", [12, 120])
-        rows = [
-            (name, note)
-            for name, fact in zip(names, facts, strict=True)
-            for note in fact["footnote"]
-        ]
-        statuses: dict[str, str] = {}
-        for fact in facts:
-            statuses |= fact["status"]
+        rows = [(name, note) for name, fact in named for note in fact["footnote"]]
+        statuses = dict(status for _, fact in named for status in fact["status"].items())
         rows += [("all", f"[{letter}] {words}.") for letter, words in statuses.items()]
-        rows += [
-            (name, f"Cite as: {fact['citation']}") for name, fact in zip(names, facts, strict=True)
-        ]
+        rows += [(name, f"Cite as: {fact['citation']}") for name, fact in named]
         self._grid(sheet, 1, ("Table", "Note"), rows, "Notes_list")
 
-    def _metadata(self, names: Sequence[str], facts: Sequence[dict[str, Any]]) -> None:
+    def _metadata(self, named: Sequence[tuple[str, dict[str, Any]]]) -> None:
         sheet = self._sheet("Metadata", "Metadata", [12, 28, 100])
         rows = []
-        for name, fact in zip(names, facts, strict=True):
+        for name, fact in named:
             for key, value in fact.items():
                 if key in ("footnote", "status"):
                     continue

@@ -19,15 +19,6 @@ from .short_form import from_query, query_mapping
 from .writing import to_mapping, to_query, to_yaml
 
 __all__ = [
-    "Layout",
-    "Question",
-    "Recipe",
-    "TableSpec",
-    "find_axis",
-    "from_mapping",
-    "from_query",
-    "query_mapping",
-    "to_mapping",
-    "to_query",
-    "to_yaml",
-]
+    "Layout", "Question", "Recipe", "TableSpec", "find_axis", "from_mapping", "from_query",
+    "query_mapping", "to_mapping", "to_query", "to_yaml",
+]  # fmt: skip

@@ -13,16 +13,6 @@ from .results import Results
 from .verification import verify
 
 __all__ = [
-    "Entry",
-    "History",
-    "Hold",
-    "Job",
-    "Jobs",
-    "Ledger",
-    "LedgerStore",
-    "Results",
-    "Standing",
-    "StoredAnswer",
-    "Verified",
-    "verify",
-]
+    "Entry", "History", "Hold", "Job", "Jobs", "Ledger", "LedgerStore", "Results", "Standing",
+    "StoredAnswer", "Verified", "verify",
+]  # fmt: skip

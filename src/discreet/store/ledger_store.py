@@ -18,6 +18,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import reduce
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ..core.charge import Charge, as_dp_accounting_event, as_register, sum_of
@@ -212,12 +213,7 @@ class LedgerStore(ABC):
         None where the data set has no budget.
         """
         standings = self.standing(user=user, project=project)
-        if not standings:
-            return None
-        left = standings[0].left
-        for standing in standings[1:]:
-            left = _least(left, standing.left)
-        return left
+        return reduce(_least, (each.left for each in standings)) if standings else None
 
     def left_in_words(self, *, user: str = "", project: str = "") -> str | None:
         """What may still be asked for, as people read it, rounded down; None without a budget."""
@@ -263,16 +259,9 @@ class LedgerStore(ABC):
         end = ""
         for entry in self.entries():
             end = entry.hash
-            for row in as_register(entry.charges):
-                rows.append(
-                    {
-                        "entry": entry.seq,
-                        "at": entry.at,
-                        "data_version": entry.body["data_version"],
-                        "policy_version": entry.body["policy_version"],
-                        **row,
-                    }
-                )
+            versions = {name: entry.body.get(name) for name in ("data_version", "policy_version")}
+            of_entry = {"entry": entry.seq, "at": entry.at, **versions}
+            rows += [{**of_entry, **row} for row in as_register(entry.charges)]
         cap, spent = self.cap(), self.spent()
         return {
             "dataset": self.dataset,

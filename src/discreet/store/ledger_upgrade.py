@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -46,17 +46,11 @@ class Carried:
 class OldLedger:
     """A ledger that may be of version 0.1, while nobody else writes to it."""
 
-    def __init__(
-        self,
-        folder: Path,
-        connection: sqlite3.Connection,
-        account: Account,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection, account: Account) -> None:
         self.old = form_of(connection) == OLD_FORM
         self._folder, self._connection, self._account = folder, connection, account
         files = MeasurementFiles(folder)
-        self._work = LedgerTransaction(connection, account.dataset, files, clock)
+        self._work = LedgerTransaction(connection, account.dataset, files, time.time)
 
     @property
     def names(self) -> dict[str, str]:
@@ -97,24 +91,15 @@ class OldLedger:
 
 
 @contextmanager
-def old_ledger(
-    folder: Path, *, clock: Callable[[], float] = time.time
-) -> Iterator[OldLedger | None]:
+def old_ledger(folder: Path) -> Iterator[OldLedger | None]:
     """The ledger in `folder`, verified and locked; None where there is none."""
     if not (folder / STORE).exists() and not (folder / ANCHOR).exists():
         yield None
         return
     with in_words(f"The ledger of {folder.name}"):
-        lock = FairLock(folder / LEDGER_LOCK)
-        try:
-            with lock:
-                connection = connect(folder / STORE)
-                try:
-                    noted, files = Anchor.read(folder / ANCHOR), MeasurementFiles(folder)
-                    form = OLD_FORM if form_of(connection) == OLD_FORM else FORM
-                    _, account = checked(connection, noted, None, files, form)
-                    yield OldLedger(folder, connection, account, clock)
-                finally:
-                    connection.close()
-        finally:
-            lock.close()
+        lock = closing(FairLock(folder / LEDGER_LOCK))
+        with lock as taken, taken, closing(connect(folder / STORE)) as connection:
+            noted, files = Anchor.read(folder / ANCHOR), MeasurementFiles(folder)
+            form = OLD_FORM if form_of(connection) == OLD_FORM else FORM
+            _, account = checked(connection, noted, None, files, form)
+            yield OldLedger(folder, connection, account)

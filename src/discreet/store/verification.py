@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from ..errors import LedgerDamaged, StoreError
@@ -27,8 +28,7 @@ def verify(folder: str | Path, *, anchor: str | Path | None = None) -> Verified:
             if noted is not None:
                 raise _gone(noted)
             raise StoreError(f"There is no ledger in {folder.name}. Nothing has been charged yet.")
-        connection = connect(path)
-        try:
+        with closing(connect(path)) as connection:
             files = MeasurementFiles(folder)
             (seq, head), account = checked(connection, noted, None, files)
             for question, name, content in connection.execute(
@@ -44,8 +44,6 @@ def verify(folder: str | Path, *, anchor: str | Path | None = None) -> Verified:
             whole_file = connection.execute("PRAGMA integrity_check").fetchone()[0]
             if whole_file != "ok":
                 raise LedgerDamaged("The ledger is damaged: SQLite finds the file inconsistent.")
-        finally:
-            connection.close()
     anchored, spent = noted.seq if noted else 0, account.spent.get(DATASET)
     return Verified(account.dataset, seq, len(account.answers), head, anchored, spent)
 
@@ -60,8 +58,7 @@ def create_if_new(
             raise _gone(noted)
         return
     anchor_path.parent.mkdir(parents=True, exist_ok=True)
-    connection = connect(path, create=True, synchronous=synchronous)
-    try:
+    with closing(connect(path, create=True, synchronous=synchronous)) as connection:
         with transaction(connection):
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 create_tables(connection)
@@ -80,8 +77,6 @@ def create_if_new(
         account = Account()
         seq, head = follow(first_two, 0, START, account)
         Anchor(account.dataset, account.ledger, seq, head).write(anchor_path)
-    finally:
-        connection.close()
 
 
 def checked(

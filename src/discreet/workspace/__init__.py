@@ -12,14 +12,6 @@ from .loading import Loaded, load
 from .status_change import declare
 
 __all__ = [
-    "DataSet",
-    "Finding",
-    "Loaded",
-    "Started",
-    "Workspace",
-    "check",
-    "declare",
-    "init",
-    "load",
+    "DataSet", "Finding", "Loaded", "Started", "Workspace", "check", "declare", "init", "load",
     "resolve",
-]
+]  # fmt: skip

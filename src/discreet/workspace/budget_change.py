@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +31,8 @@ def changing(folder: Path) -> Iterator[None]:
 
     with plain_errors(f"Locking the budget of {folder.name}"):
         lock = FairLock(folder / BUDGET_LOCK)
-    try:
-        with lock:
-            yield
-    finally:
-        lock.close()
+    with closing(lock), lock:
+        yield
 
 
 def pending(folder: Path) -> bool:

@@ -15,7 +15,7 @@ from ..core.control import Control
 from ..core.family import Family
 from ..errors import DiscreetError
 from ..file_names import DATA, DESCRIPTION, SECRETS, STORE, VERSIONS
-from . import loading, origins, own_keys, secrets, served_laws, versions
+from . import loading, origins, secrets, served_laws, versions
 from .description_file import DescribedData, read
 
 if TYPE_CHECKING:
@@ -26,6 +26,13 @@ RARE = 10
 """A category with fewer records than this is rare."""
 
 SHOWN = 5
+
+NARROW = 1 << 16
+"""Keys within this of one another are narrow: pairs of records often have the same sum."""
+DENSE = 4
+"""More than one in so many of the numbers they span: a numbering, not keys."""
+SHARED = 0.9
+"""Fewer different keys than this for each unit: units share them."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +232,7 @@ def small_keys(folder: Path, described: DescribedData) -> Iterator[Finding]:
         current = versions.current(folder)
     except DiscreetError:
         return
-    why = current and own_keys.unfit(current[0], described.description.records_per_unit)
+    why = current and _unfit_keys(current[0], described.description.records_per_unit)
     if why:
         yield Finding(
             "warning",
@@ -235,6 +242,26 @@ def small_keys(folder: Path, described: DescribedData) -> Iterator[Finding]:
             "Make record keys from ids (`id:`, without `key_column:`), or fill the column with "
             "random numbers below 2^32.",
         )
+
+
+def _unfit_keys(version: Path, records_per_unit: int) -> str:
+    """Why the keys of a loaded version give cells of other people the same noise, or nothing.
+
+    A strong cell key is made from the sum of its records' keys and their number. Keys made from ids
+    have 64 bits, so two cells of other people practically never agree in it. Keys of a column may
+    be few or close together, as those that published systems fold: then cells of other people with
+    the same count get the same noise, and who knows some of these counts can undo it in the others.
+    """
+    from ..engines.duckdb.keys import key_spread
+
+    records, distinct, span = key_spread(version) or (0, 0, 0)
+    if records < 2:
+        return ""
+    if distinct * records_per_unit < SHARED * records:
+        return f"has {distinct:,} different keys for {records:,} records"
+    if span < max(NARROW, DENSE * distinct):
+        return f"has keys within {span:,} of one another"
+    return ""
 
 
 def _policy(described: DescribedData) -> Iterator[Finding]:

@@ -121,23 +121,15 @@ def _zeros_are_zero(measurements: Measurements, description: Description) -> boo
     return True
 
 
-def todays_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe of version 0.1 in the words of today."""
-    return todays_words(str(recipe.get("method", "")), recipe)
+def todays_recipe(recipe: Mapping[str, Any], method: str = "") -> dict[str, Any]:
+    """A recipe of version 0.1, or the settings for a method in it, in the words of today.
 
-
-def todays_words(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a recipe of version 0.1 in the words of today.
-
-    >>> todays_words("marginals", {"objective": "hybrid non-fourier"})
+    >>> todays_recipe({"objective": "hybrid non-fourier"}, "marginals")
     {'objective': 'hybrid', 'noise_on': 'cells'}
     """
-    settings = dict(parameters)
-    if (
-        method == "marginals"
-        and settings.get("objective") is not None
-        and "noise_on" not in settings
-    ):
+    settings, written = dict(recipe), recipe.get("objective") is not None
+    of_marginals = (method or recipe.get("method")) == "marginals"
+    if of_marginals and written and "noise_on" not in settings:
         words = " ".join(str(settings["objective"]).lower().split())
         settings["objective"] = words.removesuffix(" non-fourier")
         settings["noise_on"] = "coefficients" if words == settings["objective"] else "cells"
@@ -170,7 +162,7 @@ def _settings(
 ) -> Iterator[dict[str, str]]:
     """What the question may be called today: what it said, and what was measured for it."""
     try:
-        settings = declared.read(todays_words(declared.name, form["parameters"]))[Part.MEASURED]
+        settings = declared.read(todays_recipe(form["parameters"], declared.name))[Part.MEASURED]
     except InputError:
         return
     settings = {name: value for name, value in settings.items() if name not in _FOUND}

@@ -134,7 +134,7 @@ def _levels(
                     f"Finer levels: {', '.join(finer)}.",
                     "of",
                 )
-            up = _parents(part, name, here, below, listed[below])
+            up = _parents(name, here, below, listed[below])
             index = {code: i for i, code in enumerate(here.labels)}
             codes = list(listed[below].labels)
             step = [index[up[code]] for code in codes]
@@ -163,7 +163,7 @@ def _add_up(here: Listed, below: Listed, up: dict[str, str]) -> None:
                 here.populations.setdefault(code, total)
 
 
-def _parents(part: Block, name: str, here: Listed, below: str, child: Listed) -> dict[str, str]:
+def _parents(name: str, here: Listed, below: str, child: Listed) -> dict[str, str]:
     """For each category of the level below, its parent in this level; each has exactly one."""
     up: dict[str, str] = {}
     if here.members:

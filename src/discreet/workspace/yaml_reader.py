@@ -92,9 +92,9 @@ class Block:
             )
         return word
 
-    def flag(self, key: str, default: bool = False) -> bool:
-        """Yes or no."""
-        word = self.text(key, "yes" if default else "no").lower()
+    def flag(self, key: str) -> bool:
+        """Yes or no; no where it is not written."""
+        word = self.text(key, "no").lower()
         if word in ("yes", "true", "on"):
             return True
         if word in ("no", "false", "off"):
@@ -115,13 +115,13 @@ class Block:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts; a single text is a list of one."""
-        value = self.values.get(key)
-        if value is None or (isinstance(value, Scalar) and value.empty):
+        value = self.get(key)
+        if value is None:
             return ()
-        if isinstance(value, Scalar):
-            return (value.text,)
-        if isinstance(value, Items) and all(isinstance(v, Scalar) for v in value.values):
-            return tuple(v.text for v in value.values if isinstance(v, Scalar))
+        items = value.values if isinstance(value, Items) else [value]
+        texts = tuple(item.text for item in items if isinstance(item, Scalar))
+        if len(texts) == len(items):
+            return texts
         raise self.error(f"{self.path(key)} must be a list of texts, got {_kind(value)}.", key)
 
     def block(self, key: str) -> Block | None:

@@ -95,12 +95,9 @@ def own_key(runner: Runner, opened: Opened, column: str) -> Sql:
     )
     name = opened.source.name
     # Eight decimals that happen to be all zeros are written as the whole number 0.
-    if records and fractions and wholes and wholes + fractions == records and (most or 0) == 0:
-        return sql(
-            "CASE WHEN {fraction} THEN {scaled} ELSE 0 END", fraction=fraction, scaled=scaled
-        )
-    if fractions == records:
-        return scaled
+    if fractions and wholes + fractions == records and not most:
+        mixed = "CASE WHEN {fraction} THEN {scaled} ELSE 0 END"
+        return sql(mixed, fraction=fraction, scaled=scaled)
     if wholes < records:
         raise DataError(
             f"Column {column!r} of {name} holds record keys that are neither whole numbers below "

@@ -37,12 +37,7 @@ LAYOUT = 1
 
 
 def load(
-    source: Source,
-    coding: Coding,
-    target: Path,
-    control: Control | None = None,
-    *,
-    threads: int | None = None,
+    source: Source, coding: Coding, target: Path, control: Control | None = None
 ) -> LoadReport:
     """Code a source into `target`, a new empty folder; on any failure nothing is left in it."""
     started = time.monotonic()
@@ -60,7 +55,7 @@ def load(
         ) from None
     done = False
     try:
-        report = _load(source, coding, target, control, threads)
+        report = _load(source, coding, target, control)
         file.chmod(0o600)
         sync_file(file)
         sync_folder(file.parent)
@@ -79,9 +74,9 @@ def load(
 
 
 def _load(
-    source: Source, coding: Coding, target: Path, control: Control, threads: int | None
+    source: Source, coding: Coding, target: Path, control: Control
 ) -> tuple[int, int, dict[str, int], dict[str, int]]:
-    connection = scratch_connection(target / DATA, target, threads)
+    connection = scratch_connection(target / DATA, target)
     runner = Runner(connection, source.name, target, control)
     try:
         with opened(runner, source, target, coding.source_columns) as relation:

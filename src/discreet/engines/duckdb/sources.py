@@ -6,7 +6,6 @@ values have types of their own, is read as text too.
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -344,9 +343,9 @@ def _table(source: Source, known: list[str]) -> str:
     )
 
 
-def _some(names: list[str] | tuple[str, ...], most: int = 12) -> str:
-    shown = ", ".join(itertools.islice(names, most))
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:12])
+    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
 
 
 def _forget(connection: Connection) -> None:
@@ -360,7 +359,7 @@ def _forget(connection: Connection) -> None:
             connection.execute(statement)
 
 
-def scratch_connection(path: Path | None, folder: Path, threads: int | None = None) -> Connection:
+def scratch_connection(path: Path | None, folder: Path) -> Connection:
     """A connection that writes: into `path`, or in memory; spills and extensions stay in check."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(folder / "spill"),
@@ -368,7 +367,6 @@ def scratch_connection(path: Path | None, folder: Path, threads: int | None = No
         "preserve_insertion_order": "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
-        **({"threads": threads} if threads else {}),
     }
     connection = duckdb.connect(str(path) if path else ":memory:", config=config)
     # The progress bar itself is never printed; without it DuckDB keeps no progress to ask for.
