@@ -19,6 +19,8 @@ from .numerals import Mask
 
 _JSON_WHOLE = 1 << 53
 
+VERSIONS = ("question_hash", "data_version", "policy_version")
+"""What names a table for ever."""
 SYNTHETIC = "Synthetic data: no real person is described."
 
 
@@ -205,10 +207,7 @@ def about(table: ProtectedTable, flat: Flat | None = None) -> dict[str, Any]:
         "dataset": where.dataset,
         "dataset_title": where.dataset_title,
         "question": jsonable(where.question),
-        "question_hash": where.question_hash,
-        "data_version": where.data_version,
-        "policy_version": where.policy_version,
-        "method": where.method,
+        **{name: getattr(where, name) for name in (*VERSIONS, "method")},
         "guarantee": table.guarantee.to_json(),
         "law": table.law.to_json(),
         "status": {
@@ -216,9 +215,7 @@ def about(table: ProtectedTable, flat: Flat | None = None) -> dict[str, Any]:
         },
         "footnote": footnote(table, flat),
         "citation": citation(table),
-        "software": where.software,
-        "unit": where.unit,
-        "synthetic": where.synthetic,
+        **{name: getattr(where, name) for name in ("software", "unit", "synthetic")},
     }
     if table.noise is not None:
         facts["noise_interval_coverage"] = plain(table.noise.coverage)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..core.table import ProtectedTable
 from .flat import STATUS_LETTERS, Flat, flatten
-from .footnote import about
+from .footnote import VERSIONS, about
 
 
 def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
@@ -45,9 +45,7 @@ def to_arrow(table: ProtectedTable) -> Any:
         "guarantee": table.guarantee.sentence(),
         "footnote": "\n".join(facts["footnote"]),
         "question": json.dumps(facts["question"], ensure_ascii=False, sort_keys=True),
-        "question_hash": table.provenance.question_hash,
-        "data_version": table.provenance.data_version,
-        "policy_version": table.provenance.policy_version,
+        **{name: facts[name] for name in VERSIONS},
         "discreet": json.dumps(facts, ensure_ascii=False, sort_keys=True),
     }
     named = {key: value.encode(errors="replace") for key, value in short.items()}

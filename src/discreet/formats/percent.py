@@ -118,14 +118,9 @@ def percentages(
     high[least <= 0] = 100
     itself = np.zeros(values.shape, dtype=np.bool_)  # the very total it would be divided by
     itself[_at_total(values.ndim, axes)] = True
-    return Percent(
-        of,
-        value.reshape(-1),
-        good.reshape(-1),
-        np.where(good, np.where(itself, 100, np.clip(low, 0, 100)), 0).reshape(-1),
-        np.where(good, np.where(itself, 100, np.clip(high, 0, 100)), 0).reshape(-1),
-        max(2 * coverage - 1, Fraction(0)),
-    )
+    low, high = (np.where(itself, 100, np.clip(end, 0, 100)) * good for end in (low, high))
+    both = max(2 * coverage - 1, Fraction(0))
+    return Percent(of, value.reshape(-1), good.reshape(-1), low.reshape(-1), high.reshape(-1), both)
 
 
 def _whole(array: npt.NDArray[Any], axes: tuple[int, ...]) -> npt.NDArray[Any]:

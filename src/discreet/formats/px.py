@@ -233,20 +233,13 @@ def _words(table: ProtectedTable, axes: Sequence[FlatAxis]) -> _Words:
         codes.append(kept)
         labels = [plain_text(label) or code for label, code in zip(axis.labels, kept, strict=True)]
         values.append(_unique(labels, kept))
-    changed = [
-        text
-        for text in (
-            table.title,
-            *(axis.label for axis in axes),
-            *(text for axis in axes for text in (*axis.labels, *axis.codes)),
-        )
-        if '"' in text
-    ]
+    texts = [text for axis in axes for text in (axis.label, *axis.labels, *axis.codes)]
+    changed = {text for text in (table.title, *texts) if '"' in text}
     notes = []
     if changed:
         notes.append(
-            f"PX cannot hold double quotes: in {len(set(changed)):,} "
-            f"{'text' if len(set(changed)) == 1 else 'texts'} of this table each was replaced by "
+            f"PX cannot hold double quotes: in {len(changed):,} "
+            f"{'text' if len(changed) == 1 else 'texts'} of this table each was replaced by "
             "an apostrophe (')."
         )
     if any(

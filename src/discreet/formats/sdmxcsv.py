@@ -26,7 +26,7 @@ from ..core.domain import TOTAL
 from ..core.table import ProtectedTable, Status
 from .csv import quoted, written
 from .flat import STATUS_LETTERS, Flat, FlatAxis, flatten, numbered
-from .footnote import citation, footnote, law_elsewhere
+from .footnote import VERSIONS, citation, footnote, law_elsewhere
 
 STATUS_CODES = {
     Status.OK: ("A", "F"),
@@ -126,7 +126,6 @@ def _codes(axis: FlatAxis) -> list[str]:
 
 
 def _about(table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    where = table.provenance
     notes = footnote(table, flat) + law_elsewhere(table)
     for axis, kept in zip(flat.axes, codes, strict=True):
         changed = [
@@ -139,9 +138,7 @@ def _about(table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]]) ->
         table.guarantee.sentence(),
         " ".join(notes),
         citation(table),
-        where.question_hash,
-        where.data_version,
-        where.policy_version,
+        *(getattr(table.provenance, name) for name in VERSIONS),
         table.law.digest if table.law.to_json() else "",
     )
 

@@ -26,6 +26,7 @@ LAW = "law"
 """The item of the sheet Metadata that holds the law of a table, as JSON, in one row or several."""
 
 Row = Sequence[object]
+_SAID = ("population", "period", "source", "licence", "contact")
 
 
 def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
@@ -100,15 +101,8 @@ class _Workbook:
         if any(table.provenance.synthetic for table in tables):
             lines.append("Synthetic data: no real person is described.")
         lines += [table.guarantee.sentence() for table in tables]
-        for label, value in (
-            ("Population", first.population),
-            ("Period", first.period),
-            ("Source", first.source),
-            ("Licence", first.licence),
-            ("Contact", first.contact),
-        ):
-            if value:
-                lines.append(f"{label}: {value}")
+        said = {name: getattr(first, name) for name in _SAID}
+        lines += [f"{name.capitalize()}: {value}" for name, value in said.items() if value]
         lines.append("Numbers carry noise or rules: read the sheet Notes before using them.")
         lines += [f"Cite as: {fact['citation']}" for fact in facts]
         for row, line in enumerate(dict.fromkeys(lines), start=1):

@@ -51,29 +51,23 @@ def to_yaml(recipe: Recipe) -> str:
     """A recipe as a file that `discreet release` reads."""
     import yaml
 
-    return str(
-        yaml.safe_dump(
-            to_mapping(recipe), sort_keys=False, allow_unicode=True, default_flow_style=None
-        )
-    )
+    style: dict[str, Any] = {"sort_keys": False, "default_flow_style": None}
+    return str(yaml.safe_dump(to_mapping(recipe), allow_unicode=True, **style))
 
 
 def _table(spec: TableSpec, layout: Layout) -> dict[str, Any]:
-    sides = {"rows": layout.rows, "columns": layout.columns, "layers": layout.layers}
-    table: dict[str, Any] = {side: list(names) for side, names in sides.items() if names}
-    if spec.where:
-        table["where"] = {f"{c.variable}:{c.level}": list(c.codes) for c in spec.where}
-    if not spec.totals:
-        table["totals"] = "none"
-    if spec.weighted:
-        table["weighted"] = True
-    if layout.percent:
-        table["percent"] = layout.percent
-    if spec.share is not None:
-        table["share"] = plain(spec.share)
-    if spec.name:
-        table["name"] = spec.name
-    return table
+    said = {
+        "rows": list(layout.rows),
+        "columns": list(layout.columns),
+        "layers": list(layout.layers),
+        "where": {f"{c.variable}:{c.level}": list(c.codes) for c in spec.where},
+        "totals": "" if spec.totals else "none",
+        "weighted": spec.weighted,
+        "percent": layout.percent,
+        "share": "" if spec.share is None else plain(spec.share),
+        "name": spec.name,
+    }
+    return {key: value for key, value in said.items() if value}
 
 
 def _codes(codes: list[str]) -> str:

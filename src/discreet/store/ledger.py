@@ -18,7 +18,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from ..errors import StoreError
@@ -56,25 +56,20 @@ class Ledger(LedgerStore):
         self._process = os.getpid()
         self._reading_lock = threading.Lock()
         self._files = MeasurementFiles(folder)
-        connections: list[sqlite3.Connection] = []
-        with in_words(self._name):
+        with in_words(self._name), ExitStack() as on_failure:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = FairLock(folder / LEDGER_LOCK)
-            try:
-                with self._lock:
-                    create_if_new(folder / STORE, anchor, dataset, clock, synchronous)
-                for _ in range(2):
-                    connections.append(connect(folder / STORE, synchronous=synchronous))
-                noted = Anchor.read(anchor)  # before the log, which may only be ahead of it
-                end, account = checked(connections[1], noted, dataset, self._files)
-            except BaseException:
-                for connection in connections:
-                    connection.close()
-                self._lock.close()
-                raise
+            self._lock = on_failure.enter_context(closing(FairLock(folder / LEDGER_LOCK)))
+            with self._lock:
+                create_if_new(folder / STORE, anchor, dataset, clock, synchronous)
+            writing, self._reading = (
+                on_failure.enter_context(closing(connect(folder / STORE, synchronous=synchronous)))
+                for _ in range(2)
+            )
+            noted = Anchor.read(anchor)  # before the log, which may only be ahead of it
+            end, account = checked(self._reading, noted, dataset, self._files)
+            on_failure.pop_all()  # all is well: they stay open
         self._end = self._ending = self._anchored = end
         self._ledger_id = account.ledger
-        writing, self._reading = connections
         self._writer = Writer(
             self._name,
             writing,

@@ -43,6 +43,7 @@ _HOLDS = {
 """The holds that count against each kind of scope."""
 
 
+_AS_ASKED = ("question", "user", "project", "data_version", "policy_version", "key")
 _ANSWERS = (
     "SELECT coalesce(c.question, a.question), a.digest, a.measurements, l.seq, l.body, l.hash, c.form "
     "FROM answers a JOIN log l ON l.seq = a.seq LEFT JOIN carried c ON c.answer = a.question "
@@ -241,13 +242,8 @@ class LedgerTransaction:
         seq, stored = self.append(
             {
                 "kind": "charge",
-                "question": question,
+                **{name: getattr(request, name) for name in _AS_ASKED},
                 "charges": [charge.to_json() for charge in request.charges],
-                "user": request.user,
-                "project": request.project,
-                "data_version": request.data_version,
-                "policy_version": request.policy_version,
-                "key": request.key,
                 "request": request.digest,
                 "measurements": request.measurements_digest,
                 "size": size,

@@ -100,13 +100,10 @@ class Writer:
                 if not self._queue:
                     return
             try:
-                self._lock.acquire()
-                try:
+                with self._lock:
                     tasks = self._take()
                     if tasks:
                         self._together(tasks)
-                finally:
-                    self._lock.release()
             except Exception as error:  # the lock file is gone or the folder may not be written
                 reason = getattr(error, "strerror", None) or type(error).__name__
                 for task in self._take():

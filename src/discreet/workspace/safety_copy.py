@@ -35,9 +35,8 @@ def copy_to(target: Path, parts: Iterable[Path], root: Path) -> None:
             sync_folder(draft)
             os.rename(draft, target)
             sync_folder(target.parent)
-        except BaseException:
+        finally:
             shutil.rmtree(draft, ignore_errors=True)
-            raise
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -45,9 +44,8 @@ def _copy(source: Path, target: Path) -> None:
         return
     if source.is_dir():
         target.mkdir(parents=True, exist_ok=True)
-        for inside in sorted(
-            source.iterdir()
-        ):  # an anchor before the ledger it must not be ahead of
+        # an anchor before the ledger it must not be ahead of
+        for inside in sorted(source.iterdir()):
             _copy(inside, target / inside.name)
         shutil.copymode(source, target)
         sync_folder(target)

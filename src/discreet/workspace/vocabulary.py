@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 LABEL_ENDS = (
@@ -108,11 +109,8 @@ _LETTERS = str.maketrans(
 
 
 def _ascii(text: str) -> str:
-    import unicodedata
-
-    return (
-        unicodedata.normalize("NFKD", text.translate(_LETTERS)).encode("ascii", "ignore").decode()
-    )
+    parts = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    return parts.encode("ascii", "ignore").decode()
 
 
 def in_order(codes: Sequence[str]) -> list[str]:
@@ -129,8 +127,7 @@ def in_order(codes: Sequence[str]) -> list[str]:
 
 
 def _natural(code: str) -> tuple[object, ...]:
-    negative = bool(re.fullmatch(r"-\d+", code))
-    if negative:
+    if re.fullmatch(r"-\d+", code):
         return ((0, -int(code[1:])),) if len(code) < 18 else ((0, 0),)
     under = re.match(r"\s*(<|under|below|less than|up to)", code, re.IGNORECASE)
     lead: tuple[object, ...] = ((-1, 0),) if under else ()
