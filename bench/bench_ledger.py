@@ -28,7 +28,7 @@ from discreet.store import Ledger, verify
 
 
 def opened(folder: Path, budget: int) -> Ledger:
-    ledger = Ledger.open(folder, dataset="people")
+    ledger = Ledger(folder, dataset="people")
     ledger.set_cap(PureLoss(budget), who="bench", reason="bench")
     return ledger
 
@@ -68,7 +68,7 @@ def grouped(folder: Path, threads: int, each: int) -> float:
 
 
 def racer(folder: str, name: str, each: str) -> None:
-    ledger = Ledger.open(folder, dataset="people")
+    ledger = Ledger(folder, dataset="people")
     print("ready", flush=True)
     sys.stdin.readline()
     waits, granted = [], 0

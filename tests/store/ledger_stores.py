@@ -21,7 +21,7 @@ class SqliteLedgers:
         self.folder, self.crashes, self.opened = root / "0", 0, []
 
     def open(self):
-        ledger = Ledger.open(self.folder, dataset="people", clock=self.clock)
+        ledger = Ledger(self.folder, dataset="people", clock=self.clock)
         self.opened.append(ledger)
         return ledger
 

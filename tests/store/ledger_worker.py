@@ -40,7 +40,7 @@ def commit(
 
 
 def race(folder: str, name: str, count: str) -> None:
-    ledger = Ledger.open(folder, dataset="people")
+    ledger = Ledger(folder, dataset="people")
     print("ready", flush=True)
     sys.stdin.readline()
     granted = refused = 0
@@ -53,7 +53,7 @@ def race(folder: str, name: str, count: str) -> None:
 
 
 def mixed(folder: str, name: str, count: str) -> None:
-    ledger = Ledger.open(folder, dataset="people")
+    ledger = Ledger(folder, dataset="people")
     rng = random.Random(name)
     print("ready", flush=True)
     sys.stdin.readline()
@@ -80,7 +80,7 @@ def mixed(folder: str, name: str, count: str) -> None:
 
 
 def serve(folder: str) -> None:
-    ledger = Ledger.open(folder, dataset="people")
+    ledger = Ledger(folder, dataset="people")
     lines: SimpleQueue[str] = SimpleQueue()
     saying = threading.Lock()
 
@@ -101,7 +101,7 @@ def serve(folder: str) -> None:
 
 
 def order(folder: str, count: str, synchronous: str) -> None:
-    ledger = Ledger.open(folder, dataset="people", synchronous=synchronous)
+    ledger = Ledger(folder, dataset="people", synchronous=synchronous)
     for i in range(int(count)):
         commit(ledger, f"k{i}", f"q{i}", os.urandom(1_200_000 if i % 10 == 3 else 64))
         os.write(1, b"answer\n")
@@ -109,7 +109,7 @@ def order(folder: str, count: str, synchronous: str) -> None:
 
 def once(folder: str, size: str) -> None:
     try:
-        ledger = Ledger.open(folder, dataset="people", wait_seconds=300.0)
+        ledger = Ledger(folder, dataset="people", wait_seconds=300.0)
         answer = commit(ledger, "once", "q-once", os.urandom(int(size)))
         print(json.dumps({"answered": answer.receipt["entry"]}))
     except DiscreetError as error:
@@ -118,7 +118,7 @@ def once(folder: str, size: str) -> None:
 
 def decide(folder: str, name: str, count: str) -> None:
     """Each answer says which history it was decided on: its head, and how long it was."""
-    ledger = Ledger.open(folder, dataset="people")
+    ledger = Ledger(folder, dataset="people")
     print("ready", flush=True)
     sys.stdin.readline()
     moved = 0
@@ -147,7 +147,7 @@ def decide(folder: str, name: str, count: str) -> None:
 
 
 def hold(folder: str) -> None:
-    ledger = Ledger.open(folder, dataset="people")
+    ledger = Ledger(folder, dataset="people")
     charge = Charge.laplace("3/4", cells=1, neighbours="add-remove", question="long job")
     print(ledger.hold(charge, seconds=3600).id, flush=True)
     time.sleep(600)

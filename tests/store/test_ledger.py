@@ -16,7 +16,7 @@ from .test_contract import commit
 
 @pytest.fixture
 def ledger(tmp_path):
-    with Ledger.open(tmp_path, dataset="people") as opened:
+    with Ledger(tmp_path, dataset="people") as opened:
         opened.set_cap(PureLoss(1), who="ana", reason="agreed")
         yield opened
 
@@ -39,7 +39,7 @@ def test_large_measurements_lie_in_a_file_named_by_their_digest(ledger, tmp_path
     with pytest.raises(LedgerDamaged):
         ledger.find("large")
     with pytest.raises(LedgerDamaged):
-        Ledger.open(tmp_path, dataset="people")
+        Ledger(tmp_path, dataset="people")
 
 
 def test_the_log_is_only_added_to(ledger, tmp_path):
@@ -62,17 +62,17 @@ def test_the_log_is_only_added_to(ledger, tmp_path):
 def test_reopened_it_knows_everything(ledger, tmp_path):
     answer = commit(ledger, "q", user="ana")
     ledger.close()
-    with Ledger.open(tmp_path, dataset="people") as again:
+    with Ledger(tmp_path, dataset="people") as again:
         assert again.find("q").measurements == answer.measurements
         assert again.spent() == PureLoss("0.5")
         assert not commit(again, "q", content=b"new", user="ana").fresh
     with pytest.raises(LedgerDamaged, match="ledger of people, not of others"):
-        Ledger.open(tmp_path, dataset="others")
+        Ledger(tmp_path, dataset="others")
 
 
 def test_the_anchor_may_lie_elsewhere(tmp_path):
     anchor = tmp_path / "safe" / "people.anchor"
-    with Ledger.open(tmp_path / "data", dataset="people", anchor=anchor) as ledger:
+    with Ledger(tmp_path / "data", dataset="people", anchor=anchor) as ledger:
         ledger.set_cap(PureLoss(1), who="a", reason="r")
         commit(ledger, "q")
     assert verify(tmp_path / "data", anchor=anchor).anchored == 3

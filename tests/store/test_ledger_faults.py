@@ -38,7 +38,7 @@ def commit(ledger, question, content=b"x" * 64, **more):
 
 
 def prepare(folder, budget=50):
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         ledger.set_cap(PureLoss(budget), who="ana", reason="test")
 
 
@@ -77,7 +77,7 @@ def interrupted_everywhere(ledger, step, question="q"):
 @pytest.mark.parametrize("step", [1, 7])
 def test_a_fault_at_every_point_of_the_transaction_leaves_all_or_nothing(tmp_path, step):
     """Stopped at every (and every seventh) machine operation, no row is left, and it works on."""
-    with Ledger.open(tmp_path, dataset="people") as ledger:
+    with Ledger(tmp_path, dataset="people") as ledger:
         ledger.set_cap(PureLoss(50), who="a", reason="r")
         for scope in ("user:ana", "project:health"):
             ledger.set_subcap(scope, PureLoss(20), who="a", reason="r")
@@ -91,7 +91,7 @@ def test_a_fault_at_every_point_of_the_transaction_leaves_all_or_nothing(tmp_pat
 def test_a_fault_spares_nobody_in_a_shared_transaction(tmp_path):
     """Requests that shared the transaction all fail with it, and all succeed when asked again."""
     prepare(tmp_path)
-    with Ledger.open(tmp_path, dataset="people") as ledger:
+    with Ledger(tmp_path, dataset="people") as ledger:
         outcomes = {}
 
         def ask(i):
@@ -156,7 +156,7 @@ def small_disk(mount):
 def test_a_full_disk_answers_nothing(small_disk):
     """ENOSPC for real: refused in words, nothing lost, and served again once there is room."""
     prepare(small_disk, 1000)
-    with Ledger.open(small_disk, dataset="people") as ledger:
+    with Ledger(small_disk, dataset="people") as ledger:
         kept, said = 0, ""
         while not said and kept < 1000:
             try:
@@ -212,7 +212,7 @@ def test_locked_by_another_program(tmp_path, monkeypatch):
     """A shell that keeps the database locked: an error in words after the waiting time."""
     monkeypatch.setattr("discreet.store.database.BUSY_SECONDS", 0.2)
     prepare(tmp_path)
-    with Ledger.open(tmp_path, dataset="people") as ledger:
+    with Ledger(tmp_path, dataset="people") as ledger:
         shell = sqlite3.connect(tmp_path / "store.sqlite3", isolation_level=None)
         shell.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="another program keeps it locked"):
@@ -226,7 +226,7 @@ def test_locked_by_another_program(tmp_path, monkeypatch):
 def test_a_stopped_process_in_front_of_the_queue(tmp_path):
     """Waiting ends after `wait_seconds`, uncharged; the request is out of the queue for good."""
     prepare(tmp_path)
-    with Ledger.open(tmp_path, dataset="people", wait_seconds=0.2) as ledger:
+    with Ledger(tmp_path, dataset="people", wait_seconds=0.2) as ledger:
         other = FairLock(tmp_path / "ledger.lock")
         other.acquire()
         with pytest.raises(StoreError, match="locked by another process"):
@@ -241,7 +241,7 @@ def test_a_stopped_process_in_front_of_the_queue(tmp_path):
 def test_an_anchor_that_cannot_be_written_answers_nothing(tmp_path):
     """The charge stands (never given back), the error is said, and a retry gets the answer."""
     anchor = tmp_path / "away" / "people.anchor"
-    with Ledger.open(tmp_path / "data", dataset="people", anchor=anchor) as ledger:
+    with Ledger(tmp_path / "data", dataset="people", anchor=anchor) as ledger:
         ledger.set_cap(PureLoss(5), who="a", reason="r")
         anchor.parent.rename(tmp_path / "moved")
         with pytest.raises(StoreError, match="Nothing was answered"):
@@ -257,7 +257,7 @@ def test_not_a_database(tmp_path):
     prepare(tmp_path)
     (tmp_path / "store.sqlite3").write_bytes(b"these are not the bytes of a database" * 200)
     with pytest.raises(LedgerDamaged, match="not a whole SQLite file"):
-        Ledger.open(tmp_path, dataset="people")
+        Ledger(tmp_path, dataset="people")
 
 
 def test_verify_without_a_ledger(tmp_path):

@@ -27,7 +27,7 @@ WORKER = [sys.executable, str(Path(__file__).with_name("ledger_worker.py"))]
 
 
 def prepare(folder, budget):
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         ledger.set_cap(PureLoss(budget), who="ana", reason="test")
 
 
@@ -82,13 +82,13 @@ def check_scopes(folder, processes, each):
         "project:health": Fraction(8),
         "project:work": Fraction(31, 3),
     }
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         ledger.set_cap(PureLoss(caps["dataset"]), who="ana", reason="test")
         for scope in list(caps)[1:]:
             ledger.set_subcap(scope, PureLoss(caps[scope]), who="ana", reason="test")
     reports = raced(folder, processes, each, "mixed")
     verify(folder)
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         for user in ("ana", "ben"):
             for project in ("health", "work"):
                 for standing in ledger.standing(user=user, project=project):
@@ -200,7 +200,7 @@ def check_killed(folder, kills, seed):
     assert found.spent == PureLoss(len(questions))
     import hashlib
 
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         for _, question, said in answers:  # 0 answers without a charge, 0 different ones
             stored = ledger.find(question)
             assert stored is not None
@@ -256,7 +256,7 @@ class Decider:
 def check_one_line(folder, count, told):
     """Every answer was decided on the history right before it, and every one told is stored."""
     verify(folder)
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         answers = ledger.history().answers
     assert len(answers) == count
     head = ""
@@ -337,10 +337,10 @@ def test_the_hold_of_a_killed_worker_lapses(tmp_path):
     worker.wait()
     worker.stdout.close()
     charge = Charge.laplace("1/2", cells=1, neighbours="add-remove", question="other")
-    with Ledger.open(tmp_path, dataset="people") as ledger:
+    with Ledger(tmp_path, dataset="people") as ledger:
         assert not ledger.affords(charge)
         ledger.renew(held, seconds=3600)
-    with Ledger.open(tmp_path, dataset="people", clock=lambda: time.time() + 7200) as ledger:
+    with Ledger(tmp_path, dataset="people", clock=lambda: time.time() + 7200) as ledger:
         assert ledger.affords(charge)
         assert ledger.spent() == PureLoss(0)
 

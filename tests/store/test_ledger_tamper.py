@@ -19,7 +19,7 @@ from discreet.store.chain import START, link
 
 def fill(folder, dataset="people", count=12, seed=0):
     rng = random.Random(seed)
-    with Ledger.open(folder, dataset=dataset) as ledger:
+    with Ledger(folder, dataset=dataset) as ledger:
         ledger.set_cap(PureLoss(100), who="ana", reason="test")
         ledger.set_subcap("user:u1", PureLoss(50), who="ana", reason="test")
         add(ledger, 0, count, rng)
@@ -43,10 +43,10 @@ def sound(tmp_path_factory):
     root = tmp_path_factory.mktemp("ledgers")
     fill(root / "now")
     shutil.copytree(root / "now", root / "earlier")
-    with Ledger.open(root / "now", dataset="people") as ledger:
+    with Ledger(root / "now", dataset="people") as ledger:
         add(ledger, 12, 4, random.Random(1))
     shutil.copytree(root / "earlier", root / "twin")
-    with Ledger.open(root / "twin", dataset="people") as ledger:
+    with Ledger(root / "twin", dataset="people") as ledger:
         add(ledger, 20, 4, random.Random(2))
     fill(root / "other", dataset="others", seed=3)
     fill(root / "namesake", seed=4)
@@ -261,9 +261,9 @@ def attempt(trick, seed, sound, folder):
         assert "rolled back or rewritten" in str(found.value)
     if trick not in LATER:
         with pytest.raises(LedgerDamaged):
-            Ledger.open(folder, dataset="people")
+            Ledger(folder, dataset="people")
     else:
-        with Ledger.open(folder, dataset="people") as ledger:
+        with Ledger(folder, dataset="people") as ledger:
             damaged = 0
             for i in range(16):
                 try:
@@ -289,7 +289,7 @@ def test_tampering_is_found_in_all_of_two_hundred_tries(trick, sound, tmp_path):
 
 def check_bit_flips(sound, tmp_path, tries, first_seed):
     """Any flipped bit: found, or without effect on entries, sums and answers."""
-    with Ledger.open(sound / "now", dataset="people") as ledger:
+    with Ledger(sound / "now", dataset="people") as ledger:
         true = {f"q{i}": ledger.find(f"q{i}").measurements for i in range(16)}
     found = 0
     for seed in range(first_seed, first_seed + tries):
@@ -301,7 +301,7 @@ def check_bit_flips(sound, tmp_path, tries, first_seed):
         (folder / "store.sqlite3").write_bytes(content)
         try:
             state = verify(folder)
-            with Ledger.open(folder, dataset="people") as ledger:
+            with Ledger(folder, dataset="people") as ledger:
                 assert {q: ledger.find(q).measurements for q in true} == true
                 assert ledger.spent() == PureLoss(16)
             assert state.entries == 19
@@ -338,12 +338,12 @@ def test_text_that_is_no_text_is_damage(sound, tmp_path, statement):
     """Bytes that are not UTF-8, or not JSON: before and after opening, one sentence."""
     folder = tmp_path / "garbled"
     shutil.copytree(sound / "now", folder)
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         without_triggers(folder, (statement,))
         with pytest.raises(LedgerDamaged):
             read_all(ledger)
     with pytest.raises(LedgerDamaged):
-        Ledger.open(folder, dataset="people")
+        Ledger(folder, dataset="people")
 
 
 def test_an_anchor_behind_the_log_is_a_crash_not_a_fraud(sound, tmp_path):
@@ -352,7 +352,7 @@ def test_an_anchor_behind_the_log_is_a_crash_not_a_fraud(sound, tmp_path):
     shutil.copytree(sound / "now", folder)
     shutil.copy(sound / "earlier" / "ledger.anchor", folder / "ledger.anchor")
     assert verify(folder).anchored < verify(folder).entries
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         add(ledger, 30, 1, random.Random(0))
     found = verify(folder)
     assert found.anchored == found.entries
@@ -362,7 +362,7 @@ def test_a_row_changed_under_an_open_ledger_stops_it(sound, tmp_path):
     """The part of the chain this process has seen must still be there at each commit."""
     folder = tmp_path / "live"
     shutil.copytree(sound / "now", folder)
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         without_triggers(
             folder,
             ("DELETE FROM answers WHERE seq = 19",),
@@ -386,7 +386,7 @@ def check_torn_logs(tmp_path, tries, first_seed):
     """A write-ahead log cut, or garbled from some place on: refused, or nothing is missing."""
     live = tmp_path / "live"
     refused = 0
-    with Ledger.open(live, dataset="people") as ledger:
+    with Ledger(live, dataset="people") as ledger:
         ledger.set_cap(PureLoss(100), who="ana", reason="test")
         add(ledger, 4, 12, random.Random(5))
         for seed in range(first_seed, first_seed + tries):
@@ -402,7 +402,7 @@ def check_torn_logs(tmp_path, tries, first_seed):
                 content[place : place + 64] = rng.randbytes(min(64, len(content) - place))
                 log.write_bytes(content)
             try:
-                with Ledger.open(folder, dataset="people") as again:
+                with Ledger(folder, dataset="people") as again:
                     assert again.spent() == PureLoss(12)
                     assert all(again.find(f"q{i}") is not None for i in range(4, 16))
             except LedgerDamaged:

@@ -390,7 +390,7 @@ def test_an_answer_charged_today_is_not_replaced_by_a_carried_one(upgraded: Path
 
     folder = tmp_path / "people"
     shutil.copytree(upgraded / "people", folder)
-    with Ledger.open(folder, dataset="people") as ledger:
+    with Ledger(folder, dataset="people") as ledger:
         names = [
             row[0]
             for row in sqlite3.connect(folder / "store.sqlite3").execute(

@@ -52,7 +52,9 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     flat = flatten(table)
     layers, rows, _ = table.sides
     down = layers + rows
-    axes = flat.axes or (_lone_measure(flat),)
+    # A grand total has no variables, and PX asks for one.
+    lone = FlatAxis("measure", "Measure", (flat.measure,), (flat.measure,), False, "")
+    axes = flat.axes or (lone,)
     words = _words(table, axes)
     for line in _keywords(table, flat, axes, words, down):
         stream.write((line + "\r\n").encode(errors="replace"))
@@ -70,11 +72,7 @@ def plain_text(text: str) -> str:
 
 
 def _keywords(
-    table: ProtectedTable,
-    flat: Flat,
-    axes: Sequence[FlatAxis],
-    words: _Words,
-    down: int,
+    table: ProtectedTable, flat: Flat, axes: Sequence[FlatAxis], words: _Words, down: int
 ) -> Iterator[str]:
     where = table.provenance
     matrix = re.sub(r"[^A-Za-z0-9]+", "_", where.dataset)[:11] + "_" + where.question_hash[:8]
@@ -267,8 +265,3 @@ def _unique(texts: Sequence[str], codes: Sequence[str] | None) -> tuple[str, ...
         taken.add(free)
         unique.append(free)
     return tuple(unique)
-
-
-def _lone_measure(flat: Flat) -> FlatAxis:
-    """A grand total has no variables, and PX asks for one."""
-    return FlatAxis("measure", "Measure", (flat.measure,), (flat.measure,), False, "")

@@ -21,11 +21,7 @@ __all__ = ["Limits", "render", "to_text"]
 
 
 def render(
-    table: ProtectedTable,
-    *,
-    limits: Limits | None = None,
-    color: bool = True,
-    cost: str = "",
+    table: ProtectedTable, *, limits: Limits | None = None, color: bool = True, cost: str = ""
 ) -> Group:
     """The table as something rich can print."""
     from rich.console import Group

@@ -31,30 +31,22 @@ _SAID = ("population", "period", "source", "licence", "contact")
 
 def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one workbook of all tables."""
+    most = MOST_ROWS - 10
     for table in tables:
-        _fits(table)
+        if table.cells > most:
+            raise InputError(
+                f"A sheet of Excel holds {most:,} rows, and {table.title!r} has {table.cells:,} "
+                "cells. Write it as csv or parquet, or ask for fewer cells."
+            )
     import xlsxwriter
 
     flats = [flatten(table) for table in tables]
-    options = {
-        "in_memory": True,
-        "strings_to_formulas": False,
-        "strings_to_urls": False,
-        "strings_to_numbers": False,
-    }
+    texts_stay = ("strings_to_formulas", "strings_to_urls", "strings_to_numbers")
+    options = {"in_memory": True, **dict.fromkeys(texts_stay, False)}
     shell = io.BytesIO()
     with xlsxwriter.Workbook(shell, options) as book:
         rows = _Workbook(book).fill(tables, flats)
     fill(shell.getvalue(), stream, rows)
-
-
-def _fits(table: ProtectedTable) -> None:
-    most = MOST_ROWS - 10
-    if table.cells > most:
-        raise InputError(
-            f"A sheet of Excel holds {most:,} rows, and {table.title!r} has {table.cells:,} cells. "
-            "Write it as csv or parquet, or ask for fewer cells."
-        )
 
 
 class _Workbook:

@@ -33,7 +33,8 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
     single = any(key in recipe for key in _TABLE_KEYS)
     if single and "tables" in recipe:
         raise RecipeError("A recipe has either rows and columns, or tables; this one has both.")
-    declared = registry.declaration(_method_name(recipe.get("method"), policy))
+    method = str(recipe.get("method") or policy.method).strip()
+    declared = registry.declaration(method if method in registry.names() else method.casefold())
     settings = _settings_of(recipe, declared)
     raw = (
         recipe.get("tables") if not single else [{k: recipe[k] for k in _TABLE_KEYS if k in recipe}]
@@ -62,11 +63,6 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
     question = Question(description.name, tuple(specs), declared.name, values[Part.MEASURED])
     title = str(recipe.get("title") or "")
     return Recipe(question, layouts, title, Treatment(values[Part.TREATED]))
-
-
-def _method_name(written: Any, policy: Policy) -> str:
-    name = str(written or policy.method).strip()
-    return name if name in registry.names() else name.casefold()
 
 
 def _settings_of(recipe: Mapping[str, Any], declared: Declaration) -> dict[str, Any]:

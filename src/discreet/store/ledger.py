@@ -1,6 +1,6 @@
 """The ledger of a data set: what may be spent, what was, and the answers it paid for.
 
-    ledger = Ledger.open(folder, dataset="deaths")
+    ledger = Ledger(folder, dataset="deaths")
     ledger.set_cap(PureLoss("10"), who="ana", reason="agreed by the board")
     answer = ledger.find(question) or ledger.commit(charge, measurements, idempotency_key=…)
 
@@ -36,20 +36,25 @@ from .writer import Writer
 
 
 class Ledger(LedgerStore):
-    """A ledger in SQLite. Open one with `Ledger.open`; may be shared by threads, not carried into a forked child."""
+    """A ledger in SQLite; may be shared by threads, not carried into a forked child.
+
+    Opens or creates the one in `folder`; refuses one whose chain, sums or anchor disagree.
+    `synchronous` is for tests that show why it must be FULL.
+    """
 
     def __init__(
         self,
-        folder: Path,
+        folder: str | Path,
+        *,
         dataset: str,
-        anchor: Path,
-        clock: Callable[[], float],
-        wait_seconds: float,
-        synchronous: str,
+        anchor: str | Path | None = None,
+        clock: Callable[[], float] = time.time,
+        wait_seconds: float = 30.0,
+        synchronous: str = "FULL",
     ) -> None:
-        self.folder = folder
+        self.folder = folder = Path(folder)
         self.dataset = dataset
-        self.anchor_path = anchor
+        self.anchor_path = anchor = folder / ANCHOR if anchor is None else Path(anchor)
         self._name = f"The ledger of {dataset}"
         self._clock = clock
         self._wait_seconds = wait_seconds
@@ -78,24 +83,6 @@ class Ledger(LedgerStore):
             ending=self._note_end,
             after=self._move_anchor,
         )
-
-    @classmethod
-    def open(
-        cls,
-        folder: str | Path,
-        *,
-        dataset: str,
-        anchor: str | Path | None = None,
-        clock: Callable[[], float] = time.time,
-        wait_seconds: float = 30.0,
-        synchronous: str = "FULL",
-    ) -> Ledger:
-        """Open or create the ledger in `folder`; refuses one whose chain, sums or anchor disagree.
-
-        `synchronous` is for tests that show why it must be FULL.
-        """
-        noted_in = Path(folder) / ANCHOR if anchor is None else Path(anchor)
-        return cls(Path(folder), dataset, noted_in, clock, wait_seconds, synchronous)
 
     def close(self) -> None:
         """Finish queued commits and let go of the files."""

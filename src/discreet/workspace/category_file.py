@@ -109,13 +109,13 @@ def is_code(text: str) -> bool:
 
 def _add(listed: Listed, code: str, label: Text, line: int) -> None:
     problem = ""
-    if code != TOTAL and not is_code(code):
+    if code == TOTAL:
+        problem = f"the code {TOTAL} means a total; no category may use it."
+    elif not is_code(code):
         problem = (
             f"a category code must be 1 to {MOST_CODE} characters without blanks at its ends or "
             f"control characters, got {code[:40]!r}."
         )
-    elif code == TOTAL:
-        problem = f"the code {TOTAL} means a total; no category may use it."
     elif code in listed.labels:
         problem = f"category {code!r} is listed twice (first on line {listed.lines[code]})."
     elif len(listed.labels) >= MOST_CATEGORIES:

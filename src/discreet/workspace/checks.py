@@ -157,7 +157,7 @@ def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
     from ..store import Ledger, verify
 
     verify(folder)
-    with Ledger.open(folder, dataset=described.description.name) as ledger:
+    with Ledger(folder, dataset=described.description.name) as ledger:
         now = versions.current(folder)
         before = 0 if now is None else _answered_anew(ledger, described, now[1].data_version)
     if before:

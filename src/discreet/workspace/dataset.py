@@ -162,7 +162,7 @@ class DataSet:
                     f"Tables were made from {self.folder}, but its ledger and the ledger's anchor are "
                     f"gone. Nothing is answered; restore {STORE} and {ANCHOR} from the newest copy."
                 )
-            ledger = Ledger.open(self.folder, dataset=self.name)
+            ledger = Ledger(self.folder, dataset=self.name)
             try:
                 if budget is not None:
                     _follow(self.folder, ledger, budget)

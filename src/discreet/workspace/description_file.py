@@ -98,8 +98,7 @@ def read(folder: Path) -> DescribedData:
         language=top.text("language"),
     )
     zeros = _structural_zeros(top, description)
-    if zeros:
-        description = replace(description, structural_zeros=zeros)
+    description = replace(description, structural_zeros=zeros)
     policy = replace(read_policy(top, folder, files), impossible=zeros)
     check_rules(top, policy, description)
     id_column = top.text("id") or None

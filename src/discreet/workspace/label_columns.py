@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .vocabulary import LABEL_ENDS
 
 if TYPE_CHECKING:
-    from ..engines.coding import ColumnProfile, Profile
+    from ..engines.coding import Profile
 
 Words = dict[str, str]
 
@@ -21,8 +21,9 @@ def label_columns(profile: Profile) -> dict[tuple[str, str], Words]:
     """
     names = {column.name.casefold(): column.name for column in profile.columns}
     pairs = [(_code_of(folded, names), label) for folded, label in names.items()]
+    length = {c.name: sum(len(value) for value, _ in c.values) for c in profile.columns}
     for twins in profile.twins:
-        shorter, longer = sorted(twins, key=lambda name: _length(profile.column(name)))
+        shorter, longer = sorted(twins, key=length.__getitem__)
         if profile.column(longer).type == "text":
             pairs.append((shorter, longer))
     labels: dict[tuple[str, str], Words] = {}
@@ -53,7 +54,3 @@ def _words(profile: Profile, code: str, label: str) -> Words | None:
     if (label, code) in profile.twins:
         return {c: words for words, c in profile.parent_maps[label, code].items()}
     return None
-
-
-def _length(column: ColumnProfile) -> int:
-    return sum(len(value) for value, _ in column.values)
