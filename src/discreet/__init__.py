@@ -35,6 +35,7 @@ _ROOMS = {
     "core.law_studies": "delta_curve key_sizes least_delta matching_normal",
     "core.odds": "odds",
     "core.unchanged": "unchanged",
+    "demo.uk_census": "uk_census",
     "errors": "BudgetExceeded DiscreetError InputError Refusal",
     "methods.cellkey.design": "ptable",
     "synthesis": "synthetic",
@@ -77,6 +78,7 @@ __all__ = [
     "ptable",
     "synthetic",
     "table_losses",
+    "uk_census",
     "unchanged",
     "upgrade",
     "within",
@@ -101,6 +103,7 @@ if TYPE_CHECKING:
     from .core.law_studies import delta_curve, key_sizes, least_delta, matching_normal
     from .core.odds import odds
     from .core.unchanged import unchanged
+    from .demo.uk_census import uk_census
     from .errors import BudgetExceeded, DiscreetError, InputError, Refusal
     from .methods.cellkey.design import design as ptable
     from .synthesis import synthetic

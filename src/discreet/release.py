@@ -257,6 +257,7 @@ class Asked:
                     "noise_sd": error.noise_sd,
                     "within_95": error.half_width,
                     "totals_sd": dict(error.totals_sd),
+                    "share_unchanged": error.share_unchanged,
                     "note": error.note,
                 }
                 for error in plan.errors

@@ -17,7 +17,6 @@ from .fit import fitted
 from .methods import registry
 from .methods.base import Measurements, Plan, Synthesises, as_measured
 from .methods.shared.microdata import MOST_RECORDS
-from .methods.shared.synthetic_table import SyntheticTable
 from .workspace.synthetic import make_synthetic
 
 METHOD = "marginals"

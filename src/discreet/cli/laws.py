@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from typer import Option
 
 from ..errors import LawError
 from . import show
+from .pictures import Picture, write_picture
 from .setting_options import gathering
 from .tables import Json
 
@@ -43,9 +43,7 @@ class Telling:
     neighbours: Annotated[str, Option(help="'add or remove one' or 'replace one'.")] = (
         "add or remove one"
     )
-    picture: Annotated[Path | None, Option("--picture", help="Write the law as .svg or .png.")] = (
-        None
-    )
+    picture: Picture = None
     json: Json = False
 
 
@@ -271,6 +269,7 @@ def _facts(law: Any) -> dict[str, Any]:
         "key_bits": getattr(law, "key_bits", None),
         "mean": float(law.mean),
         "variance": float(law.variance),
+        "unchanged": float(law.probability(0)),
         "from": getattr(law, "start", None),
         "to": getattr(law, "end", None),
         "pmf": {str(z): float(p) for z, p in _pmf(law).items()},
@@ -321,7 +320,7 @@ def _print(
     figures = audited.to_dict()
     beyond = _beyond(law, audit(law))
     if telling.picture is not None:
-        _draw(pmf, telling.picture, f"{facts['name']} law")
+        write_picture(charts.law_chart(pmf, f"{facts['name']} law"), telling.picture)
     if telling.json:
         facts |= {"delta": figures["delta"], "audit": figures, "odds": list(odds)}
         show.as_json(facts | ({"beyond": beyond} if beyond else {}))
@@ -334,6 +333,7 @@ def _print(
         ("perturbations", "any whole number" if low is None else f"{low:+d} … {high:+d}"),
         ("mean", facts["mean"] if facts["mean"] else "0, exactly"),
         ("variance", f"{facts['variance']:.6g} (sd {facts['variance'] ** 0.5:.4g})"),
+        ("unchanged", f"{facts['unchanged']:.2%} of cells"),
         ("audit", str(audited)),
     ]
     if (forward := figures["epsilon_forward"]) is not None:
@@ -353,19 +353,6 @@ def _print(
         out.print(f"[dim]· {words}[/dim]")
     if telling.picture is not None:
         out.print(f"[dim]Picture: {telling.picture}[/dim]")
-
-
-def _draw(pmf: Mapping[int, Fraction], path: Path, title: str) -> None:
-    from ..durable import replace_bytes
-    from ..report import charts
-
-    chart = charts.law_chart(pmf, title)
-    if path.suffix == ".svg":
-        replace_bytes(path, charts.to_svg(chart).encode())
-    elif path.suffix == ".png":
-        replace_bytes(path, charts.to_png(chart))
-    else:
-        raise LawError(f"A picture is a .svg or a .png, got {path.name}.")
 
 
 def whole(value: str, name: str) -> int:

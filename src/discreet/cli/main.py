@@ -13,7 +13,7 @@ from typer import Option
 
 from ..errors import Bug, DiscreetError, Refusal
 from ..version import __version__
-from . import laws, ledger, ptables, serving, synthetic, tables, workspaces
+from . import law_losses, law_studies, laws, ledger, ptables, serving, synthetic, tables, workspaces
 from .once import Once
 
 # Our systems of equations are small: more threads of the linear algebra library only wait for one
@@ -58,6 +58,8 @@ app.command(cls=Once)(tables.table)
 app.command(cls=Once)(tables.release)
 app.command()(synthetic.synthetic)
 app.command()(serving.serve)
+law_losses.add_to(laws.law_app)
+law_studies.add_to(laws.law_app)
 app.add_typer(laws.law_app, name="law")
 app.add_typer(ptables.ptable_app, name="ptable")
 app.add_typer(ledger.ledger_app, name="ledger")

@@ -174,6 +174,7 @@ def _facts(table: PTable, lost: Mapping[str, Loss]) -> dict[str, Any]:
                 "count": count,
                 "mean": float(row.mean),
                 "variance": float(row.variance),
+                "unchanged": float(row.pmf.get(0, 0)),
                 "pmf": {str(v): float(p) for v, p in row.pmf.items()},
             }
             for count, row in enumerate(table.rows)

@@ -81,3 +81,22 @@ def grid(
     for row in rows:
         table.add_row(*(str(value) for value in row))
     console().print(table)
+
+
+def study(
+    json: bool,
+    facts: Mapping[str, Any],
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[Iterable[object]],
+    *,
+    picture: object | None = None,
+) -> bool:
+    """Print what was found: one JSON object, or a table for people. Whether it was for people."""
+    if json:
+        as_json(facts)
+        return False
+    grid(title, columns, rows, tight=True)
+    if picture is not None:
+        console().print(f"[dim]Picture: {picture}[/dim]")
+    return True

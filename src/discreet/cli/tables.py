@@ -285,11 +285,12 @@ def _show_preview(seen: Asked, json: bool) -> None:
             f"{error.cells:,}",
             f"{error.noise_sd:.2f}",
             f"± {error.half_width}",
+            "–" if error.share_unchanged is None else f"{error.share_unchanged:.1%}",
             ", ".join(f"{name or 'total'} {sd:.1f}" for name, sd in error.totals_sd.items()),
         )
         for error in plan.errors
     ]
-    columns = ("table", ">cells", ">noise sd", ">95 % within", "sd of margins")
+    columns = ("table", ">cells", ">noise sd", ">95 % within", ">unchanged", "sd of margins")
     if rows:
         show.grid("What to expect", columns, rows)
         for words in _notes(plan):

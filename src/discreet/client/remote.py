@@ -282,7 +282,7 @@ class RemoteDraft:
         if seen.left:
             facts.append(("Left", seen.left))
         facts += [
-            ("Expected error", f"within ±{error['within_95']:,} in 95 of 100 cells")
+            ("Expected error", f"within ±{error['within_95']:,} in 95 of 100 cells{_left(error)}")
             for error in seen.errors
         ]
         facts += [("Refused", breach["sentence"]) for breach in seen.breaches]
@@ -359,6 +359,12 @@ class RemoteTable(Released):
     def _repr_html_(self) -> str:
         shown = "".join(html.fragment(table, intervals=True) for table in self.tables)
         return f"{shown}<p>Charged: {escape(self.cost)}.</p>"
+
+
+def _left(error: Mapping[str, Any]) -> str:
+    """How many cells the noise leaves as they are, where the server says it."""
+    share = error.get("share_unchanged")
+    return "" if share is None else f", {100 * share:.1f} % of them unchanged"
 
 
 def _sent(name: str, value: object) -> object:

@@ -24,6 +24,7 @@ from ..workspace.description_file import read
 from ..workspace.draft import Draft
 from ..workspace.writer import write
 from . import deaths
+from .uk_census import uk_census
 
 NAMES = ("deaths", "deaths-dp")
 SOURCE = "source/records.parquet"
@@ -66,6 +67,10 @@ def make_demo(into: str | Path, control: Control | None = None) -> Workspace:
         if not (folder / "recipes" / recipe.name).exists():
             make_folder(folder / "recipes")
             replace_text(folder / "recipes" / recipe.name, recipe.read_text(encoding="utf-8"))
+    example = folder / "examples" / "uk-census-2001.csv"
+    if not example.exists():
+        make_folder(example.parent)
+        replace_text(example, uk_census().records())
     return Workspace.open(folder)
 
 

@@ -87,6 +87,8 @@ class ExpectedError:
     """95 % of cells of the interior are within ± this of the truth."""
     totals_sd: Mapping[str, float] = field(default_factory=dict)
     """Standard deviation of each margin, by the names of the axes kept, '' being the total."""
+    share_unchanged: float | None = None
+    """The share of cells that the noise leaves as they are, where one law says it."""
     note: str = ""
 
 

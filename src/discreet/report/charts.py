@@ -16,31 +16,33 @@ from ..errors import InputError
 
 Spec = dict[str, Any]
 
-_BLUE, _ORANGE = "#3b7dd8", "#d9822b"
-_INK = "currentColor"
+BLUE, ORANGE = "#3b7dd8", "#d9822b"
+INK = "currentColor"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _TAIL = Fraction(1, 10_000)
 _MOST_BARS = 401
 _MOST_RANGES = 41
 _VERSION = "5.21"
-_CONFIG: Spec = {
+CONFIG: Spec = {
     "font": "sans-serif",
     "view": {"stroke": None},
     "title": {
-        "color": _INK,
+        "color": INK,
         "fontSize": 14,
         "fontWeight": 600,
         "offset": 12,
-        "subtitleColor": _INK,
+        "subtitleColor": INK,
     },
     "axis": {
-        **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor"), _INK),
-        "gridColor": _INK,
+        **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor"), INK),
+        "gridColor": INK,
         "gridOpacity": 0.12,
         "titleFontWeight": "normal",
     },
     "axisX": {"grid": False},
+    "legend": {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal"},
 }
+"""How every picture looks: ink that follows the text around it, faint horizontal lines."""
 
 
 def law_chart(pmf: Mapping[int, Fraction], title: str) -> Spec:
@@ -69,7 +71,7 @@ def law_chart(pmf: Mapping[int, Fraction], title: str) -> Spec:
         {"field": "perturbation", "type": "ordinal", "title": "perturbation"},
         {"field": "probability", "type": "quantitative", "title": "probability"},
     )
-    zero = {"test": "datum.perturbation === 0", "value": _ORANGE}
+    zero = {"test": "datum.perturbation === 0", "value": ORANGE}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "description": f"Bar chart: {law_summary(pmf)}",
@@ -82,9 +84,9 @@ def law_chart(pmf: Mapping[int, Fraction], title: str) -> Spec:
         "encoding": {
             "x": x | {"axis": {"labelAngle": 0, "labelOverlap": True, **_ticks(reach)}},
             "y": y | {"axis": {"tickCount": 5}},
-            "color": {"condition": zero, "value": _BLUE},
+            "color": {"condition": zero, "value": BLUE},
         },
-        "config": _CONFIG,
+        "config": CONFIG,
     }
 
 
@@ -100,7 +102,7 @@ def to_png(spec: Spec) -> bytes:
     """The picture as PNG on white."""
     import vl_convert
 
-    text = json.dumps({**spec, "background": "white"}).replace(_INK, "#222222")
+    text = json.dumps({**spec, "background": "white"}).replace(INK, "#222222")
     png: bytes = vl_convert.vegalite_to_png(text, vl_version=_VERSION, scale=2.0)
     return png
 

@@ -43,6 +43,8 @@ class PlannedError:
     margin: str
     noise_sd: float
     within: int
+    unchanged: float | None = None
+    """The share of cells that noise leaves as they are, where the law says it."""
     instead: str = ""
     """What was announced where nothing was measured, so that no error was."""
 

@@ -186,7 +186,9 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
         mean = three_digits(error.noise_sd)
         instead = f"{error.note.rstrip('.')} ({mean})." if unknown else ""
         planned.append(
-            PlannedError(name, "cells", error.noise_sd, error.half_width, instead=instead)
+            PlannedError(
+                name, "cells", error.noise_sd, error.half_width, error.share_unchanged, instead
+            )
         )
     ledger = None
     when = ""

@@ -255,10 +255,11 @@ def _quality(facts: ReleaseFacts) -> Section:
                 error.margin,
                 "–" if error.instead else three_digits(error.noise_sd),
                 error.instead or f"±{error.within:,} in 95 % of releases",
+                "–" if error.unchanged is None else f"{100 * error.unchanged:.1f} %",
             )
             for error in facts.planned_errors
         )
-        head = ("Table", "Margin", "Noise sd", "Within")
+        head = ("Table", "Margin", "Noise sd", "Within", "Unchanged")
         grids.append(Grid("Error announced before anything was drawn", head, planned))
     return Section(8, "Quality", (_asked(facts, "uses"),), tuple(grids))
 

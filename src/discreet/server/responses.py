@@ -150,6 +150,7 @@ class ErrorShape(BaseModel):
     noise_sd: float
     within_95: int
     totals_sd: dict[str, float]
+    share_unchanged: float | None
     note: str
 
 

@@ -233,6 +233,7 @@ def _expected(spec: TableSpec, description: Description, ready: Ready) -> base.E
         noise_sd=ready.worst_error,
         half_width=ready.half_width,
         totals_sd=totals_by_name(spec, lambda kept: last.error),
+        share_unchanged=float(last.pmf.get(0, 0)),
         note="Times the mean weight of the cell." if spec.weighted else "",
     )
 

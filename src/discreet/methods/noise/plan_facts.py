@@ -21,7 +21,7 @@ from ..shared.assembly import published_cells, totals_by_name
 from ..shared.guarantee import dp_guarantee
 from . import laws
 from .candidates import interior
-from .planner import Planner, Scheme
+from .planner import KNOWN, Planner, Scheme
 
 
 def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarantee:
@@ -54,6 +54,9 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
     """What to expect of one wanted table."""
     whole = interior(spec)
     target = scheme.targets[whole]
+    fitted = planner.consistency != "none" and len(scheme.measured) > 1
+    direct = target.source != KNOWN and target.summed == 1 and not spec.weighted and not fitted
+    law = scheme.measured[target.source].law if direct else None
     return ExpectedError(
         table=spec,
         cells=published_cells(spec, planner.description),
@@ -62,8 +65,9 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
         totals_sd=totals_by_name(
             spec, lambda kept: scheme.targets[whole.keep(kept)].variance ** 0.5
         ),
+        share_unchanged=None if law is None else float(law.probability(0)),
         note=""
-        if planner.consistency == "none" or len(scheme.measured) == 1
+        if not fitted
         else "Standard deviations are after least squares; ± is that of the best single margin.",
     )
 
