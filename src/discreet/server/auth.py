@@ -167,7 +167,11 @@ class GuardedRoute(APIRoute):
         """Guard, then a JSON body read strictly, then the route's function."""
         framework = super().get_route_handler()
 
+        names = {field.alias for field in self.dependant.query_params}
+
         async def read(request: Request) -> Response:
+            if request.method != "GET":
+                _only(names, request)
             if self.body_field is not None and int(request.headers.get("content-length") or 0):
                 await request.json()  # refuses other media types with one sentence
             return await framework(request)
@@ -181,6 +185,14 @@ class GuardedRoute(APIRoute):
     async def answer(self, request: Request, read: Handler) -> Response:
         """What a request gets that was let in; `read` is the ordinary way to it."""
         return await read(request)
+
+
+def _only(names: set[str], request: Request) -> None:
+    """What an address says beside a body and would be ignored is refused."""
+    stray = sorted(set(request.query_params) - names)
+    if stray:
+        words = f"{stray[0][:60]!r} is not known in this address. Say it in the body."
+        raise Problem(422, "form", words, where=stray[0][:200])
 
 
 def guarded(

@@ -141,6 +141,8 @@ class Passage:
         raw = scope["headers"]
         if len(raw) > 100 or sum(len(k) + len(v) for k, v in raw) > settings.most_header_bytes:
             return Problem(431, "headers", "The headers are too many or too long. Send fewer.")
+        if sum(name == b"host" for name, _ in raw) > 1:
+            return Problem(400, "host", "The request has more than one Host header. Send one.")
         host = Headers(scope=scope).get("host", "").rpartition(":")
         name = (host[0] if host[2].isdigit() else "".join(host)).lower()
         if settings.hosts and name not in settings.hosts:

@@ -52,6 +52,7 @@ class Service:
         self.jobs = Jobs(workspace)
         self.buckets = Buckets(settings.calls_per_minute, settings.workers)
         self.logins = Buckets(settings.logins_per_minute, settings.workers)
+        self.logins_by_name = Buckets(10 * settings.logins_per_minute, settings.workers)
         self.slots = Slots(settings.slots, settings.waiting)
         self.answers = AnswerCache(settings.cache_bytes)
         self.job_waits = threading.Event()

@@ -48,8 +48,9 @@ def logged_in(
     # a login from another site's page would put a visitor into somebody else's account
     auth.same_site(request.headers, settings)
     address = request.client.host if request.client else ""
-    for key in (f"ip {address}", f"name {name}"):
-        allowance = service.logins.take(key)
+    tries = (service.logins, f"{name} from {address}"), (service.logins_by_name, name)
+    for bucket, key in (*tries, (service.logins_by_name, f"ip {address}")):
+        allowance = bucket.take(key)
         if not allowance.allowed:
             raise Problem(
                 429,
