@@ -47,12 +47,15 @@ class Source:
 
 
 def released(
-    data: DataSet, ledger: LedgerStore, newest: int | None = None
+    data: DataSet,
+    ledger: LedgerStore,
+    without: frozenset[str] = frozenset(),
+    newest: int | None = None,
 ) -> Iterator[tuple[Question, StoredAnswer]]:
     """What was released on this data version and still stands, the newest first."""
     for name in ledger.questions(data.data_version)[::-1][:newest]:
-        stored = ledger.find(name)
-        if stored is None:
+        stored = None if name in without else ledger.find(name)
+        if stored is None or stored.question in without:
             continue
         question = Measurements.from_bytes(stored.measurements, stored.form).question
         if question is None or question.method not in registry.names():
@@ -72,13 +75,19 @@ def history(data: DataSet) -> History:
     return History(ledger_history.head, tuple(answers))
 
 
-def best(data: DataSet, recipe: Recipe, *, newest: int | None = None) -> Source:
+def best(
+    data: DataSet,
+    recipe: Recipe,
+    without: frozenset[str] = frozenset(),
+    *,
+    newest: int | None = None,
+) -> Source:
     """Of several releases a question follows from the one with the least noise.
 
     Where it follows from models only, the one that knows its pairs of variables best.
     """
     spends = registry.declaration(recipe.question.method).spends is not Spends.NOTHING
-    candidates = list(sources(data, recipe, newest)) if spends else []
+    candidates = list(sources(data, recipe, without, newest)) if spends else []
     if not candidates:
         raise Refusal(
             "This table does not follow from anything released so far on this version of the data. "
@@ -89,18 +98,20 @@ def best(data: DataSet, recipe: Recipe, *, newest: int | None = None) -> Source:
     return min(candidates, key=lambda source: _rank(source, recipe.question, data.facts))
 
 
-def measured_by(data: DataSet, recipe: Recipe) -> str | None:
+def measured_by(data: DataSet, recipe: Recipe, without: frozenset[str] = frozenset()) -> str | None:
     """The hash of one of the last releases that measured what a recipe asks for, if any did."""
-    for source in sources(data, recipe, NEWEST):
+    for source in sources(data, recipe, without, NEWEST):
         if _noise_of(source.plan) < math.inf:
             return source.plan.question_hash
     return None
 
 
-def sources(data: DataSet, recipe: Recipe, newest: int | None) -> Iterator[Source]:
+def sources(
+    data: DataSet, recipe: Recipe, without: frozenset[str], newest: int | None
+) -> Iterator[Source]:
     """Plans that fit a recipe from what was released and still stands."""
     question, ledger = recipe.question, data.ledger()
-    for asked, stored in released(data, ledger, newest):
+    for asked, stored in released(data, ledger, without, newest):
         method = registry.get(asked.method)
         if not isinstance(method, Derives) or not question.variables <= asked.variables:
             continue

@@ -109,8 +109,11 @@ class Asked:
     Planned once, when that is first needed. The standing is looked up each time: others spend too.
     """
 
-    def __init__(self, data: DataSet, recipe: Recipe, payer: Payer) -> None:
-        self.data, self.recipe, self.payer = data, recipe, payer
+    def __init__(
+        self, data: DataSet, recipe: Recipe, payer: Payer, *, without: frozenset[str] = frozenset()
+    ) -> None:
+        """`without`: answers, by their question's hash, that do not count as released."""
+        self.data, self.recipe, self.payer, self.without = data, recipe, payer, without
         self.verdict = rules.judge(recipe.question, data.description, data.policy)
 
     # -- before anything is spent -----------------------------------------------------------
@@ -184,7 +187,7 @@ class Asked:
         """The question hash of an earlier release this follows from at no cost, if there is one."""
         if not self.spends:
             return None
-        return earlier.measured_by(self.data, self.recipe)
+        return earlier.measured_by(self.data, self.recipe, self.without)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -299,7 +302,7 @@ class Asked:
         """
         control = control or Control()
         self.verdict.enforce()
-        source = earlier.best(self.data, self.recipe, newest=newest)
+        source = earlier.best(self.data, self.recipe, self.without, newest=newest)
         measurements = Measurements.from_bytes(source.stored.measurements)
         tables = fit(self.data, source.plan, measurements, control)
         shown = self._shown(tables)

@@ -94,6 +94,20 @@ def serving_app(app: FastAPI) -> Iterator[str]:
         thread.join(PATIENCE)
 
 
+def every_route() -> list[str]:
+    """Method and path of every route of the application, those outside its document too."""
+    from discreet.server.app import guarded_routers
+    from discreet.server.documentation import router
+
+    routers = [*guarded_routers(), (router("/api/v1"), "")]
+    return sorted(
+        f"{method} {prefix}{route.path}"  # type: ignore[attr-defined]
+        for mounted, prefix in routers
+        for route in mounted.routes
+        for method in route.methods  # type: ignore[attr-defined]
+    )
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Who may do what: every route of the OpenAPI document × every role, and what is not one's own."""
+"""Who may do what: every route of the application × every role, and what is not one's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from .serving import PASSWORD, Served, serving_app
+from .serving import PASSWORD, Served, every_route, serving_app
 
 NOBODY, OLD = "nobody", "revoked"
 SEEN = {"anonymous": 401, "analyst": 403, "custodian": 200, "auditor": 403, OLD: 401}
@@ -126,9 +126,29 @@ def routes(served: Served) -> list[str]:
     ]
 
 
+PAGES: dict[str, tuple[dict[str, int], str]] = {
+    "GET /": (OPEN, "/"),
+    "GET /login": (OPEN, "/login"),
+    "GET /build/{dataset}": (OPEN, "/build/deaths?rows=sex&columns=region"),
+}
+"""Pages outside the document; those who may not ask get a page without a number."""
+ASSETS = {
+    "GET /health",
+    "GET /style.css",
+    "GET /api/v1/docs",
+    "GET /api/v1/docs/{name}",
+    "POST /login",
+    "POST /logout",
+}
+"""What says nothing about any data set, and the two forms that open and end a session."""
+
+
 def test_every_route_has_a_row(served: Served):
     """A new route without a row in the matrix, or a row without a route, fails."""
     assert sorted(routes(served)) == sorted(MATRIX)
+    prefixed = {route.replace(" /", " /api/v1/") for route in MATRIX if "/pxweb/" not in route}
+    pxweb = {route for route in MATRIX if "/pxweb/" in route}
+    assert set(every_route()) - prefixed - pxweb == ASSETS | set(PAGES)
     assert document(served)["openapi"].startswith("3.1")  # type: ignore[union-attr]
 
 
@@ -166,6 +186,24 @@ def test_every_route_by_every_role(served: Served):
                 assert answer.json()["detail"].endswith((".", "`"))
     wire.close()
     assert not deviations
+
+
+def test_pages_give_no_numbers_to_whom_the_api_refuses_them(served: Served):
+    """An auditor, and a token that is not good for tables, get form and verdict without a table."""
+    with served.client("ana") as ana:
+        read = ana.post("/tokens", json={"scopes": ["read"]}).json()["token"]
+        assert ana.post("/datasets/deaths-dp/tables", json={**RECIPE, "epsilon": "0.1"}).is_success
+    tokens = {"auditor": served.tokens["odo"], "read": read, "analyst": served.tokens["ana"]}
+    for path in ("/build/deaths?rows=sex", "/build/deaths-dp?rows=region&columns=sex&epsilon=0.1"):
+        for who, token in tokens.items():
+            headers = {"Authorization": f"Bearer {token}"}
+            page = httpx.get(served.url + path, headers=headers, timeout=300)
+            assert page.status_code == 200
+            assert ("<table>" in page.text) == (who == "analyst"), (who, path)
+            assert ("format=csv" in page.text) <= (who == "analyst"), (who, path)
+    for _, path in PAGES.values():
+        old = {"Authorization": "Bearer dct_0000000000000000_x"}
+        assert httpx.get(served.url + path, headers=old, timeout=300).status_code == 401
 
 
 def test_a_route_without_a_guard_does_not_start():

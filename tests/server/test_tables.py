@@ -351,7 +351,12 @@ def test_releases_are_kept_embargoed_superseded_and_withdrawn(served: Served):
             none = public.get(path.replace(hidden, "0" * 16))
             assert public.get(path).content == ana.get(path).content == none.content
             assert public.get(path).status_code == 404
+        held = public.post("/datasets/deaths/tables", json=REGIONS)
+        assert (held.status_code, held.json()["rule"]) == (403, "embargo")
+        wrong = {"reason": "Planned for the wrong day."}
+        assert cas.post(f"/releases/{hidden}/withdraw", json=wrong).json()["state"] == "withdrawn"
         first = cas.post("/releases", json=body).json()
+        assert first["state"] == "published"
         table = public.get(f"/releases/{first['id']}/tables", params={"format": "csv"})
         asked = public.post("/datasets/deaths/tables", json=REGIONS, params={"format": "csv"})
         assert values_of_csv(table.text) == values_of_csv(asked.text)

@@ -27,6 +27,7 @@ class Answer:
     dataset: str
     edition: str
     question: str
+    data_version: str
     cells: int
     media_type: str
     language: str

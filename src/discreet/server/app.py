@@ -57,14 +57,19 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
     app.state.service, app.state.settings, app.state.worker = service, settings, worker
     for error in (Problem, DiscreetError, RequestValidationError, HTTPException):
         app.add_exception_handler(error, _on_error)
-    mounted = [(router, PREFIX) for router in routes.routers()]
-    for router, prefix in (*mounted, (pages.router, ""), (pxweb.router, "")):
+    for router, prefix in guarded_routers():
         refuse_unguarded(router)
         app.include_router(router, prefix=prefix)
     app.include_router(documentation.router(PREFIX), include_in_schema=False)
     app.add_middleware(Gate, service=service)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+def guarded_routers() -> list[tuple[APIRouter, str]]:
+    """Every router behind a guard, and where it is mounted."""
+    mounted = [(router, PREFIX) for router in routes.routers()]
+    return [*mounted, (pages.router, ""), (pxweb.router, "")]
 
 
 async def _on_error(request: Request, error: Exception) -> Response:

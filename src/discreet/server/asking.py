@@ -23,7 +23,7 @@ from ..methods.declaration import Spends
 from ..recipe import Recipe, from_mapping
 from ..release import Asked, Payer, Release, Standing
 from ..workspace import DataSet
-from .auth import Asker
+from .auth import ASKERS, Asker
 from .negotiation import chosen_format, chosen_language, spoken
 from .problems import Problem
 from .requests import project_name
@@ -65,6 +65,8 @@ class Asking:
     wish: Wish = field(default_factory=Wish)
     request: Request | None = None
     """The request that asks; None where nothing depends on its headers, as in a job."""
+    scope: str = "tables"
+    """What a token must be good for."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What the audit log will say of the request."""
 
@@ -114,7 +116,23 @@ class Asking:
     @cached_property
     def asked(self) -> Asked:
         """The question as the flow has it: verdict, plan and standing."""
-        return Asked(self.data, self.recipe, Payer(self.asker.user, self.wish.project))
+        return self._asked(self.service.withheld(self.asker, self.dataset))
+
+    def _asked(self, withheld: frozenset[str]) -> Asked:
+        payer = Payer(self.asker.user, self.wish.project)
+        return Asked(self.data, self.recipe, payer, without=withheld)
+
+    @property
+    def holds(self) -> str:
+        """What an embargo on this answer withholds: the question, or all tables of keyed data."""
+        spent = spends(self.data, self.recipe.question.method)
+        return self.question if spent else self.data.data_version
+
+    @property
+    def withheld(self) -> bool:
+        """Whether the answer waits for a release to be published, for this asker."""
+        withheld = self.service.withheld(self.asker, self.dataset)
+        return bool(withheld) and not withheld.isdisjoint((self.question, self.data.data_version))
 
     @property
     def verdict(self) -> rules.Verdict:
@@ -162,14 +180,32 @@ class Asking:
 
     # Who may have it
 
+    @property
+    def may_have(self) -> bool:
+        """Whether this asker may be shown numbers at all."""
+        return self.asker.role in ASKERS and self.scope in self.asker.scopes
+
+    def may_ask(self) -> None:
+        """Numbers are for those who may ask for tables, whatever route they come by."""
+        if self.asker.role not in ASKERS:
+            raise Problem(403, "role", f"The role {self.asker.role} sees no tables.")
+        if self.scope not in self.asker.scopes:
+            raise Problem(403, "scope", f"This token lacks the scope {self.scope}.")
+
+    def _not_before_its_time(self) -> None:
+        if self.withheld:
+            raise Refusal(
+                "This table is under embargo. Ask again once its release is published.",
+                rule="embargo",
+            )
+
     def may_spend(self) -> None:
         """Without login a budget is spent only where the settings or a share of its own allow it."""
         if self.asker.role != "public" or self.service.settings.public_spends:
             return
         if not spends(self.data, self.recipe.question.method):
             return
-        withheld = self.service.withheld(self.asker, self.dataset, self.question)
-        if self.asked.answered and not withheld:
+        if self.asked.answered and not self.withheld:
             return
         shares = self.data.ledger().standing(user="public")
         if any(standing.scope == "user:public" for standing in shares):
@@ -211,17 +247,25 @@ class Asking:
 
     def release(self, control: Control | None = None, *, hold: str | None = None) -> Release:
         """The tables, charged before anything leaves; a job brings its own control and hold."""
+        self.may_ask()
         self.may_spend()
-        return self.asked.release(control=control or self._deadline(), hold=hold)
+        self._not_before_its_time()
+        release = self.asked.release(control=control or self._deadline(), hold=hold)
+        self._not_before_its_time()
+        return release
 
     def derive(self, newest: int = MOST_LOOKED_AT) -> Release:
         """The tables from what was released before: nothing is read, drawn or charged.
 
-        Under an embargo nothing counts as released for whoever may not ask at a cost.
+        What waits for its publication does not count as released.
         """
-        if self.service.withheld(self.asker, self.dataset):
-            newest = 0
-        return self.asked.derive(newest=newest, control=self._deadline())
+        self.may_ask()
+        while True:
+            withheld = self.service.withheld(self.asker, self.dataset)
+            asked = self._asked(withheld)
+            release = asked.derive(newest=newest, control=self._deadline())
+            if self.service.withheld(self.asker, self.dataset) <= withheld:
+                return release
 
     def _deadline(self) -> Control:
         """Stops work that takes longer than one request may, on the engine too."""

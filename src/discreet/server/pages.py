@@ -230,10 +230,12 @@ def _answer(asking: Asking, asked: dict[str, Any]) -> dict[str, Any]:
             f"A table of {asking.cells:,} cells is too long for a page. Ask over the API.",
             rule="page-size",
         )
-    service, asker, dataset = asking.service, asking.asker, asking.dataset
+    service = asking.service
     budgeted = spends(asking.data, asking.recipe.question.method)
-    known = question.answered and not service.withheld(asker, dataset, asking.question)
-    follows = question.follows_from is not None and not service.withheld(asker, dataset)
+    if not asking.may_have:
+        return facts
+    known = question.answered and not asking.withheld
+    follows = question.follows_from is not None
     derived = budgeted and not known
     if derived and not follows:
         return facts

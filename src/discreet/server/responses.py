@@ -12,6 +12,7 @@ from ..release import Rung, Standing
 from ..rules import DEFAULT_MOST_CELLS, Breach
 from ..store.accounts import Token, User
 from ..store.catalogue import Proposal, Saved
+from ..store.published import State
 from .problems import Alternative
 
 
@@ -218,6 +219,7 @@ class ReleaseShape(BaseModel):
     by: str
     created: float
     publish_at: str
+    state: State
     public: bool
     supersedes: str | None
     superseded_by: str | None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from ..store import Jobs
 from ..store.accounts import Accounts
 from ..store.audit_log import AuditLog
 from ..store.catalogue import Catalogue
+from ..store.published import Releases
 from ..store.workspace_database import WorkspaceDatabase
 from ..workspace import DataSet
 from . import two_custodians
@@ -48,6 +48,7 @@ class Service:
         self.database = WorkspaceDatabase(workspace)
         self.accounts = Accounts(self.database)
         self.catalogue = Catalogue(self.database)
+        self.releases = Releases(self.database)
         self.audit = AuditLog(workspace)
         self.jobs = Jobs(workspace)
         self.buckets = Buckets(settings.calls_per_minute, settings.workers)
@@ -56,8 +57,6 @@ class Service:
         self.slots = Slots(settings.slots, settings.waiting)
         self.answers = AnswerCache(settings.cache_bytes)
         self.job_waits = threading.Event()
-        self._embargo: frozenset[tuple[str, str]] = frozenset()
-        self._embargo_read = 0.0
 
     def close(self) -> None:
         """Let go of everything."""
@@ -73,21 +72,13 @@ class Service:
             return [name for name in names if self.settings.is_public(name)]
         return list(names)
 
-    def withheld(self, asker: Asker, name: str, question: str | None = None) -> bool:
-        """Whether an answer waits for its release to be published, for whoever may not ask it.
+    def withheld(self, asker: Asker, name: str) -> frozenset[str]:
+        """Questions and versions of a data set that wait for publication, for all but custodians.
 
-        Without a question: whether anything of the data set waits. Looked up once a second.
+        Read anew each time, and again once numbers are at hand: an embargo is written down before
+        the first of its numbers exists, so whoever sees the numbers sees the embargo.
         """
-        if asker.role != "public" or self.settings.public_spends:
-            return False
-        now = time.time()
-        if now - self._embargo_read > 1:
-            waiting = [each for each in self.catalogue.published() if each.publish_at > now]
-            self._embargo = frozenset((each.dataset, each.question) for each in waiting)
-            self._embargo_read = now
-        if question is None:
-            return any(dataset == name for dataset, _ in self._embargo)
-        return (name, question) in self._embargo
+        return frozenset() if asker.role == "custodian" else self.releases.held(name)
 
     @contextmanager
     def dataset(self, asker: Asker, name: str) -> Iterator[DataSet]:

@@ -29,10 +29,10 @@ def respond(asking: Asking) -> Response:
     with with_alternatives(asking):
         tag = etag(asking)
         answer, charged = service.answers.get(tag), False
-        if answer is not None and service.withheld(asking.asker, answer.dataset, answer.question):
+        if answer is not None and asking.withheld:
             answer = None
         if answer is None:
-            if _client_has(asking.request, tag):
+            if _client_has(asking.request, tag) and not asking.withheld:
                 asking.verdict.enforce()
                 return _unchanged(asking, tag)
             answer, charged = _finished(asking, tag)
@@ -53,7 +53,7 @@ def known(service: Service, request: Request, key: bytes) -> Response | None:
         return None
     if service.datasets.served(answer.dataset) != answer.edition:
         return None
-    if service.withheld(asker, answer.dataset, answer.question):
+    if service.withheld(asker, answer.dataset) & {answer.question, answer.data_version}:
         return None
     request.state.notes.update(
         dataset=answer.dataset, question=answer.question, cells=answer.cells, charged=False
@@ -125,6 +125,7 @@ def _finished(asking: Asking, tag: str) -> tuple[Answer, bool]:
         asking.dataset,
         asking.service.datasets.edition(asking.data),
         release.plan.question_hash,
+        asking.data.data_version,
         sum(table.cells for table in release.tables),
         wish.format.media_type,
         asking.language,

@@ -1,8 +1,7 @@
-"""The catalogue of a workspace: saved tables, releases, proposals, the history of policies.
+"""The catalogue of a workspace: saved tables, proposals, the history of policies.
 
-A saved table is a recipe with a name, run again whenever it is read. A release is the opposite:
-made once, kept as files, never edited; it may be superseded by another or withdrawn with a reason.
-A proposal is a change that needs two custodians.
+A saved table is a recipe with a name, run again whenever it is read; releases, which are made once,
+have a room of their own (`published.py`). A proposal is a change that needs two custodians.
 """
 
 from __future__ import annotations
@@ -33,27 +32,6 @@ class Saved:
 
 
 @dataclass(frozen=True)
-class Published:
-    """A release as it is kept: who made it, when it is public, what became of it."""
-
-    id: str
-    dataset: str
-    title: str
-    recipe: Mapping[str, Any]
-    question: str
-    guarantee: str
-    files: Mapping[str, str]
-    """Format → name of the file in the release's folder."""
-    by: str
-    created: float
-    publish_at: float
-    supersedes: str | None
-    withdrawn_at: float | None
-    withdrawn_by: str | None
-    withdrawn_reason: str | None
-
-
-@dataclass(frozen=True)
 class Proposal:
     """A change of a budget: waiting, being made (`applying`), accepted or rejected."""
 
@@ -70,7 +48,7 @@ class Proposal:
 
 
 class Catalogue:
-    """Saved tables, releases, proposals and policies, in the file of a workspace."""
+    """Saved tables, proposals and policies, in the file of a workspace."""
 
     def __init__(self, database: WorkspaceDatabase) -> None:
         self._db = database
@@ -96,46 +74,6 @@ class Catalogue:
         """Delete a saved table of this owner; False where there is none."""
         own = "DELETE FROM saved WHERE id = ? AND owner = ?"
         return self._db.execute(own, identity, owner) == 1
-
-    # Releases
-
-    def may_supersede(self, dataset: str, identity: str) -> None:
-        """Raise where a release of this data set cannot be superseded: unknown, or it was before."""
-        row = self._db.rows("SELECT dataset FROM releases WHERE id = ?", identity)
-        if not row or row[0][0] != dataset:
-            raise InputError(f"{dataset} has no release {identity[:40]!r} to supersede.")
-        later = self._db.rows("SELECT id FROM releases WHERE supersedes = ?", identity)
-        if later:
-            raise InputError(
-                f"Release {identity[:40]} is superseded by {later[0][0]} already. Supersede that one."
-            )
-
-    def publish(self, release: Published) -> None:
-        """Note a release whose files lie in their place."""
-        if release.supersedes is not None:
-            self.may_supersede(release.dataset, release.supersedes)
-        self._db.insert("releases", release)
-
-    def published(self, identity: str | None = None) -> list[Published]:
-        """One release, or all; newest first, embargoed and withdrawn ones too."""
-        return self._db.records(Published, "releases", _ONE_OR_ALL, identity)
-
-    def successor(self, identity: str) -> str | None:
-        """The public release that supersedes this one."""
-        rows = self._db.rows(
-            "SELECT id FROM releases WHERE supersedes = ? AND publish_at <= ?",
-            identity,
-            self._db.clock(),
-        )
-        return str(rows[0][0]) if rows else None
-
-    def withdraw(self, identity: str, by: str, reason: str) -> bool:
-        """Withdraw a release, once, with a reason that stays."""
-        change = (
-            "UPDATE releases SET withdrawn_at = ?, withdrawn_by = ?, withdrawn_reason = ? "
-            "WHERE id = ? AND withdrawn_at IS NULL"
-        )
-        return self._db.execute(change, self._db.clock(), by, reason, identity) == 1
 
     # Proposals
 

@@ -281,10 +281,23 @@ class Database:
 
     def insert(self, table: str, record: Any) -> None:
         """Add a dataclass whose fields are all columns of a table, in order; mappings become JSON."""
-        values = [getattr(record, field.name) for field in fields(record)]
-        row = [json.dumps(v, ensure_ascii=False) if isinstance(v, Mapping) else v for v in values]
+        with self.writing() as connection:
+            self.add(connection, table, record)
+
+    @staticmethod
+    def add(connection: sqlite3.Connection, table: str, record: Any) -> None:
+        """The same, inside a transaction of the caller's."""
+        row = [_stored(getattr(record, field.name)) for field in fields(record)]
         marks = ", ".join("?" * len(row))
-        self.execute(f"INSERT INTO {table} VALUES ({marks})", *row)  # nosec B608
+        connection.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # nosec B608
+
+    def change(self, sql: str, *values: object) -> int:
+        """One statement whose values may be mappings, which become JSON."""
+        return self.execute(sql, *map(_stored, values))
+
+
+def _stored(value: object) -> object:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
 
 
 def _record(kind: type[T], row: tuple[Any, ...]) -> T:

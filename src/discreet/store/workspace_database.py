@@ -36,13 +36,18 @@ CREATE TABLE IF NOT EXISTS saved (id TEXT PRIMARY KEY, owner TEXT NOT NULL, data
 CREATE TABLE IF NOT EXISTS releases (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
     title TEXT NOT NULL, recipe TEXT NOT NULL, question TEXT NOT NULL, guarantee TEXT NOT NULL,
     files TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL, publish_at REAL NOT NULL,
-    supersedes TEXT UNIQUE, withdrawn_at REAL, withdrawn_by TEXT, withdrawn_reason TEXT) STRICT;
+    supersedes TEXT UNIQUE, withdrawn_at REAL, withdrawn_by TEXT, withdrawn_reason TEXT,
+    holds TEXT NOT NULL DEFAULT '', ready REAL DEFAULT 0) STRICT;
 CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
     change TEXT NOT NULL, reason TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL,
     state TEXT NOT NULL, decided_by TEXT, decided_at REAL, note TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS policy_log (seq INTEGER PRIMARY KEY, dataset TEXT NOT NULL,
     version TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL, note TEXT NOT NULL) STRICT;
 """
+_LATER = (
+    "ALTER TABLE releases ADD COLUMN holds TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE releases ADD COLUMN ready REAL DEFAULT 0",
+)
 
 
 class WorkspaceDatabase(Database):
@@ -51,7 +56,7 @@ class WorkspaceDatabase(Database):
     def __init__(self, folder: str | Path, clock: Callable[[], float] = time.time) -> None:
         self.folder = Path(folder)
         self.clock = clock
-        super().__init__(self.folder / ACCOUNTS, NAME, _TABLES)
+        super().__init__(self.folder / ACCOUNTS, NAME, _TABLES, later=_LATER)
         with in_words(NAME):
             self._key = _key(self.folder / ACCOUNTS_KEY)
 

@@ -114,7 +114,8 @@ def result(
     told = json.loads(row.result or "{}")
     path = table_jobs.result_file(service, row)
     with service.dataset(asker, asked["dataset"]) as data:
-        if service.withheld(asker, asked["dataset"], asked["question"]):
+        held = service.withheld(asker, asked["dataset"])
+        if held & {asked["question"], data.data_version}:
             raise not_found("job")
         same = format is None or formats.by_name(format) is form
         # what another policy let be shown is made again, as today's shows it

@@ -1,8 +1,9 @@
 """`/releases`: published tables, never edited; embargo, superseding, withdrawal with a reason.
 
 A release is made (and charged) when it is posted, and its files are kept: later data or policies
-do not change it. Until its publication time only custodians see it. The embargo is of the
-release: whoever may ask the data set itself can ask the same question.
+do not change it. It is written down before it is charged, and until it is published only custodians
+read what it holds: its files, the same question asked of the data set, tables that follow from it,
+and where nothing is charged every table of that version of the data.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from fastapi import Path, Query, Request, Response
 
 from ... import formats
 from ...durable import make_folder, replace_bytes
-from ...errors import InputError
+from ...errors import DiscreetError, InputError
 from ...file_names import PUBLISHED
 from ...recipe import to_mapping
 from ...release import Release
 from ...report import publication
-from ...store.catalogue import Published
+from ...store.published import Published
 from .. import responses
 from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, CUSTODIANS, Asker, CurrentAsker, guarded
@@ -53,7 +54,7 @@ def releases(
     seen = set(service.visible(asker))
     listed = [
         one
-        for one in service.catalogue.published()
+        for one in service.releases.all()
         if one.dataset in seen and (not dataset or one.dataset == dataset) and _open(one, asker)
     ]
     return {"releases": [_facts(service, one) for one in listed]}
@@ -73,34 +74,28 @@ def publish(
     identity = secrets.token_hex(8)
     request.state.notes["dataset"] = body.dataset
     with service.dataset(asker, body.dataset) as data:
-        if body.supersedes is not None:
-            service.catalogue.may_supersede(body.dataset, body.supersedes)
         question = understood(data, {**body.recipe.mapping(), "title": body.title})
         wish = Wish(language=data.description.language_named(body.recipe.language or ""))
-        asking = Asking(service, asker, data, question, wish, request)
-        most = service.settings.long_cells
-        if asking.cells > most:
-            raise InputError(
-                f"A release over HTTP has at most {most:,} cells, this one has {asking.cells:,}. "
-                "Make it with `discreet release`."
-            )
-        with with_alternatives(asking), service.slots.one():
-            release = asking.release()
-        published = Published(
+        asking = Asking(service, asker, data, question, wish, request, scope="manage")
+        _may_be_released(asking)
+        reserved = Published(
             identity,
             body.dataset,
             body.title,
             to_mapping(question),
-            release.plan.question_hash,
-            release.plan.guarantee.sentence(),
-            _publish(asking, release, service.folder / PUBLISHED / identity),
-            asker.user,
-            time.time(),
-            at,
-            body.supersedes,
-            *(None, None, None),  # nobody has withdrawn it
+            asking.question,
+            guarantee="",
+            files={},
+            by=asker.user,
+            created=time.time(),
+            publish_at=at,
+            supersedes=body.supersedes,
+            holds=asking.holds,
         )
-        service.catalogue.publish(published)
+        service.releases.reserve(reserved)
+        release = _released(asking, identity)
+        files = _publish(asking, release, service.folder / PUBLISHED / identity)
+        published = service.releases.complete(identity, files, release.plan.guarantee.sentence())
     response.headers["Location"] = f"/api/v1/releases/{identity}"
     return _facts(service, published)
 
@@ -122,7 +117,7 @@ def tables(
     """The tables of a release as they were published; 410 with the reason once withdrawn."""
     published = _find(service, asker, release)
     request.state.notes["dataset"] = published.dataset
-    _not_withdrawn(published)
+    _is_there(published)
     wanted = chosen_format(format, request.headers.get("accept"))
     if wanted.name not in published.files:
         raise Problem(
@@ -140,7 +135,7 @@ def tables(
     }
     with contextlib.suppress(FileNotFoundError):
         headers |= spoken_in((folder / LANGUAGE).read_text("ascii"))
-    later = service.catalogue.successor(published.id)
+    later = service.releases.successor(published.id)
     if later is not None:
         headers["Link"] = f'</api/v1/releases/{later}>; rel="successor-version"'
     if headers["ETag"] in request.headers.get("if-none-match", ""):
@@ -172,7 +167,7 @@ def document(
     """What lies beside the tables of a release: its report, manifest and register."""
     published = _find(service, asker, release)
     request.state.notes["dataset"] = published.dataset
-    _not_withdrawn(published)
+    _is_there(published)
     path = service.folder / PUBLISHED / published.id / name
     if not path.is_file():
         raise not_found("document of this release")
@@ -192,9 +187,33 @@ def withdraw(
     """Withdraw a release; the reason stays with it for everybody to read."""
     published = _find(service, asker, release)
     request.state.notes |= {"dataset": published.dataset, "reason": body.reason}
-    if not service.catalogue.withdraw(published.id, asker.user, body.reason):
+    if not service.releases.withdraw(published.id, asker.user, body.reason):
         raise Problem(409, "withdrawn", "This release was withdrawn before.")
-    return _facts(service, service.catalogue.published(published.id)[0])
+    return _facts(service, service.releases.all(published.id)[0])
+
+
+def _may_be_released(asking: Asking) -> None:
+    """What would be refused is refused before anything is written down."""
+    most = asking.service.settings.long_cells
+    if asking.cells > most:
+        raise InputError(
+            f"A release over HTTP has at most {most:,} cells, this one has {asking.cells:,}. Make it "
+            "with `discreet release`."
+        )
+    with with_alternatives(asking):
+        asking.asked.require()
+
+
+def _released(asking: Asking, identity: str) -> Release:
+    """The tables; where no number was made, nothing is withheld for them."""
+    try:
+        with with_alternatives(asking), asking.service.slots.one():
+            return asking.release()
+    except Exception:
+        with contextlib.suppress(DiscreetError):
+            if not asking.asked.answered:
+                asking.service.releases.drop(identity)
+        raise
 
 
 def _publish(asking: Asking, release: Release, folder: pathlib.Path) -> dict[str, str]:
@@ -225,19 +244,25 @@ def _moment(text: str | None) -> float:
 
 
 def _open(one: Published, asker: Asker) -> bool:
-    return one.publish_at <= time.time() or asker.role == "custodian"
+    return one.public_at(time.time()) or asker.role == "custodian"
 
 
 def _find(service: Service, asker: Asker, identity: str) -> Published:
-    for release in service.catalogue.published(identity):
+    for release in service.releases.all(identity):
         if _open(release, asker) and release.dataset in service.visible(asker):
             return release
     raise not_found("release")
 
 
-def _not_withdrawn(published: Published) -> None:
+def _is_there(published: Published) -> None:
     if published.withdrawn_at is not None:
         raise Problem(410, "withdrawn", f"This release was withdrawn: {published.withdrawn_reason}")
+    if published.ready is None:
+        raise Problem(
+            409,
+            "no-result",
+            "This release is being made. If that failed, withdraw it and post it again.",
+        )
 
 
 def _facts(service: Service, one: Published) -> dict[str, Any]:
@@ -249,7 +274,8 @@ def _facts(service: Service, one: Published) -> dict[str, Any]:
         "formats": list(one.files),
         "documents": [name for name in publication.DOCUMENTS if (folder / name).is_file()],
         "publish_at": datetime.fromtimestamp(one.publish_at, UTC).isoformat(timespec="seconds"),
-        "public": one.publish_at <= time.time(),
-        "superseded_by": service.catalogue.successor(one.id),
+        "state": service.releases.state(one),
+        "public": one.public_at(time.time()),
+        "superseded_by": service.releases.successor(one.id),
         "withdrawn": withdrawn,
     }

@@ -1,0 +1,138 @@
+"""Releases of a workspace's server: made once, kept as files, never edited, one state at a time.
+
+A release is written down before its first number exists, so that an embargo begins before the
+charge: from then on nobody but custodians reads what it holds, and an attempt that failed goes on
+holding it until a custodian withdraws it.
+
+    making ──▶ ready ──▶ published ──▶ superseded
+       └──────────┴───────────┴───────────▶ withdrawn
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ..errors import InputError
+from .workspace_database import WorkspaceDatabase
+
+State: TypeAlias = Literal["making", "ready", "published", "superseded", "withdrawn"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release as it is kept: who made it, when it is public, what became of it."""
+
+    id: str
+    dataset: str
+    title: str
+    recipe: Mapping[str, object]
+    question: str
+    guarantee: str
+    files: Mapping[str, str]
+    """Format → name of the file in the release's folder."""
+    by: str
+    created: float
+    publish_at: float
+    supersedes: str | None
+    withdrawn_at: float | None = None
+    withdrawn_by: str | None = None
+    withdrawn_reason: str | None = None
+    holds: str = ""
+    """What nobody else reads before: the question's hash, or where nothing is charged the version
+    of the data, because every table of it shows the same numbers."""
+    ready: float | None = None
+    """When its files were complete."""
+
+    def public_at(self, now: float) -> bool:
+        """Whether everybody may see it."""
+        return self.ready is not None and self.publish_at <= now
+
+
+class Releases:
+    """The releases in the file of a workspace."""
+
+    def __init__(self, database: WorkspaceDatabase) -> None:
+        self._db = database
+
+    def reserve(self, release: Published) -> None:
+        """Write down a release that is about to be made; what it supersedes is decided here."""
+        with self._db.writing() as connection:
+            if (earlier := release.supersedes) is not None:
+                row = connection.execute("SELECT dataset FROM releases WHERE id = ?", (earlier,))
+                if row.fetchone() != (release.dataset,):
+                    raise InputError(
+                        f"{release.dataset} has no release {earlier[:40]!r} to supersede."
+                    )
+                later = connection.execute(
+                    "SELECT id FROM releases WHERE supersedes = ?", (earlier,)
+                ).fetchone()
+                if later is not None:
+                    raise InputError(
+                        f"Release {earlier[:40]} is superseded by {later[0]} already. Supersede "
+                        "that one."
+                    )
+            self._db.add(connection, "releases", release)
+
+    def drop(self, identity: str) -> None:
+        """Forget a reservation for which no number was made."""
+        self._db.execute("DELETE FROM releases WHERE id = ? AND ready IS NULL", identity)
+
+    def complete(self, identity: str, files: Mapping[str, str], guarantee: str) -> Published:
+        """Its files lie in their place: from now on only its time holds it back."""
+        self._db.change(
+            "UPDATE releases SET files = ?, guarantee = ?, ready = ? WHERE id = ?",
+            *(files, guarantee, self._db.clock(), identity),
+        )
+        return self.all(identity)[0]
+
+    def all(self, identity: str | None = None) -> list[Published]:
+        """One release, or all; newest first, embargoed and withdrawn ones too."""
+        chosen = "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id"
+        return self._db.records(Published, "releases", chosen, identity)
+
+    def held(self, dataset: str) -> frozenset[str]:
+        """Questions and versions of a data set that wait for a release to be published.
+
+        A question that was charged is held until its time, withdrawn or not: withdrawing publishes
+        nothing. A version of the data is free again with the withdrawal, and so is what a release
+        held that was never completed and whose time has come.
+        """
+        rows = self._db.rows(
+            "SELECT CASE holds WHEN '' THEN question ELSE holds END FROM releases WHERE dataset = ? "
+            "AND ((publish_at > ? AND (withdrawn_at IS NULL OR holds IN ('', question))) "
+            "OR (ready IS NULL AND withdrawn_at IS NULL))",
+            *(dataset, self._db.clock()),
+        )
+        return frozenset(name for (name,) in rows)
+
+    def state(self, release: Published) -> State:
+        """The one state a release is in now."""
+        if release.withdrawn_at is not None:
+            return "withdrawn"
+        if release.ready is None:
+            return "making"
+        if not release.public_at(self._db.clock()):
+            return "ready"
+        return "published" if self.successor(release.id) is None else "superseded"
+
+    def successor(self, identity: str) -> str | None:
+        """The public release that supersedes this one."""
+        rows = self._db.rows(
+            "SELECT id FROM releases WHERE supersedes = ? AND publish_at <= ? AND ready IS NOT NULL",
+            *(identity, self._db.clock()),
+        )
+        return str(rows[0][0]) if rows else None
+
+    def withdraw(self, identity: str, by: str, reason: str) -> bool:
+        """Withdraw a release, once, with a reason that stays.
+
+        One that was never completed supersedes nothing any more.
+        """
+        change = (
+            "UPDATE releases SET withdrawn_at = ?, withdrawn_by = ?, withdrawn_reason = ?, "
+            "supersedes = CASE WHEN ready IS NULL THEN NULL ELSE supersedes END "
+            "WHERE id = ? AND withdrawn_at IS NULL"
+        )
+        return self._db.execute(change, self._db.clock(), by, reason, identity) == 1
