@@ -381,7 +381,10 @@ def test_budgets_change_by_two_custodians(served: Served):
         assert made["state"] == "waiting"
         assert cas.post(f"/proposals/{made['id']}/accept").status_code == 403
         done = dora.post(f"/proposals/{made['id']}/accept").json()
-        assert (done["state"], done["note"]) == ("accepted", "two custodians agreed")
+        assert (done["state"], done["note"]) == (
+            "accepted",
+            "two custodian accounts of different origin agreed",
+        )
         assert dora.post(f"/proposals/{made['id']}/accept").status_code == 409
         ledger = odo.get("/datasets/deaths-dp/ledger").json()
         assert ledger["cap"] == "epsilon = 12"
@@ -397,13 +400,16 @@ def test_budgets_change_by_two_custodians(served: Served):
             assert ben.post(
                 "/datasets/deaths-dp/tables", json={"rows": ["sex"], "epsilon": "0.01"}
             ).is_success
-        cas.delete("/users/dora")
+        assert cas.delete("/users/dora").json()["type"] == "urn:discreet:two-custodians"
+        end = cas.post("/proposals", json={"end_custodian": "dora", "reason": "leaves"}).json()
+        assert dora.post(f"/proposals/{end['id']}/accept").json()["state"] == "accepted"
         alone = cas.post("/proposals", json={**change, "epsilon": "13"}).json()
         assert alone["state"] == "accepted"
         assert "one custodian sufficed" in alone["note"]
         entries = odo.get("/datasets/deaths-dp/ledger").json()["entries"]
         assert entries[-1]["who"] == "cas"
-        assert cas.delete("/users/cas").status_code == 400
+        itself = cas.post("/proposals", json={"end_custodian": "cas", "reason": "too"})
+        assert (itself.status_code, "only custodian" in itself.text) == (400, True)
         policies = odo.get("/datasets/deaths-dp/policies").json()["policies"]
         assert policies
 
@@ -568,7 +574,10 @@ def test_who_changed_a_policy_is_said(served: Served, demo, tmp_path):
             made = cas.post("/proposals", json=change).json()
             done = dora.post(f"/proposals/{made['id']}/accept").json()
             assert done["state"] == "accepted"
-            assert history()[0] == "budget of cas and dora; two custodians agreed"
+            assert (
+                history()[0]
+                == "budget of cas and dora; two custodian accounts of different origin agreed"
+            )
             assert len(history()) == 4
             said = [row.get("reason") for row in odo.get("/audit?dataset=deaths-dp").json()["rows"]]
             assert history()[0] in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import sys
 from collections.abc import Iterator
@@ -157,6 +158,7 @@ def add(
     with _accounts(path) as accounts:
         user = accounts.add_user(name, role, password=secret)
         token, _ = accounts.add_token(name, label="first", days=days)
+        _record(path, f"add {role} {name}")
     if json:
         show.as_json(user=user.name, role=user.role, token=token, days=days)
         return
@@ -204,7 +206,20 @@ def revoke(path: Workspace, name: Annotated[str, Argument()]) -> None:
     """
     with _accounts(path) as accounts:
         accounts.revoke_user(name)
+        _record(path, f"revoke {name}")
     show.console().print(f"{name} is revoked, with all tokens and sessions.")
+
+
+def _record(path: Path, what: str) -> None:
+    """Say in the audit log what was done to accounts here, and by which system user."""
+    from ..store.audit_log import AuditLog
+
+    log = AuditLog(path)
+    try:
+        reason = f"{what}, by the system user {getpass.getuser()}"
+        log.add({"event": "account changed at the command line", "reason": reason}).result()
+    finally:
+        log.close()
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -167,10 +167,13 @@ class LoginForm(Form):
     password: Annotated[str, Field(max_length=200)]
 
 
+UserName: TypeAlias = Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9][a-z0-9._@-]*$")]
+
+
 class UserForm(Form):
     """A new account; without a password it can only use tokens."""
 
-    name: Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9][a-z0-9._@-]*$")]
+    name: UserName
     role: Literal["analyst", "custodian", "auditor"]
     password: Annotated[str, Field(min_length=12, max_length=200)] | None = None
 
@@ -225,6 +228,8 @@ class BudgetForm(Form):
 
 
 class ProposalForm(BudgetForm):
-    """A change of a data set's budget."""
+    """What two custodians settle: a data set's budget, a new custodian, or the end of one."""
 
-    dataset: Word
+    dataset: Word | None = None
+    add_custodian: UserName | None = None
+    end_custodian: UserName | None = None

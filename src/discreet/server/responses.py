@@ -259,6 +259,15 @@ SavedList = _listing("SavedList", "Saved tables one may read.", saved=list[Saved
 ReleaseList = _listing("ReleaseList", "Releases one may see.", releases=list[ReleaseShape])
 UserList = _listing("UserList", "All accounts.", users=list[User])
 TokenList = _listing("TokenList", "One's own tokens.", tokens=list[Token])
+
+
+@dataclass(frozen=True)
+class Settled(Proposal):
+    """A proposal, and the first token of the custodian that was made by it: shown this once."""
+
+    token: str | None = None
+
+
 ProposalList = _listing("ProposalList", "All proposals.", proposals=list[Proposal])
 Standings = _listing(
     "Standings",

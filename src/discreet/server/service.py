@@ -49,6 +49,7 @@ class Service:
         self.accounts = Accounts(self.database)
         self.catalogue = Catalogue(self.database)
         self.releases = Releases(self.database)
+        two_custodians.finish_accounts(self.catalogue, self.accounts)
         self.audit = AuditLog(workspace)
         self.jobs = Jobs(workspace)
         self.buckets = Buckets(settings.calls_per_minute, settings.workers)

@@ -1,6 +1,8 @@
 """Changes that need two custodians: made so that no crash leaves half of one, and who is named.
 
-A budget is agreed over HTTP: one proposes, another accepts. What stands in discreet.yaml (policy,
+A budget, a new custodian and the end of one are agreed over HTTP: one proposes, another accepts whose
+account is older than the proposal and of another origin (`Accounts.origins`), because whoever handed
+an account over may still hold it. What stands in discreet.yaml (policy,
 invariants, prior; a budget too) can be changed by whoever may write that file: then one sufficed,
 and the history of policies and the audit log say so, with the system user that owns the file.
 """
@@ -9,16 +11,94 @@ from __future__ import annotations
 
 import json
 import pwd
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import DiscreetError, InputError
 from ..file_names import DESCRIPTION
+from ..store.accounts import Accounts
 from ..store.catalogue import Catalogue, Proposal
 from ..workspace import DataSet, budget_change
 from ..workspace.dataset import loss_written
 from . import logs
+from .problems import Problem
+
+AGREED = "two custodian accounts of different origin agreed"
+ALONE = "one custodian sufficed, because there is only one as far as accounts tell"
+
+
+def by_two(doing: str, field: str, name: str) -> Problem:
+    """What one custodian alone cannot do to a custodian's account."""
+    return Problem(
+        403,
+        "two-custodians",
+        f"{doing.capitalize()} a custodian is settled by two. Propose it: POST /api/v1/proposals with "
+        f'{{"{field}": "{name}", "reason": "…"}}; or use `discreet user` on the server itself.',
+    )
+
+
+def nobody_else(accounts: Accounts, name: str) -> bool:
+    """Whether all custodians may be the one person who asks."""
+    origins = accounts.origins()
+    return {origins[one] for one in accounts.custodians()} == {origins[name]}
+
+
+def may_accept(accounts: Accounts, proposal: Proposal, name: str) -> None:
+    """Raise where a custodian's acceptance would tell nothing beyond the proposer's own word."""
+    reason = ""
+    origins = accounts.origins()
+    if proposal.by == name:
+        reason = "you proposed it yourself"
+    elif accounts.user(name).created >= proposal.created:
+        reason = "your account was made after it was proposed"
+    elif origins[name] == origins.get(proposal.by, proposal.by):
+        reason = "your account and the proposer's were handed on by one another"
+    if reason:
+        raise Problem(403, "two-custodians", f"Another custodian must accept this; {reason}.")
+
+
+def can_be_settled(accounts: Accounts, change: Mapping[str, Any]) -> None:
+    """Raise where an account cannot be made or ended."""
+    names = {user.name for user in accounts.users()}
+    if (name := change.get("add_custodian")) in names:
+        raise InputError(f"There is an account {name} already. Choose another name.")
+    if (name := change.get("end_custodian")) and name not in accounts.custodians():
+        raise InputError(f"There is no custodian {name!r} to end.")
+
+
+def settle(catalogue: Catalogue, accounts: Accounts, proposal: Proposal, by: str) -> str | None:
+    """Make or end a custodian's account as agreed; the first token of a new one."""
+    try:
+        can_be_settled(accounts, proposal.change)
+        token = None
+        if name := proposal.change.get("add_custodian"):
+            accounts.add_user(name, "custodian", made_by=by)
+            token, _ = accounts.add_token(name, label="first")
+        else:
+            accounts.revoke_user(proposal.change["end_custodian"])
+    except InputError:
+        catalogue.settle(proposal.id, made=False)
+        raise
+    catalogue.settle(proposal.id, made=True)
+    return token
+
+
+def finish_accounts(catalogue: Catalogue, accounts: Accounts) -> None:
+    """What was agreed about accounts before a process died: done, or it waits again."""
+    long_ago = time.time() - 60  # another process may be at it
+    for proposal in catalogue.proposals():
+        stopped = proposal.state == "applying" and (proposal.decided_at or 0) < long_ago
+        if stopped and not proposal.dataset:
+            ended = proposal.change.get("end_custodian")
+            names = {user.name for user in accounts.users()}
+            done = (
+                ended not in accounts.custodians()
+                if ended
+                else proposal.change.get("add_custodian") in names
+            )
+            catalogue.settle(proposal.id, made=done)
 
 
 def make(catalogue: Catalogue, data: DataSet, proposal: Proposal) -> Proposal:

@@ -41,6 +41,8 @@ class User:
     created: float
     revoked: float | None
     has_password: bool
+    made_by: str = ""
+    """Who was given its first token or chose its password; empty: the command line."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ class Accounts:
 
     # Users
 
-    def add_user(self, name: str, role: str, *, password: str | None = None) -> User:
+    def add_user(
+        self, name: str, role: str, *, password: str | None = None, made_by: str = ""
+    ) -> User:
         """A new account; its name is never used again, also after it was revoked."""
         if not _USER.fullmatch(name) or name == "public":
             raise InputError(
@@ -88,8 +92,8 @@ class Accounts:
             if connection.execute("SELECT 1 FROM users WHERE name = ?", (name,)).fetchone():
                 raise InputError(f"There is an account {name} already. Choose another name.")
             connection.execute(
-                "INSERT INTO users VALUES (?, ?, ?, ?, NULL)",
-                (name, role, stored, self._db.clock()),
+                "INSERT INTO users VALUES (?, ?, ?, ?, NULL, ?)",
+                (name, role, stored, self._db.clock(), made_by),
             )
         return self.user(name)
 
@@ -101,14 +105,30 @@ class Accounts:
 
     def users(self) -> list[User]:
         """Every account, revoked ones too."""
-        rows = self._db.rows(
-            "SELECT name, role, created, revoked, password IS NOT NULL FROM users ORDER BY name"
-        )
-        return [User(name, role, at, ended, bool(has)) for name, role, at, ended, has in rows]
+        columns = "name, role, created, revoked, password IS NOT NULL, made_by"
+        rows = self._db.rows(f"SELECT {columns} FROM users ORDER BY name")  # nosec B608
+        return [
+            User(name, role, created, revoked, bool(has), made_by)
+            for name, role, created, revoked, has, made_by in rows
+        ]
 
     def custodians(self) -> list[str]:
         """Custodians that may act now."""
         return [u.name for u in self.users() if u.role == "custodian" and u.revoked is None]
+
+    def origins(self) -> dict[str, str]:
+        """Every account, and the account of the command line that it comes from.
+
+        Accounts of one origin may all be one person's: each was handed over by another of them.
+        """
+        makers = {user.name: user.made_by for user in self.users()}
+        origins = {}
+        for name in makers:
+            origin = name
+            while makers.get(origin):
+                origin = makers[origin]
+            origins[name] = origin
+        return origins
 
     def revoke_user(self, name: str) -> User:
         """End an account with its tokens and sessions, at once and for ever."""

@@ -23,7 +23,7 @@ FORM = 2
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS users (name TEXT PRIMARY KEY, role TEXT NOT NULL, password TEXT,
-    created REAL NOT NULL, revoked REAL) STRICT;
+    created REAL NOT NULL, revoked REAL, made_by TEXT NOT NULL DEFAULT '') STRICT;
 CREATE TABLE IF NOT EXISTS tokens (id TEXT PRIMARY KEY, user TEXT NOT NULL, digest BLOB NOT NULL,
     label TEXT NOT NULL, scopes TEXT NOT NULL, created REAL NOT NULL, expires REAL NOT NULL,
     revoked REAL, made_with TEXT) STRICT;
@@ -47,6 +47,7 @@ CREATE TABLE IF NOT EXISTS policy_log (seq INTEGER PRIMARY KEY, dataset TEXT NOT
 _LATER = (
     "ALTER TABLE releases ADD COLUMN holds TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE releases ADD COLUMN ready REAL DEFAULT 0",
+    "ALTER TABLE users ADD COLUMN made_by TEXT NOT NULL DEFAULT ''",
 )
 
 

@@ -9,7 +9,7 @@ from fastapi import Path, Request, Response
 
 from ...errors import InputError
 from ...store.accounts import User
-from .. import auth, responses
+from .. import auth, responses, two_custodians
 from ..auth import ACCOUNTS, CUSTODIANS, EVERYONE, Asker, CurrentAsker, guarded
 from ..problems import Problem, documented, not_found
 from ..requests import LoginForm, TokenForm, UserForm
@@ -146,18 +146,25 @@ def everyone(service: Serving) -> dict[str, Any]:
 
 
 @users.post("/users", status_code=201, responses=documented(409, 415))
-def add(request: Request, service: Serving, body: UserForm) -> User:
-    """A new account."""
+def add(request: Request, service: Serving, asker: CurrentAsker, body: UserForm) -> User:
+    """A new account; a custodian's is proposed."""
     request.state.notes["reason"] = f"add {body.role} {body.name}"
-    return service.accounts.add_user(body.name, body.role, password=body.password)
+    if body.role == "custodian":
+        raise two_custodians.by_two("making", "add_custodian", body.name)
+    return service.accounts.add_user(
+        body.name, body.role, password=body.password, made_by=asker.name
+    )
 
 
 @users.delete("/users/{user}")
 def end(request: Request, service: Serving, user: Annotated[str, Path(max_length=64)]) -> User:
-    """Revoke an account with its tokens and sessions, at once and for ever."""
-    if user not in [known.name for known in service.accounts.users()]:
+    """Revoke an account with its tokens and sessions, for ever; a custodian's end is proposed."""
+    accounts = {known.name: known for known in service.accounts.users()}
+    if user not in accounts:
         raise not_found("account")
     request.state.notes["reason"] = f"revoke {user}"
+    if accounts[user].role == "custodian" and accounts[user].revoked is None:
+        raise two_custodians.by_two("ending", "end_custodian", user)
     return service.accounts.revoke_user(user)
 
 

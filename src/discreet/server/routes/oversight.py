@@ -1,7 +1,8 @@
 """Budgets, the public loss register, ledger, policies, audit log and proposals, by role.
 
-A change of a data set's budget needs two custodians: one proposes, another accepts. Where there
-is only one custodian the change is made at once, and ledger and answer say that one sufficed.
+A change of a data set's budget, a new custodian and the end of one need two: one proposes, another
+accepts. Where there is only one custodian, as far as accounts tell, the change is made at once, and
+ledger and answer say that one sufficed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ...store.catalogue import Proposal
 from ...workspace import DataSet
 from ...workspace.dataset import loss_written
 from .. import responses, two_custodians
-from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, CurrentAsker, guarded
+from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, Asker, CurrentAsker, guarded
 from ..problems import Problem, documented, not_found
 from ..requests import BudgetForm, ProposalForm, project_name
 from ..service import Service, Serving
@@ -91,26 +92,58 @@ def audit(
 
 @overseeing.get("/proposals", response_model=responses.ProposalList)
 def proposals(service: Serving) -> dict[str, Any]:
-    """Changes of budgets: waiting, made and rejected."""
+    """Changes of budgets and custodians: waiting, made and rejected."""
     return {"proposals": service.catalogue.proposals()}
 
 
 @custody.post("/proposals", status_code=201, responses=documented(409, 415))
 def propose(
     request: Request, service: Serving, asker: CurrentAsker, body: ProposalForm, response: Response
-) -> Proposal:
-    """Propose a budget; made at once only where there is no second custodian to ask."""
-    request.state.notes |= {"dataset": body.dataset, "reason": body.reason}
-    if loss_written(_change(body)) is None:
+) -> responses.Settled:
+    """Propose a budget or a custodian; made at once only where there is nobody else to ask."""
+    request.state.notes |= {"dataset": body.dataset or "", "reason": body.reason}
+    settled = _proposed(service, asker, body)
+    response.headers["Location"] = f"/api/v1/proposals/{settled.id}"
+    return settled
+
+
+def _proposed(service: Service, asker: Asker, body: ProposalForm) -> responses.Settled:
+    account = {"add_custodian": body.add_custodian, "end_custodian": body.end_custodian}
+    change = _change(body) | {name: value for name, value in account.items() if value}
+    subjects = [name for name in ("dataset", *account) if getattr(body, name)]
+    if len(subjects) != 1 or (subjects != ["dataset"] and len(change) > 1):
+        raise InputError(
+            "Propose one thing: dataset with a budget, add_custodian or end_custodian."
+        )
+    alone = two_custodians.nobody_else(service.accounts, asker.name)
+    if body.dataset is None:
+        two_custodians.can_be_settled(service.accounts, change)
+        proposal = service.catalogue.propose("", change, body.reason, asker.name)
+        return (
+            _settled(service, proposal, asker.name, two_custodians.ALONE)
+            if alone
+            else _as_is(proposal)
+        )
+    if loss_written(change) is None:
         raise InputError("A budget needs epsilon or rho. The budget of a data set cannot be none.")
     with service.dataset(asker, body.dataset) as data:
         _charged(data)
-        proposal = service.catalogue.propose(body.dataset, _change(body), body.reason, asker.name)
-        if service.accounts.custodians() == [asker.name]:
-            note = "one custodian sufficed, because there is only one"
-            proposal = _apply(service, data, proposal, asker.name, note)
-    response.headers["Location"] = f"/api/v1/proposals/{proposal.id}"
-    return proposal
+        proposal = service.catalogue.propose(body.dataset, change, body.reason, asker.name)
+        if alone:
+            proposal = _apply(service, data, proposal, asker.name, two_custodians.ALONE)
+    return _as_is(proposal)
+
+
+def _as_is(proposal: Proposal) -> responses.Settled:
+    return responses.Settled(**vars(proposal))
+
+
+def _settled(service: Service, proposal: Proposal, by: str, note: str) -> responses.Settled:
+    """Make or end a custodian; the first token of a new one is shown to who accepted, this once."""
+    if not service.catalogue.decide(proposal.id, "applying", by, note):
+        raise Problem(409, "decided", f"This proposal is {proposal.state} already.")
+    token = two_custodians.settle(service.catalogue, service.accounts, proposal, by)
+    return responses.Settled(**vars(_find(service, proposal.id)), token=token)
 
 
 @overseeing.get("/proposals/{proposal}")
@@ -122,17 +155,16 @@ def one(service: Serving, proposal: ProposalId) -> Proposal:
 @custody.post("/proposals/{proposal}/accept", responses=documented(409))
 def accept(
     request: Request, service: Serving, asker: CurrentAsker, proposal: ProposalId
-) -> Proposal:
-    """Accept what another custodian proposed; the budget changes and the ledger names both."""
+) -> responses.Settled:
+    """Accept what another custodian proposed; it is done, and the ledger names both."""
     proposed = _find(service, proposal)
     request.state.notes |= {"dataset": proposed.dataset, "reason": proposed.reason}
-    if proposed.by == asker.name:
-        raise Problem(
-            403, "two-custodians", "Another custodian must accept this; you proposed it yourself."
-        )
+    two_custodians.may_accept(service.accounts, proposed, asker.name)
+    if not proposed.dataset:
+        return _settled(service, proposed, asker.name, two_custodians.AGREED)
     with service.dataset(asker, proposed.dataset) as data:
         _charged(data)
-        return _apply(service, data, proposed, asker.name, "two custodians agreed")
+        return _as_is(_apply(service, data, proposed, asker.name, two_custodians.AGREED))
 
 
 @custody.post("/proposals/{proposal}/reject", responses=documented(409))
