@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup
 
-.PHONY: help setup demo test check hooks proof bench docs clean
+.PHONY: help setup demo test check hooks proof bench docs papers clean
 
 help:            ## these words
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -43,6 +43,9 @@ proof: $(STAMP)  ## the full counts that are claimed; writes docs/evidence.md
 
 bench: $(STAMP)  ## measure, as ratios against peers in the same run
 	$(BIN)/python -m bench
+
+papers: $(STAMP) ## make every table and figure of the papers again; writes docs/papers.md
+	$(BIN)/python tools/papers.py
 
 docs: $(STAMP)   ## check that the docs' examples run and name every command
 	$(BIN)/python -m pytest tests/test_docs.py

@@ -21,7 +21,7 @@ def write_picture(spec: Spec, path: Path) -> None:
     from ..report import charts
 
     if path.suffix == ".svg":
-        replace_bytes(path, charts.to_svg(spec).encode())
+        replace_bytes(path, charts.to_svg(charts.on_white(spec)).encode())
     elif path.suffix == ".png":
         replace_bytes(path, charts.to_png(spec))
     else:

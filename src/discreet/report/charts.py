@@ -98,11 +98,17 @@ def to_svg(spec: Spec) -> str:
     return svg
 
 
+def on_white(spec: Spec) -> Spec:
+    """The picture in dark ink on white, for a file that stands alone."""
+    white: Spec = json.loads(json.dumps({**spec, "background": "white"}).replace(INK, "#222222"))
+    return white
+
+
 def to_png(spec: Spec) -> bytes:
     """The picture as PNG on white."""
     import vl_convert
 
-    text = json.dumps({**spec, "background": "white"}).replace(INK, "#222222")
+    text = json.dumps(on_white(spec))
     png: bytes = vl_convert.vegalite_to_png(text, vl_version=_VERSION, scale=2.0)
     return png
 
