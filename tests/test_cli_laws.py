@@ -221,3 +221,40 @@ def test_the_command_line_starts_without_the_heavy_parts() -> None:
         "assert not {'numpy', 'vl_convert', 'altair', 'duckdb'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_utility_comes_from_a_file(tmp_path: Path) -> None:
+    """rinott Theorems 4.2 and 4.1: by perturbation one law, by count and value a law for each."""
+    path = tmp_path / "worth.csv"
+    lines = [f"{z},{-z * z}" for z in range(-11, 12)]
+    path.write_text("perturbation,utility\n" + "\n".join(lines) + "\n")
+    found = facts("exponential", "--epsilon", "1", "--utility", str(path))
+    assert found["to"] == 11
+    assert found["pmf"]["3"] > found["pmf"]["4"]
+    lines = [f"{a},{b},{-abs(a - b)}" for a in range(4) for b in range(9)]
+    path.write_text("count,value,utility\n" + "\n".join(lines) + "\n")
+    words = ("exponential", "--epsilon", "1", "--utility", str(path))
+    found = facts(*words, "--count", "2")
+    assert (found["from"], found["to"], found["delta"]) == (-2, 6, 0)
+    assert "must be a whole number from 0 to 3" in refused(*words, "--count", "4")
+    assert "perturbation alone" in refused(*words, "--delta", "0.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "an empty file"),
+        ("a,b\n1,2\n", "got a,b"),
+        ("perturbation,utility\n", "a line for each"),
+        ("perturbation,utility\n0,1,2\n", "Line 2 of worth.csv is not perturbation,utility"),
+        ("perturbation,utility\nx,1\n", "Line 2 of worth.csv is not"),
+        ("count,value,utility\n1,2\n", "Line 2 of worth.csv is not"),
+        ("perturbation,utility\n0,1\n0,2\n", "Line 3 of worth.csv repeats"),
+        ("perturbation,utility\n-1,1\n0,2\n1,zwei\n", "utility of 1"),
+        ("count,value,utility\n0,0,1\n1,1,1\n", "got none for count 0 and value 1"),
+    ],
+)
+def test_a_utility_that_is_none_is_said(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "worth.csv"
+    path.write_text(text)
+    assert sentence in refused("exponential", "--epsilon", "1", "--utility", str(path))

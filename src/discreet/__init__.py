@@ -33,6 +33,7 @@ _ROOMS = {
     "core.law_builders": "discrete_normal exponential hellinger laplace max_entropy max_entropy_for normal",
     "core.law_losses": "losses table_losses within",
     "core.law_studies": "delta_curve key_sizes least_delta matching_normal",
+    "core.law_utilities": "exponential_counts",
     "core.odds": "odds",
     "core.unchanged": "unchanged",
     "demo.uk_census": "uk_census",
@@ -61,6 +62,7 @@ __all__ = [
     "discrete_normal",
     "evidence",
     "exponential",
+    "exponential_counts",
     "hellinger",
     "init",
     "key_sizes",
@@ -101,6 +103,7 @@ if TYPE_CHECKING:
     )
     from .core.law_losses import losses, table_losses, within
     from .core.law_studies import delta_curve, key_sizes, least_delta, matching_normal
+    from .core.law_utilities import exponential_counts
     from .core.odds import odds
     from .core.unchanged import unchanged
     from .demo.uk_census import uk_census

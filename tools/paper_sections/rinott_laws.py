@@ -40,7 +40,12 @@ def section(bench: Bench) -> Section:
         figure, grid = _table_2(bench, *key)
         figures.append(figure)
         grids.append(grid)
-    figures += [_same_delta(bench, "1.5", 12), _same_delta(bench, "0.5", 10), _hellinger(bench)]
+    figures += [
+        _same_delta(bench, "1.5", 12),
+        _same_delta(bench, "0.5", 10),
+        _hellinger(bench),
+        _utility(),
+    ]
     figures += [*_losses(), *_matched(bench)]
     return Section(
         "rinott", "§4 and §5: laws, Table 2, losses", tuple(figures), bench.commands(), tuple(grids)
@@ -126,6 +131,18 @@ def _hellinger(bench: Bench) -> Figure:
         near < 0.5,
         f"{near:.2f}",
     )
+
+
+def _utility() -> Figure:
+    """(5.4) as an exponential mechanism of its own utility, to 64 bits."""
+    from decimal import Context
+
+    root = Context(prec=90).sqrt
+    rows = dc.exponential_counts(lambda a, b: -abs(root(a) - root(b)), "1", 4, 30)
+    same = dc.hellinger("1", 4, 30)
+    alike = all(rows.row(a) == same.row(a) for a in range(5))
+    name = "(4.6), (4.7): the mechanism of the utility u3"
+    return holds(name, "(5.4)", alike, "the same weights over 2^64, counts 0 to 4")
 
 
 def _losses() -> list[Figure]:

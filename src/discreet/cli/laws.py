@@ -48,7 +48,7 @@ class Telling:
 
 
 PLAINLY = Telling()
-_told = gathering("telling", Telling)
+told = gathering("telling", Telling)
 
 law_app = typer.Typer(
     help="Design and audit a law: the exact distribution of a perturbation.", no_args_is_help=True
@@ -56,7 +56,7 @@ law_app = typer.Typer(
 
 
 @law_app.command("laplace")
-@_told
+@told
 def laplace(
     epsilon: Epsilon,
     max_perturbation: Annotated[str | None, _REACH] = None,
@@ -80,11 +80,11 @@ def laplace(
         law = law_builders.laplace(
             epsilon, most, delta=delta, key_bits=key_bits, quantiser=quantiser
         )
-    _tell(law, telling)
+    tell(law, telling)
 
 
 @law_app.command("normal")
-@_told
+@told
 def normal(
     epsilon: Epsilon,
     max_perturbation: Annotated[str, _REACH],
@@ -101,11 +101,11 @@ def normal(
 
     most = whole(max_perturbation, "max_perturbation")
     law = law_builders.normal(epsilon, most, delta=delta, key_bits=key_bits, quantiser=quantiser)
-    _tell(law, telling)
+    tell(law, telling)
 
 
 @law_app.command("hellinger")
-@_told
+@told
 def hellinger(
     epsilon: Epsilon,
     max_count: Annotated[int, Option(help="Largest true count.")] = 20,
@@ -124,16 +124,16 @@ def hellinger(
         raise LawError(f"count must be a whole number from 0 to {max_count}, got {count}.")
     rows = law_builders.hellinger(epsilon, max_count, max_value, key_bits=key_bits)
     shown = {
-        **_facts(rows.row(count)),
+        **law_facts(rows.row(count)),
         "name": rows.name,
         "parameters": {**rows.parameters, "count": str(count)},
         "key_bits": key_bits,
     }
-    _print(rows, shown, rows.row(count).pmf, (), telling)
+    print_law(rows, shown, rows.row(count).pmf, (), telling)
 
 
 @law_app.command("max-entropy")
-@_told
+@told
 def max_entropy(
     max_perturbation: MostD,
     variance: Annotated[str | None, Option(help="Variance V, below D(D+1)/3.")] = None,
@@ -165,11 +165,11 @@ def max_entropy(
         law = law_builders.max_entropy_for(
             epsilon, most, delta=delta, key_bits=key_bits, quantiser=quantiser
         )
-    _tell(law, telling)
+    tell(law, telling)
 
 
 @law_app.command("design")
-@_told
+@told
 def design(
     epsilon: Epsilon,
     delta: Annotated[str, Option(help="δ, between 0 and 1.")],
@@ -184,7 +184,7 @@ def design(
     from ..core import design as guide
 
     designed = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
-    _tell(designed.law, replace(telling, at_epsilon=telling.at_epsilon or epsilon))
+    tell(designed.law, replace(telling, at_epsilon=telling.at_epsilon or epsilon))
     beyond = telling.at_epsilon or telling.cells > 1 or telling.neighbours != "add or remove one"
     if beyond and not telling.json:
         show.console().print(
@@ -253,15 +253,17 @@ def choose(
         out.print(f"[dim]· {words}[/dim]")
 
 
-def _tell(law: Law | PureLaplace, telling: Telling) -> None:
+def tell(law: Law | PureLaplace, telling: Telling) -> None:
+    """Print a law of every count: its facts, audit, picture and odds."""
     from ..core.odds import odds
 
     chances = odds(law)
     sentences = (chances.out_of_100(), chances.guess_meter("0.1"))
-    _print(law, _facts(law), _pmf(law), sentences, telling)
+    print_law(law, law_facts(law), _pmf(law), sentences, telling)
 
 
-def _facts(law: Any) -> dict[str, Any]:
+def law_facts(law: Any) -> dict[str, Any]:
+    """A law as plain data."""
     return {
         "name": law.name,
         "parameters": dict(law.parameters),
@@ -305,7 +307,7 @@ def _beyond(law: AnyLaw, own: Audit) -> str:
     )
 
 
-def _print(
+def print_law(
     law: AnyLaw,
     facts: dict[str, Any],
     pmf: Mapping[int, Fraction],

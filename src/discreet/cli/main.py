@@ -13,7 +13,18 @@ from typer import Option
 
 from ..errors import Bug, DiscreetError, Refusal
 from ..version import __version__
-from . import law_losses, law_studies, laws, ledger, ptables, serving, synthetic, tables, workspaces
+from . import (
+    law_losses,
+    law_studies,
+    law_utilities,
+    laws,
+    ledger,
+    ptables,
+    serving,
+    synthetic,
+    tables,
+    workspaces,
+)
 from .once import Once
 
 # Our systems of equations are small: more threads of the linear algebra library only wait for one
@@ -58,6 +69,7 @@ app.command(cls=Once)(tables.table)
 app.command(cls=Once)(tables.release)
 app.command()(synthetic.synthetic)
 app.command()(serving.serve)
+law_utilities.add_to(laws.law_app)
 law_losses.add_to(laws.law_app)
 law_studies.add_to(laws.law_app)
 app.add_typer(laws.law_app, name="law")

@@ -19,7 +19,7 @@ from .exact import Exact, exact, plain, rounded_up, shown, whole
 from .law import Law, check_key_bits
 from .masses import NEAR, exponent, gamma_for_epsilon, gamma_for_variance, mass, powers
 from .pure_laplace import PureLaplace, read_epsilon
-from .quantise import ceil_weights, check_quantiser, nearest_weights, within_epsilon
+from .quantise import ceil_weights, check_quantiser, nearest_weights, reachable, within_epsilon
 
 MAX_PERTURBATION_MOST = 20_000
 Utility = Callable[[int], Exact] | Mapping[int, Exact]
@@ -252,7 +252,7 @@ def hellinger(
             mass(NEAR.divide(growth[min(a, b)], growth[max(a, b)])) for b in range(max_value + 1)
         ]
         parameters = {"epsilon": plain(asked), "count": str(a), "max_value": str(max_value)}
-        weights = _reachable(nearest_weights(masses, bits))
+        weights = reachable(nearest_weights(masses, bits))
         rows.append(Law("hellinger", parameters, -a, weights, bits))
     given = {"epsilon": plain(asked), "max_count": str(max_count), "max_value": str(max_value)}
     return CountLaw.of_laws("hellinger", given, rows, cycle=0)
@@ -291,20 +291,6 @@ def _law(
     if delta is not None:
         _refuse_excess(law, delta)
     return law
-
-
-def _reachable(weights: tuple[int, ...]) -> tuple[int, ...]:
-    """Give every value of a common range at least one unit, the largest weight paying.
-
-    Where 64 bits round a far value to 0 this keeps a count from being ruled out for certain.
-    """
-    lifted = [max(w, 1) for w in weights]
-    paid = sum(lifted) - sum(weights)
-    top = max(range(len(lifted)), key=lambda i: lifted[i])
-    if lifted[top] <= paid:
-        return weights
-    lifted[top] -= paid
-    return tuple(lifted)
 
 
 def _refuse_excess(law: Law, delta: Exact) -> None:

@@ -88,3 +88,20 @@ def within_epsilon(weights: tuple[int, ...], epsilon: Fraction) -> tuple[int, ..
     if 2 * moved << _HAIR_BITS > sum(weights) or side[0] < side[1]:
         return weights
     return (*side[:0:-1], *side)
+
+
+def reachable(weights: tuple[int, ...]) -> tuple[int, ...]:
+    """Give every value of a common range at least one unit, the largest weight paying.
+
+    Where 64 bits round a far value to 0 this keeps a count from being ruled out for certain.
+
+    >>> reachable((0, 250, 6))
+    (1, 249, 6)
+    """
+    lifted = [max(w, 1) for w in weights]
+    paid = sum(lifted) - sum(weights)
+    top = max(range(len(lifted)), key=lambda i: lifted[i])
+    if lifted[top] <= paid:
+        return weights
+    lifted[top] -= paid
+    return tuple(lifted)
