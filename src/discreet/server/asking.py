@@ -250,7 +250,7 @@ class Asking:
         self.may_ask()
         self.may_spend()
         self._not_before_its_time()
-        release = self.asked.release(control=control or self._deadline(), hold=hold)
+        release = self.asked.release(control=control or self.deadline(), hold=hold)
         self._not_before_its_time()
         return release
 
@@ -263,11 +263,11 @@ class Asking:
         while True:
             withheld = self.service.withheld(self.asker, self.dataset)
             asked = self._asked(withheld)
-            release = asked.derive(newest=newest, control=self._deadline())
+            release = asked.derive(newest=newest, control=self.deadline())
             if self.service.withheld(self.asker, self.dataset) <= withheld:
                 return release
 
-    def _deadline(self) -> Control:
+    def deadline(self) -> Control:
         """Stops work that takes longer than one request may, on the engine too."""
         end = time.monotonic() + self.service.settings.most_seconds
         return Control(cancelled=lambda: time.monotonic() > end)

@@ -7,13 +7,17 @@ so its bytes are too.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from fastapi import Request, Response
 
-from .. import __version__, formats
+from .. import __version__
+from ..core.control import Control
+from ..core.table import ProtectedTable
 from ..recipe import to_query
 from ..release import Release
+from . import rendering
 from .answer_cache import Answer
 from .asking import Asking, Wish
 from .auth import Asker
@@ -66,7 +70,7 @@ def free(asking: Asking) -> Response:
     asking.notes["charged"] = False
     with with_alternatives(asking), asking.service.slots.one():
         release = asking.derive()
-        body = rendered(release, asking.wish)
+        body = rendering.to_bytes(*_wished(release, asking.wish), asking.deadline())
     headers = _headers(asking.service, asking.asker, asking.dataset, asking.language)
     headers |= _facts(release, asking.wish) | {"Discreet-Charged": "no"}
     return Response(body, 200, headers, asking.wish.format.media_type)
@@ -82,10 +86,14 @@ def released(asking: Asking) -> Release:
             return asking.release()
 
 
-def rendered(release: Release, wish: Wish) -> bytes:
-    """The tables of a release in the wished format."""
-    tables = [table.in_language(wish.language) for table in release.tables]
-    return formats.to_bytes(tables, wish.format.name)
+def _wished(release: Release, wish: Wish) -> tuple[list[ProtectedTable], str]:
+    """The tables of a release in the wished language, and the wished format."""
+    return [table.in_language(wish.language) for table in release.tables], wish.format.name
+
+
+def write(path: Path, release: Release, wish: Wish, control: Control) -> int:
+    """The tables of a release as a file; how many bytes it has."""
+    return rendering.to_file(path, *_wished(release, wish), control)
 
 
 def address(asking: Asking, place: str, **more: str) -> str:
@@ -119,7 +127,7 @@ def _finished(asking: Asking, tag: str) -> tuple[Answer, bool]:
     wish = asking.wish
     with asking.service.slots.one():
         release = asking.release()
-        body = rendered(release, wish)
+        body = rendering.to_bytes(*_wished(release, wish), asking.deadline())
     answer = Answer(
         tag,
         asking.dataset,

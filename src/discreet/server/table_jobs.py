@@ -13,9 +13,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from fastapi.responses import JSONResponse, Response
+
 from .. import formats
 from ..core.control import Control
-from ..durable import make_folder, replace_bytes
+from ..durable import make_folder
 from ..errors import DiscreetError, InputError
 from ..file_names import JOB_RESULTS
 from ..recipe import to_mapping
@@ -25,7 +27,7 @@ from .auth import PUBLIC, Asker
 from .problems import Problem
 from .refusals import with_alternatives
 from .service import Service
-from .table_answers import rendered
+from .table_answers import write
 
 KIND = "tables"
 
@@ -65,6 +67,18 @@ def create(asking: Asking) -> Job:
     service.job_waits.set()
     asking.notes["question"] = asking.question
     return job
+
+
+def same(asking: Asking) -> Job | None:
+    """A job of this asker's that makes, or made, just this answer; the newest."""
+    facts = {"dataset": asking.dataset, "question": asking.question}
+    facts |= {"format": asking.wish.format.name, "language": asking.wish.language}
+    recipe = to_mapping(asking.recipe)
+    for job in asking.service.jobs.list(user=asking.asker.user):
+        wanted = job.kind == KIND and job.state in ("waiting", "running", "done")
+        if wanted and facts.items() <= job.request.items() and job.request["recipe"] == recipe:
+            return job
+    return None
 
 
 def held(asking: Asking, again: str | None = None) -> str | None:
@@ -111,10 +125,9 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
                 "The data set or its policy changed after this was asked. Ask again.",
             )
         release = asking.release(control, hold=held(asking, job.hold))
-        body = rendered(release, wish)
     file = result_file(service, job)
     make_folder(file.parent, mode=0o700)
-    replace_bytes(file, body, mode=0o600)
+    size = write(file, release, wish, control)
     row = {
         "event": "job done",
         "user": asker.name,
@@ -126,7 +139,7 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
     service.audit.add(row).result(timeout=30)
     return {
         "question": asking.question,
-        "bytes": len(body),
+        "bytes": size,
         "language": asking.language,
         "policy": asking.data.policy.version,
     }
@@ -153,6 +166,12 @@ def _unended(service: Service, user: str | None = None) -> list[Job]:
 def result_file(service: Service, job: Job) -> Path:
     """Where a finished job's bytes lie."""
     return service.folder / JOB_RESULTS / job.id
+
+
+def accepted(job: Job) -> Response:
+    """A job, and where to look for it."""
+    headers = {"Location": f"/api/v1/jobs/{job.id}", "Retry-After": "1"}
+    return JSONResponse(facts(job), 202, headers | {"Preference-Applied": "respond-async"})
 
 
 def facts(job: Job) -> dict[str, Any]:

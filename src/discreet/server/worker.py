@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import threading
 import time
 
@@ -85,7 +86,8 @@ class Worker:
         for path in (self._service.folder / JOB_RESULTS).glob("*"):
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < oldest:
-                    path.unlink()
+                    # a folder is what a killed process was writing into
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
         self._service.accounts.forget_requests(before=oldest)
 
     def _renew_holds(self) -> None:

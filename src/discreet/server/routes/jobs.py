@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import anyio
 import anyio.to_thread
 from fastapi import Path, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import FileResponse, StreamingResponse
 
 from ... import formats
 from ...errors import InputError
@@ -101,7 +101,10 @@ async def _watch(service: Service, asker: Asker, identity: str) -> AsyncIterator
 def result(
     request: Request, service: Serving, asker: CurrentAsker, job: JobId, format: FormatName = None
 ) -> Response:
-    """The table of a finished job: as it was made, or in another format."""
+    """The table of a finished job: as it was made, or in another format.
+
+    A large one in another format is a job of its own: 202, and where to look for it.
+    """
     row = _mine(service, asker, job)
     asked = row.request
     request.state.notes["dataset"] = asked["dataset"]
@@ -127,12 +130,18 @@ def result(
             }
             if language := told.get("language"):
                 headers["Content-Language"] = language
-            return Response(path.read_bytes(), 200, headers, form.media_type)
+            return FileResponse(path, 200, headers, form.media_type)
         wish = Wish(formats.by_name(format or form.name), asked["language"], asked["project"])
         asking = Asking(service, asker, data, understood(data, asked["recipe"]), wish, request)
         if asking.question != asked["question"]:
             raise Problem(409, "changed", "The data set or its policy changed since. Ask anew.")
-        return table_answers.respond(asking)
+        if not asking.must_be_job:
+            return table_answers.respond(asking)
+        asking.may_be_asked_so()
+        other = table_jobs.same(asking)
+        if other is None or (other.id == row.id and other.state == "done"):
+            other = table_jobs.create(asking)
+        return table_jobs.accepted(other)
 
 
 def _mine(service: Service, asker: Asker, identity: str) -> Job:

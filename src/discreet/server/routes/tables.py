@@ -279,13 +279,4 @@ def _owner(asked: Asking) -> str:
 
 def _job(asked: Asking) -> Response:
     """A job, and where to look for it."""
-    job = table_jobs.create(asked)
-    return JSONResponse(
-        table_jobs.facts(job),
-        202,
-        {
-            "Location": f"/api/v1/jobs/{job.id}",
-            "Retry-After": "1",
-            "Preference-Applied": "respond-async",
-        },
-    )
+    return table_jobs.accepted(table_jobs.create(asked))
