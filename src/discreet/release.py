@@ -75,6 +75,7 @@ class Rung:
     standing: Standing
     noise_sd: tuple[float, ...]
     half_width: tuple[int, ...]
+    share_unchanged: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,7 @@ class Asked:
                     standing,
                     tuple(error.noise_sd for error in plan.errors),
                     tuple(error.half_width for error in plan.errors),
+                    tuple(error.share_unchanged for error in plan.errors),
                 )
             )
         return tuple(rungs)

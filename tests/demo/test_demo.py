@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from discreet.core.domain import AxisRef
 from discreet.core.loss import PureLoss
 from discreet.demo import NAMES, deaths, draft, make_demo
 from discreet.demo.places import REGIONS, areas
+from discreet.demo.uk_census import uk_census
 from discreet.errors import InputError
 from discreet.workspace import DataSet, Workspace, check
 
@@ -37,6 +39,18 @@ def test_region_counts_are_those_of_table_8() -> None:
     found = np.bincount(deaths.codes()["region"], minlength=len(REGIONS))
     assert {one.code: int(n) for one, n in zip(REGIONS, found, strict=True)} == TABLE_8
     assert found.sum() == 529_655
+
+
+def test_the_census_table_lies_beside_as_records(demo: Path) -> None:
+    """rinott's Table 1 with a line for each person counted, so that it counts back to the print."""
+    lines = (demo / "examples" / "uk-census-2001.csv").read_text("utf-8").splitlines()
+    table = uk_census()
+    counted = Counter(lines[1:])
+    assert lines[0] == "age,occupation"
+    assert [counted[f"{a},{o}"] for a in table.ages for o in table.occupations] == list(
+        table.counts
+    )
+    assert len(lines) - 1 == sum(table.counts) == 5784
 
 
 def test_the_records_are_the_same_on_every_machine() -> None:

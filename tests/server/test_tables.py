@@ -179,13 +179,17 @@ def test_check_says_what_would_happen_and_does_nothing(served: Served):
     with served.client("ana") as ana:
         before = ana.get("/datasets/deaths-dp/register").content
         seen = ana.post(
-            "/datasets/deaths-dp/tables:check", json={**REGIONS, "epsilon": "0.125"}
+            "/datasets/deaths-dp/tables:check?ladder=true", json={**REGIONS, "epsilon": "0.125"}
         ).json()
         assert seen["allowed"]
         assert seen["affordable"]
         assert seen["cells"] == 14 * 3
         assert seen["cost"] == "epsilon = 0.125"
         assert seen["errors"][0]["noise_sd"] > 0
+        assert seen["errors"][0]["share_unchanged"] == pytest.approx(0.0624, abs=5e-5)
+        assert [rung["share_unchanged"][0] for rung in seen["ladder"]] == sorted(
+            rung["share_unchanged"][0] for rung in seen["ladder"]
+        )
         assert not seen["as_job"]
         giant = {"rows": ["ccg", "cause", "age"], "columns": ["sex", "month", "marital"]}
         over = ana.post("/datasets/deaths/tables:check", json=giant).json()

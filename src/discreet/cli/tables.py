@@ -320,12 +320,20 @@ def _ladder(rungs: Sequence[Rung]) -> None:
             if len(rung.noise_sd) > 1
             else f"{rung.noise_sd[0]:.1f}",
             f"± {max(rung.half_width)}",
+            _least([share for share in rung.share_unchanged if share is not None]),
             "more than is left" if rung.standing == "refused" else str(rung.standing),
         )
         for rung in rungs
         if rung.noise_sd
     ]
-    show.grid("Other accuracies", ("|spent", ">noise sd", ">95 % within", "standing"), rows)
+    show.grid(
+        "Other accuracies", ("|spent", ">noise sd", ">95 % within", ">unchanged", "standing"), rows
+    )
+
+
+def _least(shares: Sequence[float]) -> str:
+    """The smallest share, in percent; a dash where no law says one."""
+    return f"{min(shares):.1%}" if shares else "–"
 
 
 def _notes(plan: Plan) -> list[str]:

@@ -111,3 +111,13 @@ def test_share_unchanged_of_a_plan_is_the_geometric_one(people):
     """What a plan predicts for its own law is the probability of 0: ons Table 3."""
     plan = people().plan(people().spec("region", "sex"), epsilon="1")
     assert round(plan.errors[0].share_unchanged, 4) == 0.4621
+
+
+def test_a_share_unchanged_is_said_only_where_one_law_decides_it(people):
+    """Sums of draws, and values that least squares moved, have no such share."""
+    world = people()
+    tables = (world.spec("region", "sex"), world.spec("region"))
+    summed = world.plan(*tables, epsilon="1", plan="interior")
+    assert [error.share_unchanged is None for error in summed.errors] == [False, True]
+    fitted = world.plan(*tables, epsilon="1", plan="wanted", consistency="least squares")
+    assert [error.share_unchanged for error in fitted.errors] == [None, None]
