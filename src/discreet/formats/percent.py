@@ -4,7 +4,8 @@ A percentage divides one published number by another: the total of its row, its 
 or the whole table, as published, so no reader has to add. It has the interval from the lowest
 cell over the highest total to the highest cell over the lowest total. Both noise intervals hold at
 once in at least 2c − 1 of releases where each holds in at least c, and then so does this one,
-whatever the two have to do with each other. A true part is between 0 and 100 % of its total.
+whatever the two have to do with each other. A true part is between 0 and 100 % of its total, so both
+interval and percentage are cut to that, and a percentage to its own interval.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def percentages(
     good = shown & _whole(shown, axes) & (whole > 0)
     value = _share(values, whole, good, 0)
     if lower is None or upper is None:
-        return Percent(of, value.reshape(-1), good.reshape(-1))
+        return Percent(of, np.clip(value, 0, 100).reshape(-1), good.reshape(-1))
     least, most = _whole(lower, axes), _whole(upper, axes)
     low = _share(np.maximum(lower, 0), most, good & (most > 0), -1)
     high = _share(np.maximum(upper, 0), least, good & (least > 0), 1)
@@ -119,6 +120,7 @@ def percentages(
     itself = np.zeros(values.shape, dtype=np.bool_)  # the very total it would be divided by
     itself[_at_total(values.ndim, axes)] = True
     low, high = (np.where(itself, 100, np.clip(end, 0, 100)) * good for end in (low, high))
+    value = np.clip(value, low, high)
     both = max(2 * coverage - 1, Fraction(0))
     return Percent(of, value.reshape(-1), good.reshape(-1), low.reshape(-1), high.reshape(-1), both)
 
