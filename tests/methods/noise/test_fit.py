@@ -343,6 +343,11 @@ def test_agreement_across_levels_and_zeros_is_least_squares(people):
     for c, x in zip(cells, solution, strict=True):
         expected[c[0], c[1]] += x
     assert np.abs(tables[1].values - expected).max() <= 0.5 + 1e-6
+    (variance,) = {float(part.law.variance) for part in plan.detail.scheme.measured}
+    covariance = np.linalg.pinv(np.array(rows).T @ np.array(rows)) * variance
+    for (r, s), sd in np.ndenumerate(tables[1].noise.sd):
+        sums = np.array([float((c[0], c[1]) == (r, s)) for c in cells])
+        assert sd**2 == pytest.approx(sums @ covariance @ sums, rel=1e-6)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.domain import Flags
 from ...core.margins import Margin, Projection, domain_of, projection
 from ...core.noise_law import NoiseLaw
 from ...core.product import Reals, Whole
@@ -20,7 +21,7 @@ from ...core.question import TableSpec
 from ...core.table import Noise, Status
 from ...core.true_values import add_totals
 from ..shared.assembly import assembled
-from ..shared.least_squares import sparse_estimate
+from ..shared.least_squares import estimate_variances, sparse_estimate
 from ..shared.rounding import whole_numbers
 from . import laws
 from .candidates import interior, margins_of
@@ -42,6 +43,23 @@ class _Part:
     summed: int | Whole
 
 
+@dataclass(frozen=True)
+class _System:
+    """Least squares over a joint table of `size` cells."""
+
+    size: int
+    readings: list[tuple[Whole, Whole, float]]
+    total: int | None
+    zeros: Flags | None
+    wanted: list[tuple[Whole, int]]
+    shapes: dict[Margin, tuple[int, ...]]
+
+    def shaped(self, figures: Sequence[Reals]) -> dict[Margin, Reals]:
+        """Figures of wanted cells, by margin; empty where there are none."""
+        pairs = zip(self.shapes.items(), figures, strict=bool(figures))
+        return {margin: found.reshape(shape) for (margin, shape), found in pairs}
+
+
 class Fitting:
     """Fits the tables of one plan; what tables share is worked out once."""
 
@@ -55,6 +73,7 @@ class Fitting:
         self.planner, self.scheme, self.values = planner, scheme, values
         self.treatment, self.description = treatment, planner.description
         self._agreed: dict[object, dict[Margin, Reals]] = {}
+        self._spread: dict[object, dict[Margin, Reals]] = {}
         self._readings = Counter(part.margin.group for part in scheme.measured)
         self._zeros = [self.description.zero_mask(p.margin.count) for p in scheme.measured]
 
@@ -119,12 +138,11 @@ class Fitting:
         summed = self._summed(margin, target.source)
         if self._is_agreed(margin):
             values: Whole | Reals = self._agree(margin.group)[margin]
-            alone = float(law.variance) * summed
-            closed = self.scheme.closed[margin.group]
-            unit = self.planner.unit(margin)
-            spread: float | Reals = (
-                np.asarray(alone, dtype=np.float64) if closed is None else target.variance * unit**2
-            )
+            spread: float | Reals | None = target.variance * self.planner.unit(margin) ** 2
+            if self.scheme.closed[margin.group] is None:
+                spread = self._spreads(margin.group).get(margin)
+            if spread is None:
+                spread = np.asarray(float(law.variance) * summed, dtype=np.float64)
             width = np.ceil(LEAST_SQUARES_WIDTH * np.sqrt(spread)).astype(np.int64)
             return _Part(values, spread, width, summed)
         values = self._sums(whole, kept, larger)
@@ -174,16 +192,18 @@ class Fitting:
 
     def _agree(self, group: Any) -> dict[Margin, Reals]:
         if group not in self._agreed:
-            targets = [
-                margin
-                for margin, target in self.scheme.targets.items()
-                if margin.group == group and target.source != KNOWN
-            ]
-            closed = self.scheme.closed[group]
+            targets, closed = self._estimated(group), self.scheme.closed[group]
             self._agreed[group] = (
                 self._closed(targets, *closed) if closed else self._solved(group, targets)
             )
         return self._agreed[group]
+
+    def _estimated(self, group: Any) -> list[Margin]:
+        return [
+            margin
+            for margin, target in self.scheme.targets.items()
+            if margin.group == group and target.source != KNOWN
+        ]
 
     def _closed(
         self, targets: Sequence[Margin], components: Any, axes: list[Any]
@@ -202,26 +222,41 @@ class Fitting:
             for m, place in places.items()
         }
 
+    def _spreads(self, group: Any) -> dict[Margin, Reals]:
+        """The variances of a group's estimates; empty where they are too many to work out."""
+        if group not in self._spread:
+            system = self._system(group, self._estimated(group))
+            readings = [(address, values.size, var) for address, values, var in system.readings]
+            found = estimate_variances(
+                *(system.size, readings, system.zeros, system.wanted),
+                total_known=system.total is not None,
+            )
+            self._spread[group] = system.shaped(found or [])
+        return self._spread[group]
+
     def _solved(self, group: Any, targets: Sequence[Margin]) -> dict[Margin, Reals]:
+        system = self._system(group, targets)
+        readings = system.readings
+        if system.total is not None:
+            exact = min(variance for *_, variance in readings) * 1e-8
+            nowhere = np.zeros(system.size, dtype=np.int64)
+            readings = [*readings, (nowhere, np.array([system.total]), exact)]
+        return system.shaped(sparse_estimate(system.size, readings, system.zeros, system.wanted))
+
+    def _system(self, group: Any, targets: Sequence[Margin]) -> _System:
+        """What was read of a group's joint table, and what is wanted of it."""
         whole = self.planner.joint_of(self.scheme, group)
-        domain = domain_of(whole, self.description)
+        size = domain_of(whole, self.description).size
         readings = [
             (self._addresses(part.margin, whole), value, float(part.law.variance))
             for part, value in zip(self.scheme.measured, self.values, strict=True)
             if part.margin.group == group
         ]
-        if self._total_known(whole):
-            exact = min(variance for *_, variance in readings) * 1e-8
-            nowhere = np.zeros(domain.size, dtype=np.int64)
-            readings.append((nowhere, np.array([self.description.records]), exact))
-        shapes = [domain_of(margin, self.description).shape for margin in targets]
-        wanted = [
-            (self._addresses(margin, whole), math.prod(shape))
-            for margin, shape in zip(targets, shapes, strict=True)
-        ]
+        total = self.description.records if self._total_known(whole) else None
         zeros = self.description.zero_mask(whole.count)
-        estimates = sparse_estimate(domain.size, readings, zeros, wanted)
-        return {m: e.reshape(n) for m, e, n in zip(targets, estimates, shapes, strict=True)}
+        shapes = {margin: domain_of(margin, self.description).shape for margin in targets}
+        wanted = [(self._addresses(m, whole), math.prod(shape)) for m, shape in shapes.items()]
+        return _System(size, readings, total, zeros, wanted, shapes)
 
     def _addresses(self, margin: Margin, whole: Margin) -> Whole:
         """For each cell of the joint table, the address of its cell in a margin."""
