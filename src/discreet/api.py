@@ -50,6 +50,7 @@ class DataSet(Asks["Draft"]):
 
     def __init__(self, data: workspace.DataSet) -> None:
         self._data = data
+        self._description = data.described.description  # whoever may read the folder sees it all
         self.name = data.name
 
     @property
@@ -57,17 +58,17 @@ class DataSet(Asks["Draft"]):
         """Names of variables and, finest first, of their levels."""
         return {
             variable.name: [level.name for level in variable.levels]
-            for variable in self._data.description.variables
+            for variable in self._description.variables
         }
 
     def categories(self, name: str) -> dict[str, str]:
         """Codes and labels of a variable, or of one of its levels."""
-        ref = recipes.find_axis(self._data.description, name)
-        level = self._data.description.axis(ref).level
+        ref = recipes.find_axis(self._description, name)
+        level = self._description.axis(ref).level
         return {category.code: str(category.label) for category in level.categories}
 
     def _draft(self, recipe: Mapping[str, Any], user: str, project: str) -> Draft:
-        read = recipes.from_mapping(recipe, self._data.description, self._data.policy)
+        read = recipes.from_mapping(recipe, self._description, self._data.policy)
         return Draft(self._data, read, user, project)
 
     def ledger_facts(self, *, short: bool = False) -> dict[str, Any]:

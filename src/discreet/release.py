@@ -115,7 +115,10 @@ class Asked:
     ) -> None:
         """`without`: answers, by their question's hash, that do not count as released."""
         self.data, self.recipe, self.payer, self.without = data, recipe, payer, without
-        self.verdict = rules.judge(recipe.question, data.description, data.policy)
+        description, policy = data.described.description, data.policy
+        if not policy.family.shows_found:  # before anything is made of their codes
+            description.require_declared(recipe.question.variables)
+        self.verdict = rules.judge(recipe.question, description, policy)
 
     # -- before anything is spent -----------------------------------------------------------
 

@@ -279,9 +279,10 @@ def judge(question: Question, description: Description, policy: Policy) -> Verdi
         which = f"Table {number + 1}: " if len(question.tables) > 1 else ""
         breaches += [replace(b, sentence=which + b.sentence) for b in broken]
         if broken:
+            public = description.public(policy.family)
             offered += [
                 Offer(which + words, number, changed)
-                for words, changed in _alternatives(spec, description, rules)
+                for words, changed in _alternatives(spec, description, public, rules)
             ]
     return Verdict(cells, tuple(breaches), tuple(offered))
 
@@ -298,11 +299,11 @@ def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any
 
 
 def _alternatives(
-    spec: TableSpec, description: Description, rules: Mapping[str, Any]
+    spec: TableSpec, description: Description, public: Description, rules: Mapping[str, Any]
 ) -> Iterator[tuple[str, TableSpec]]:
-    """Changes of one or two steps that make a table pass, each judged."""
+    """Changes of one or two steps, in public variables, that make a table pass; each is judged."""
     passing = 0
-    steps = list(_steps(spec, description))
+    steps = list(_steps(spec, public))
     for words, changed in steps:
         if not _breaches(changed, description, rules):
             yield words, changed
@@ -312,7 +313,7 @@ def _alternatives(
     if passing:
         return
     for words, changed in steps:
-        for further, twice in _steps(changed, description):
+        for further, twice in _steps(changed, public):
             if not _breaches(twice, description, rules):
                 yield f"{words} and {further}", twice
                 return

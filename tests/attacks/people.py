@@ -56,5 +56,6 @@ def change(folder: Path, *, load: bool = False, **changes: Any) -> None:
 
 
 def ask(data: DataSet, **recipe: Any) -> Release:
-    """Release a recipe given as a mapping."""
-    return flow.ask(data, from_mapping(recipe, data.description, data.policy)).release()
+    """Release a recipe given as a mapping, its names read as the custodian's."""
+    description = data.described.description
+    return flow.ask(data, from_mapping(recipe, description, data.policy)).release()

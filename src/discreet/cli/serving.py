@@ -78,6 +78,7 @@ def serve(
     port = _free(host, port)
     os.environ.update(settings.to_environment(path))
     _tell(path, host, port, names, public_spends)
+    _tell_hidden(path)
     _listen(host, port, workers, proxy)
 
 
@@ -131,6 +132,29 @@ def _tell(path: Path, host: str, port: int, public: list[str], spends: bool) -> 
         out.print(f"Without login: {said}{budgets}.")
     else:
         out.print(f"Nothing is public. Accounts: discreet user add {path} NAME --role analyst")
+
+
+def _tell_hidden(path: Path) -> None:
+    """Warn of variables that only custodians will see, because they were found in the data."""
+    from ..errors import DiscreetError
+    from ..workspace import Workspace as Folder
+    from ..workspace.description_file import read
+
+    folder = Folder.open(path)
+    for name in folder.names:
+        try:
+            described = read(folder.folder / name)
+        except DiscreetError:
+            continue  # the server goes on without it, and `discreet check` says why
+        hidden = described.description.undeclared
+        if hidden and not described.policy.family.shows_found:
+            show.console(error=True).print(
+                f"{name}: {', '.join(hidden)} were found in the data and are not declared. Only "
+                "custodians see them, and nobody can ask for them. Where the lists are public "
+                f"knowledge: discreet declare {folder.folder / name} {' '.join(hidden)}",
+                style="yellow",
+                markup=False,
+            )
 
 
 @user_app.command("add")

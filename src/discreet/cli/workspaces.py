@@ -138,7 +138,7 @@ def declare(
     out = show.console()
     if not variables and not all_of_them:
         with workspace.DataSet.open(folder) as data:
-            undeclared = data.description.undeclared
+            undeclared = data.described.description.undeclared
         names = ", ".join(undeclared) or "none: everything is declared"
         out.print(f"Still only found in the data: {names}")
         return
@@ -221,7 +221,7 @@ def _tell_variables(
             " > ".join(f"{level.name} ({len(level)})" for level in reversed(variable.levels)),
             "declared" if variable.declared else "found",
         )
-        for variable in data.description.variables
+        for variable in data.described.description.variables
     ]
     if json:
         show.as_json(
@@ -233,7 +233,7 @@ def _tell_variables(
                     "declared": variable.declared,
                     "levels": {level.name: len(level) for level in variable.levels},
                 }
-                for variable in data.description.variables
+                for variable in data.described.description.variables
             ],
             left_out=dict(left_out),
             warnings=list(warnings),

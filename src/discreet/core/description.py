@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from ..errors import RecipeError, did_you_mean
+from ..errors import RecipeError, Refusal, did_you_mean
 from . import zeros
 from .domain import Axis, AxisRef, Condition, Count, Domain, Flags, Text, Variable
 from .family import Family
@@ -61,6 +61,50 @@ class Description:
     notes: tuple[str, ...] = ()
     synthetic: bool = False
     language: str = ""
+
+    def public(self, family: Family) -> Description:
+        """What anybody may be told under a family: the one rule of what is public before protection.
+
+        Where found categories are not shown, a variable that is not declared is not there at all,
+        nor is a structural zero that names it, nor a weight without a declared bound: which columns
+        `init` took for what, and what it made of their codes, may hang on one person.
+
+        >>> from discreet.core.domain import variable
+        >>> people = Description("people", Text.of("People"), (
+        ...     variable("sex", ["f", "m"]), variable("disease", ["flu", "kuru"], declared=False)))
+        >>> [known.name for known in people.public(Family.DP).variables]
+        ['sex']
+        """
+        if family.shows_found:
+            return self
+        hidden = self.undeclared
+        zeros = (
+            zero
+            for zero in self.structural_zeros
+            if not any(part.variable in hidden for part in zero.conditions)
+        )
+        return replace(
+            self,
+            variables=tuple(variable for variable in self.variables if variable.declared),
+            structural_zeros=tuple(zeros),
+            weight=None if self.weight is None or self.weight.bound is None else self.weight,
+        )
+
+    def require_declared(self, names: Collection[str]) -> None:
+        """Refuse variables whose categories were found in the data: under a budget these tell too."""
+        for name in names:
+            self.variable(name)
+        found = [name for name in self.undeclared if name in names]
+        if found:
+            raise Refusal(
+                f"The categories of {', '.join(found)} were found in the data and are not declared: "
+                "under a budget, knowing them is already knowing something about people.",
+                rule="declared-domain",
+                alternatives=(
+                    "`discreet check DIR` lists what was found and not yet declared.",
+                    f"If the lists are public knowledge: `discreet declare DIR {' '.join(found)}`.",
+                ),
+            )
 
     @cached_property
     def _by_name(self) -> dict[str, Variable]:

@@ -13,3 +13,11 @@ class Family(StrEnum):
     SUPPRESSION = "suppression"
     SYNTHETIC = "synthetic"
     """Records made from a release: counted as they are, under that release's guarantee."""
+
+    @property
+    def shows_found(self) -> bool:
+        """Whether anybody may see variables whose categories were found in the data.
+
+        Elsewhere the list itself would tell of people what no budget or prior covers.
+        """
+        return self in (Family.CELL_KEY, Family.SYNTHETIC)

@@ -28,6 +28,8 @@ def find_axis(description: Description, text: str) -> AxisRef:
 
     A variable's own name means its level of that name, else its finest.
     """
+    if not description.variables:
+        raise RecipeError(f"No variable of {description.name} is declared yet, so it has no table.")
     for variable in description.variables:
         for level in variable.levels:
             ref = AxisRef(variable.name, level.name)

@@ -75,6 +75,8 @@ def guarded_routers() -> list[tuple[APIRouter, str]]:
 async def _on_error(request: Request, error: Exception) -> Response:
     """Whatever a route raised: a problem document, or on a page for people a page."""
     problem = problems.behind(error)
+    if rule := problem.more.get("rule"):
+        request.state.notes["rule"] = rule
     if pages.asks_for_page(request.url.path, request.headers.get("accept", "")):
         return pages.problem(request, problem)
     return problem.response()

@@ -27,7 +27,7 @@ from .auth import ASKERS, Asker
 from .negotiation import chosen_format, chosen_language, spoken
 from .problems import Problem
 from .requests import project_name
-from .service import Service
+from .service import Service, told
 
 MOST_LOOKED_AT = 200
 """How many of the last releases a free answer is looked for in."""
@@ -42,10 +42,17 @@ class Wish:
     project: str = ""
 
 
-def understood(data: DataSet, mapping: Mapping[str, Any]) -> Recipe:
-    """A recipe from a body; a language without labels is said at once."""
-    language = data.description.language_named(str(mapping.get("language") or ""))
-    return from_mapping({**mapping, "language": language}, data.description, data.policy)
+def understood(asker: Asker, data: DataSet, mapping: Mapping[str, Any]) -> Recipe:
+    """A recipe from a body, its names looked up among those the asker is told of.
+
+    A language without labels is said at once, and so is a variable that only custodians see.
+    """
+    description, policy = told(asker, data), data.policy
+    language = description.language_named(str(mapping.get("language") or ""))
+    recipe = from_mapping({**mapping, "language": language}, description, policy)
+    if not policy.family.shows_found:
+        description.require_declared(recipe.question.variables)
+    return recipe
 
 
 def spends(data: DataSet, method: str = "") -> bool:

@@ -30,7 +30,7 @@ from .negotiation import accepts
 from .problems import Problem
 from .routes.accounts import logged_in, logged_out
 from .routes.catalogue import DataSetId
-from .service import Serving
+from .service import Serving, told
 
 router = guarded(EVERYONE, "read", "pages")
 
@@ -132,7 +132,7 @@ def home(request: Request, service: Serving, asker: CurrentAsker) -> HTMLRespons
     datasets = []
     for name in service.visible(asker):
         with service.dataset(asker, name) as data:
-            datasets.append((name, data.description, data.policy))
+            datasets.append((name, told(asker, data), data.policy))
     return _page(request, "home.html", {"datasets": datasets, "methods": registry.names()})
 
 
@@ -167,11 +167,12 @@ def build(
             "percent": percent.strip(),
             "epsilon": epsilon.strip(),
         }
-        facts = _form(data, asked) | {"host": str(request.base_url).rstrip("/")}
+        facts = _form(asker, data, asked) | {"host": str(request.base_url).rstrip("/")}
         status = 200
         if any(asked[side] for side in ("rows", "columns", "layers")):
             try:
-                asking = Asking(service, asker, data, _recipe(data, asked), request=request)
+                question = _recipe(asker, data, asked)
+                asking = Asking(service, asker, data, question, request=request)
                 facts |= _answer(asking, asked)
             except Refusal as refusal:
                 words = tuple(alternative.words for alternative in refusal.alternatives)
@@ -183,10 +184,11 @@ def build(
         return _page(request, "build.html", facts, status)
 
 
-def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
+def _form(asker: Asker, data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": data.folder.name,
-        "about": data.description,
+        "about": told(asker, data),
+        "shows_found": data.policy.family.shows_found,
         "rules": rules.in_words(data.policy),
         "budgeted": spends(data),
         "asked": asked,
@@ -200,7 +202,7 @@ def _form(data: DataSet, asked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _recipe(data: DataSet, asked: dict[str, Any]) -> Recipe:
+def _recipe(asker: Asker, data: DataSet, asked: dict[str, Any]) -> Recipe:
     """The question that the fields of the form say."""
     mapping: dict[str, Any] = {side: asked[side] for side in ("rows", "columns", "layers")}
     if asked["percent"]:
@@ -212,7 +214,7 @@ def _recipe(data: DataSet, asked: dict[str, Any]) -> Recipe:
         policy = data.policy.parameters(data.policy.method)
         if asked["epsilon"] or not {"epsilon", "rho", "within"} & set(policy):
             mapping["epsilon"] = asked["epsilon"] or "0.1"
-    return understood(data, mapping)
+    return understood(asker, data, mapping)
 
 
 def _answer(asking: Asking, asked: dict[str, Any]) -> dict[str, Any]:

@@ -271,7 +271,7 @@ def _open(service: Service, asker: Asker, saved: Saved) -> Iterator[_Ready | Non
     with service.dataset(asker, saved.dataset) as opened:
         ready = None
         with contextlib.suppress(DiscreetError):  # its description or policy may have changed since
-            asking = Asking(service, asker, opened, understood(opened, saved.recipe))
+            asking = Asking(service, asker, opened, understood(asker, opened, saved.recipe))
             short = len(asking.recipe.question.tables) == 1 and not asking.must_be_job
             if short and asking.verdict.allowed and asking.costs_nothing:
                 ready = _Ready(saved, asking)

@@ -22,7 +22,6 @@ def with_alternatives(asking: Asking) -> Iterator[None]:
     try:
         yield
     except Refusal as refusal:
-        asking.notes["rule"] = refusal.rule
         raise problems.of(refusal, alternatives(asking, refusal)) from None
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 
 from fastapi import Depends, Request
 
+from ..core.description import Description
 from ..errors import InputError
 from ..store import Jobs
 from ..store.accounts import Accounts
@@ -116,6 +117,15 @@ class Service:
             self.audit.add({"event": event, "dataset": name, "reason": note})
 
 
+def told(asker: Asker, data: DataSet) -> Description:
+    """What an asker is told of a data set: everything to its custodians, else what is public.
+
+    The one place of the server that reads what was found in the data; all that names a variable,
+    a level or a category takes it from here or from `data.description`, which is public.
+    """
+    return data.described.description if asker.role == "custodian" else data.description
+
+
 def policy_facts(data: DataSet) -> dict[str, object]:
     """A policy and the invariants it promises under, as plain values."""
     policy, description = data.policy, data.description
@@ -128,7 +138,7 @@ def policy_facts(data: DataSet) -> dict[str, object]:
         "reliable": dict(policy.reliable),
         "structural_zeros": [
             [[part.variable, part.level, list(part.codes)] for part in zero.conditions]
-            for zero in policy.impossible
+            for zero in description.structural_zeros
         ],
         "records": "private" if description.records is None else description.records,
         "unit": description.unit,

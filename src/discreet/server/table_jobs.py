@@ -117,7 +117,8 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
     request, asker = job.request, _asker(service, job)
     wish = Wish(formats.by_name(request["format"]), request["language"], request["project"])
     with service.dataset(asker, request["dataset"]) as data:
-        asking = Asking(service, asker, data, understood(data, request["recipe"]), wish)
+        recipe = understood(asker, data, request["recipe"])
+        asking = Asking(service, asker, data, recipe, wish)
         if asking.question != request["question"]:
             raise Problem(
                 409,

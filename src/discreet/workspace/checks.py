@@ -266,12 +266,13 @@ def _unfit_keys(version: Path, records_per_unit: int) -> str:
 
 def _policy(described: DescribedData) -> Iterator[Finding]:
     description, policy = described.description, described.policy
-    if description.undeclared and policy.family is not Family.CELL_KEY:
+    if description.undeclared and not policy.family.shows_found:
         names = " ".join(description.undeclared)
         yield Finding(
             "error",
-            f"family {policy.family} refuses questions about {', '.join(description.undeclared)}: "
-            "their categories were found in the data, so the list itself is about people.",
+            f"family {policy.family} refuses questions about {', '.join(description.undeclared)}, and a "
+            "server shows them to custodians only: their categories were found in the data, so the "
+            "list itself is about people.",
             DESCRIPTION,
             f"Read the warnings on them, then run `discreet declare {described.folder} {names}`.",
         )

@@ -70,10 +70,14 @@ class DataSet:
         """Its name in a workspace and in every question."""
         return self.description.name
 
-    @property
+    @cached_property
     def description(self) -> Description:
-        """The public facts."""
-        return self.described.description
+        """The public facts: what anybody may be told.
+
+        `described.description` is all that is written, what was found in the data too: for the
+        custodian, and for counting.
+        """
+        return self.described.description.public(self.policy.family)
 
     @property
     def policy(self) -> Policy:
@@ -141,7 +145,8 @@ class DataSet:
                 served_laws.keep(self.folder, self.policy)
                 if self.origin is not None:  # a server may open it long before the first count
                     origins.verified(self.folder, self.version, self.manifest, self.policy.family)
-                self._engine = open_engine(self.version, self.description, threads=self.threads)
+                described = self.described.description
+                self._engine = open_engine(self.version, described, threads=self.threads)
             return self._engine
 
     def ledger(self) -> LedgerStore:

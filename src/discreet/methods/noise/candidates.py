@@ -79,8 +79,8 @@ class Candidates:
         weight = self.description.weight
         if weight is None:
             raise RecipeError(
-                f"{self.description.name} has no weight, so its tables cannot be weighted. "
-                "Leave weighted out."
+                f"{self.description.name} has no weight with a public bound, so its tables cannot "
+                "be weighted. Write `weight: {…, bound: 20}` in discreet.yaml, or leave weighted out."
             )
         if weight.bound is None:
             raise Refusal(

@@ -25,7 +25,6 @@ from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import protected
-from ..shared.workload import check_declared
 from . import plan_facts as telling
 from . import stored_plan as stored
 from .declaration import DECLARATION
@@ -194,7 +193,7 @@ def _dense(table: TrueTable, weighted: bool) -> true_values.Counts:
 def _check_tables(question: Question, description: Description) -> None:
     if not question.tables:
         raise RecipeError("A question needs at least one table, got none. Name its rows.")
-    check_declared(question.variables, description)
+    description.require_declared(question.variables)
 
 
 def _told(

@@ -7,7 +7,7 @@ a coarser level, or under a filter, is a sum over its margin's cells. Everything
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from ...core.domain import margins as subsets_of
 from ...core.margins import Projection
 from ...core.product import Margin, Reals, Shape, Whole, size
 from ...core.question import TableSpec
-from ...errors import Bug, RecipeError, Refusal
+from ...errors import Bug, RecipeError
 from .synthetic_table import SyntheticTable
 
 MOST_MARGIN_CELLS = 5_000_000
@@ -147,7 +147,7 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
     for table in tables:
         for variable, level in _levels(table):
             used.setdefault(variable, set()).add(level)
-    check_declared(used, description)
+    description.require_declared(used)
     refs = tuple(
         AxisRef(name, description.variable(name).refining(levels).name)
         for name, levels in sorted(used.items())
@@ -176,23 +176,6 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
         if len({r.level for t in tables for r in t.axes if r.variable == name}) > 1
     )
     return Workload(refs, domain, wanted, forbidden, mixed)
-
-
-def check_declared(variables: Collection[str], description: Description) -> None:
-    """Refuse variables whose categories were found in the data: under a budget these tell too."""
-    for name in variables:
-        description.variable(name)
-    found = [name for name in description.undeclared if name in variables]
-    if found:
-        raise Refusal(
-            f"The categories of {', '.join(found)} were found in the data and are not declared: "
-            "under a budget, knowing them is already knowing something about people.",
-            rule="declared-domain",
-            alternatives=(
-                "`discreet check DIR` lists what was found and not yet declared.",
-                f"If the lists are public knowledge: `discreet declare DIR {' '.join(found)}`.",
-            ),
-        )
 
 
 def _levels(table: TableSpec) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from .. import responses
 from ..auth import EVERYONE, CurrentAsker, guarded
 from ..negotiation import chosen_language, joined, spoken, spoken_in
 from ..problems import not_found
-from ..service import Service, Serving
+from ..service import Service, Serving, told
 
 router = guarded(EVERYONE, "read", "catalogue")
 ROUTERS = [router]
@@ -86,7 +86,7 @@ def datasets(
     languages: dict[str, None] = {}
     missing = bool(language)
     for name, data in service.readable(asker):
-        description = data.description
+        description = told(asker, data)
         languages |= dict.fromkeys(description.languages)
         try:
             shown = chosen_language(language, wishes, description)
@@ -98,7 +98,7 @@ def datasets(
         for variable in description.variables:
             texts += [variable.name, *(words for _, words in variable.label.by_language)]
         if _holds(" ".join(texts), query):
-            summaries.append(_summary(service, name, data, shown))
+            summaries.append(_summary(service, name, data, description, shown))
             spoken_languages.add(spoken(description, shown, [description.title]))
     if missing and languages:
         raise RecipeError(
@@ -119,11 +119,11 @@ def dataset(
 ) -> dict[str, Any]:
     """All that is public about a data set."""
     with service.dataset(asker, dataset) as data:
-        description = data.description
+        description = told(asker, data)
         language = chosen_language(language, wishes, description)
         response.headers.update(spoken_in(spoken(description, language, [description.title])))
         return {
-            **_summary(service, dataset, data, language),
+            **_summary(service, dataset, data, description, language),
             **_of(description, "source", "licence", "contact", "notes", "records"),
             "rules": rules.in_words(data.policy),
             "neighbours": description.neighbours.words,
@@ -143,10 +143,11 @@ def variables(
 ) -> dict[str, Any]:
     """The variables; with `query`, those that hold its words in themselves or in a category."""
     with service.dataset(asker, dataset) as data:
-        language = chosen_language(language, wishes, data.description)
-        response.headers.update(spoken_in(spoken(data.description, language)))
+        description = told(asker, data)
+        language = chosen_language(language, wishes, description)
+        response.headers.update(spoken_in(spoken(description, language)))
         listed = []
-        for variable in data.description.variables:
+        for variable in description.variables:
             own = " ".join(_words_of(variable))
             matches = _matching(variable, query, language) if query.strip() else []
             if matches or _holds(own, query):
@@ -166,10 +167,11 @@ def variable(
 ) -> dict[str, Any]:
     """One variable, by name, label or prefix."""
     with service.dataset(asker, dataset) as data:
-        language = chosen_language(language, wishes, data.description)
-        chosen = data.description.variable(_axis(data.description, variable).variable)
+        description = told(asker, data)
+        language = chosen_language(language, wishes, description)
+        chosen = description.variable(_axis(description, variable).variable)
         texts = [chosen.label, *(level.label for level in chosen.levels)]
-        response.headers.update(spoken_in(spoken(data.description, language, texts)))
+        response.headers.update(spoken_in(spoken(description, language, texts)))
         return _variable(chosen, language, [])
 
 
@@ -185,13 +187,14 @@ def codelist(
 ) -> dict[str, Any]:
     """Every category of a level, with its category at each coarser level; never cut short."""
     with service.dataset(asker, dataset) as data:
-        language = chosen_language(language, wishes, data.description)
-        ref = _axis(data.description, level)
-        variable = data.description.variable(ref.variable)
+        description = told(asker, data)
+        language = chosen_language(language, wishes, description)
+        ref = _axis(description, level)
+        variable = description.variable(ref.variable)
         chosen = variable.level(ref.level)
         parents = _parents(variable, chosen)
         texts = [chosen.label, *(category.label for category in chosen.categories)]
-        response.headers.update(spoken_in(spoken(data.description, language, texts)))
+        response.headers.update(spoken_in(spoken(description, language, texts)))
         return {
             "variable": variable.name,
             "level": chosen.name,
@@ -226,8 +229,9 @@ def _parents(variable: Variable, level: Level) -> dict[str, list[str]]:
     }
 
 
-def _summary(service: Service, name: str, data: DataSet, language: str) -> dict[str, Any]:
-    description = data.description
+def _summary(
+    service: Service, name: str, data: DataSet, description: Description, language: str
+) -> dict[str, Any]:
     return {
         "id": name,
         "title": description.title.says(language),

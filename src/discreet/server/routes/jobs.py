@@ -132,7 +132,8 @@ def result(
                 headers["Content-Language"] = language
             return FileResponse(path, 200, headers, form.media_type)
         wish = Wish(formats.by_name(format or form.name), asked["language"], asked["project"])
-        asking = Asking(service, asker, data, understood(data, asked["recipe"]), wish, request)
+        recipe = understood(asker, data, asked["recipe"])
+        asking = Asking(service, asker, data, recipe, wish, request)
         if asking.question != asked["question"]:
             raise Problem(409, "changed", "The data set or its policy changed since. Ask anew.")
         if not asking.must_be_job:

@@ -74,7 +74,7 @@ def publish(
     identity = secrets.token_hex(8)
     request.state.notes["dataset"] = body.dataset
     with service.dataset(asker, body.dataset) as data:
-        question = understood(data, {**body.recipe.mapping(), "title": body.title})
+        question = understood(asker, data, {**body.recipe.mapping(), "title": body.title})
         wish = Wish(language=data.description.language_named(body.recipe.language or ""))
         asking = Asking(service, asker, data, question, wish, request, scope="manage")
         _may_be_released(asking)

@@ -40,7 +40,7 @@ def save(
 ) -> responses.SavedTable:
     """Keep a recipe; it is checked to be understood, and not run."""
     with service.dataset(asker, body.dataset) as data:
-        asked = understood(data, body.recipe.mapping())
+        asked = understood(asker, data, body.recipe.mapping())
         saved = service.catalogue.save(
             asker.user,
             body.dataset,
@@ -79,7 +79,7 @@ def table(
     """The table itself, on today's data; charged like any other question, once."""
     found = find(service, asker, saved)
     with service.dataset(asker, found.dataset) as data:
-        recipe = understood(data, found.recipe)
+        recipe = understood(asker, data, found.recipe)
         language = language or recipe.layouts[0].language
         return answer(
             Asking.of(request, data, recipe, format=format, language=language, project=project)

@@ -95,7 +95,8 @@ def check(
     """The verdict on a question from public facts only: nothing is read or spent."""
     with service.dataset(asker, dataset) as data:
         wish = Wish(project=project_name(project))
-        asked = Asking(service, asker, data, understood(data, body.mapping()), wish, request)
+        question = understood(asker, data, body.mapping())
+        asked = Asking(service, asker, data, question, wish, request)
         # planning a table nobody may have could take long; its verdict needs no plan
         hopeless = not asked.verdict.allowed and asked.verdict.cells > rules.DEFAULT_MOST_CELLS
         if free or hopeless:
@@ -144,8 +145,9 @@ def ask(
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
 ) -> Response:
     """A table, or several: answered at once where it is short, else a job (202)."""
-    with request.app.state.service.dataset(request.state.asker, dataset) as data:
-        question, language = understood(data, body.mapping()), language or body.language
+    asker = request.state.asker
+    with request.app.state.service.dataset(asker, dataset) as data:
+        question, language = understood(asker, data, body.mapping()), language or body.language
         asked = Asking.of(
             request, data, question, format=format, language=language, project=project
         )
@@ -220,7 +222,7 @@ def _short_form(request: Request, data: DataSet) -> Recipe:
     pairs = [(name, text) for name, text in parameters if name not in ours]
     if len(pairs) > 100:
         raise InputError(f"An address holds at most 100 parameters, got {len(pairs)}. Use POST.")
-    return recipe.from_query(urlencode(pairs), data.description, data.policy)
+    return understood(request.state.asker, data, recipe.query_mapping(urlencode(pairs)))
 
 
 def answer(
