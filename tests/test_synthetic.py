@@ -96,7 +96,7 @@ def test_every_table_keeps_the_guarantee_and_says_what_it_is(world: Path):
         assert f"release {release[:12]} of people" in table.guarantee.sentence()
         assert table.provenance.release == release
         assert any(note.startswith("Synthetic figures") for note in table.notes)
-        assert any("standard error" in note or "Not measured" in note for note in table.notes)
+        assert any("standard error" in note or "Not fitted" in note for note in table.notes)
         with pytest.raises(InputError, match="epsilon"):
             data.table(rows="sex", epsilon="1").release()
     with dc.open(world / "people") as source:

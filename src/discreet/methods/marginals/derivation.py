@@ -7,11 +7,12 @@ uses were measured together; elsewhere the numbers follow from the model only, a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...core.description import Description
-from ...core.product import closure
+from ...core.product import Margin, closure
 from ...core.question import Question
 from ..shared.residuals import mean_variance, precisions
 from ..shared.workload import Wanted, wanted_within
@@ -31,17 +32,23 @@ def derived(design: Design, question: Question, description: Description) -> Des
             return None
         tables.append(wanted)
     made = replace(design, workload=replace(workload, tables=tuple(tables)), source=design)
-    known = precisions(
-        made.shape,
-        made.allocation.measured,
-        closure(measured_margins(made)),
-        total=made.total is not None,
-    )
-    known_exactly(known, design.published)
+    known = _known(made, measured_margins(made))
     return replace(made, allocation=replace(made.allocation, known=known))
 
 
-def measured_margins(design: Design) -> list[tuple[int, ...]]:
+def _known(design: Design, margins: Sequence[Margin]) -> dict[Margin, float]:
+    """How well these margins are known from what was measured or is public."""
+    known = precisions(
+        design.shape,
+        design.allocation.measured,
+        closure(margins),
+        total=design.total is not None,
+    )
+    known_exactly(known, design.published)
+    return known
+
+
+def measured_margins(design: Design) -> list[Margin]:
     """The margins of those tables whose variables were measured together, in the measured space."""
     return [
         design.space(wanted.margin)
@@ -61,17 +68,22 @@ def measured_together(design: Design, wanted: Wanted) -> bool:
 
 
 def fitted_together(design: Design, wanted: Wanted) -> bool:
-    """Whether the release was made for these variables together: its table was fitted to them."""
+    """Whether the release's table was fitted to these variables together."""
     source = design.source or design
-    return any(set(wanted.margin) <= set(margin) for margin in source.workload.margins)
+    needed = set(design.space(wanted.margin))
+    return source.exact or any(needed <= set(margin) for margin in source.fitted)
 
 
 def standard_errors(design: Design) -> list[tuple[tuple[str, ...], float]]:
     """For all variables measured and fitted together: their names, the standard error of a cell."""
+    known = _known(design, design.fitted)
     found = []
-    for margin in closure(design.workload.margins):
-        variance = mean_variance(design.shape, design.allocation.known, design.space(margin))
+    for margin in closure(design.fitted if design.coding is None else design.workload.margins):
+        variance = mean_variance(design.shape, known, design.space(margin))
         if variance < 1e30:
             names = tuple(design.workload.refs[axis].variable for axis in margin)
             found.append((names, math.sqrt(variance)))
+    if design.exact:  # all variables are, and none of their margins need be listed
+        names = tuple(ref.variable for ref in design.workload.refs)
+        found.append((names, math.sqrt(design.allocation.measured[0].variance)))
     return found

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from ...core.description import Description
 from ...core.domain import MOST_CELLS
 from ...core.neighbours import Neighbours
-from ...core.product import Margin, Shape, closure, size
+from ...core.product import Margin, Shape, closure, rank_of, size, subsets
 from ...core.question import digest
 from ...errors import Bug, InputError, RecipeError
 from ..base import Plan, own_part
 from ..shared.workload import Workload
 from .bits import BitCoding
 from .fit.classic import Features
+from .fit.dense import MOST_RANK
+from .fit.model import MOST_CELLS_PRICED
 from .invariants.public_margins import Published, read_published
 from .measured_tables import Measured, cost, cost_is_exact
 from .plan.allocation import Allocation, told
 from .plan.table_allocations import plan_budget
 from .settings import Settings
 from .settings import Treatment as Treated
+
+MOST_DENSE, MOST_MARGINS = 1 << 18, 300
+"""Up to so many cells, and margins within margins, all that was measured is fitted, however much."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,41 @@ class Design:
     def margins(self) -> tuple[Margin, ...]:
         """The workload in the measured space."""
         return tuple(self.space(margin) for margin in self.workload.margins)
+
+    @property
+    def exact(self) -> bool:
+        """Whether hardly a cell of one table of all variables is noisy: it is then taken as it is."""
+        (first, *others), axes = self.allocation.measured, range(len(self.shape))
+        whole = first.margin == tuple(axes) and not first.contrast and not others
+        return whole and self.coding is None and first.variance * size(self.shape, axes) <= 1
+
+    @cached_property
+    def fitted(self) -> tuple[Margin, ...]:
+        """The margins the table is fitted to: those asked for, and wider ones that were measured.
+
+        What a wide table says beyond the margins asked for was paid for, and bears on them too: its
+        cells are not negative either. All are taken where the fit can move every cell at once, else,
+        narrow ones first, while `MOST_RANK` independent numbers are not exceeded.
+        """
+        asked = self.margins
+        if self.coding is not None:
+            return asked
+        known = set(closure(asked))
+        measured = {m.margin for m in self.allocation.measured}
+        wide = {m for m in measured - known if 2 ** len(m) <= MOST_RANK}
+        every, cells = closure([*asked, *wide]), size(self.shape, range(len(self.shape)))
+        rank = rank_of(self.shape, known)
+        most = MOST_CELLS_PRICED if rank > MOST_RANK else MOST_DENSE
+        whole = cells <= most and len(every) <= MOST_MARGINS
+        out = list(asked)
+        for margin in sorted(wide, key=lambda m: (size(self.shape, m), m)):
+            new = set(subsets(margin)) - known
+            more = rank_of(self.shape, new)
+            if whole or rank + more <= MOST_RANK:
+                out.append(margin)
+                rank += more
+                known |= new
+        return tuple(out)
 
 
 def design_of(plan: Plan) -> Design:

@@ -43,7 +43,7 @@ from .design import (
     needed_settings,
     public_digest,
 )
-from .fit.estimate_to_table import fit_classic, fit_modern, fitted_margins
+from .fit.estimate_to_table import fit_classic, fit_modern
 from .invariants.public_margins import held_exactly
 from .measured_tables import Measured, cost, draw_all, read_all
 from .plan import allocation
@@ -238,8 +238,7 @@ class MarginalsMethod:
         key = plan.question_hash + hashlib.sha256(said).hexdigest()
         if key in self._made:
             return self._made[key]
-        margins = design.margins if design.coding is not None else fitted_margins(design)
-        residuals = _estimated(design, tables, margins)
+        residuals = _estimated(design, tables, design.fitted)
         if _COUNTS in measurements.arrays:
             rows, counts = measurements.arrays[_ROWS], measurements.arrays[_COUNTS]
             made = SyntheticTable(design.workload.shape, rows, counts), residuals

@@ -107,8 +107,8 @@ def _error_note(origin: Origin, spec: TableSpec) -> str:
     found = origin.measured_with(used)
     if found is None:
         return (
-            "Not measured: the release was not made for these variables together. The numbers "
-            "follow from the model only, and no interval can be given."
+            "Not fitted: the records were not made to agree with a measurement of these variables "
+            "together. The numbers follow from the model only, and no error can be given."
         )
     names, sd = found
     return (

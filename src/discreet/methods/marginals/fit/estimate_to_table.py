@@ -18,9 +18,6 @@ from ....core.product import (
     closure,
     margin_of_rows,
     maximal,
-    rank_of,
-    size,
-    subsets,
 )
 from ...shared.residuals import Residual, Residuals, centre, rebuild
 from ...shared.synthetic_table import SyntheticTable, whole_table
@@ -31,7 +28,7 @@ from ..plan.bound import farthest_out, tables_beyond, within_bounds
 from .classic import Features, solve_program
 from .column_generation import Limits, fit_sparse
 from .dense import MOST_RANK, DenseFit
-from .model import MOST_CELLS_PRICED, FourierModel, ResidualModel, Targets, fit_weights, model_of
+from .model import FourierModel, ResidualModel, Targets, fit_weights, model_of
 from .spread import spread_out
 
 if TYPE_CHECKING:
@@ -39,10 +36,8 @@ if TYPE_CHECKING:
 
 _STARTS = 400
 _LOUD = 10.0
-_TIMES_HEAVIER, _HEAVIER = 5, 4.0
 """With more noise than this in a cell, what rounding adds is not worth repairing."""
-MOST_KNOWN = 1000
-"""Up to so many independent numbers wide tables are fitted whole, not in the margins asked for only."""
+_TIMES_HEAVIER, _HEAVIER = 5, 4.0
 
 
 def simplex(values: Reals, total: float) -> Reals:
@@ -91,27 +86,6 @@ def filled(
     return out
 
 
-def fitted_margins(design: Design) -> list[Margin]:
-    """The margins the table is fitted to: those asked for, and wider ones that were measured.
-
-    What a wide table says beyond the margins asked for bears on them too: its cells are not negative
-    either. Wide tables are taken, narrow ones first, while `MOST_KNOWN` numbers are not exceeded.
-    """
-    shape, out = design.shape, list(design.margins)
-    if size(shape, range(len(shape))) > MOST_CELLS_PRICED:
-        return out
-    known = set(closure(out))
-    rank = rank_of(shape, known)
-    wide = {m.margin for m in design.allocation.measured} - known
-    for margin in sorted(wide, key=lambda m: (size(shape, m), m)):
-        new = set(subsets(margin)) - known
-        if rank + rank_of(shape, new) <= MOST_KNOWN:
-            out.append(margin)
-            rank += rank_of(shape, new)
-            known |= new
-    return out
-
-
 def fit_modern(
     design: Design, tables: Sequence[Whole], residuals: Residuals, control: Control
 ) -> SyntheticTable:
@@ -129,6 +103,8 @@ def fit_modern(
     weights = fit_weights(complete)
     forbidden = forbidden_with(design.workload.forbidden, design.published)
     targets = Targets(shape, weights, forbidden)
+    if design.exact and (taken := _taken(design.published, tables[0], total, targets)) is not None:
+        return taken
     model = model_of(targets)
     if isinstance(model, ResidualModel) and model.exact_pricing and model.rank > MOST_RANK:
         made = _fit_dense(model, one_way, total, control)
@@ -147,9 +123,23 @@ def fit_modern(
     if design.published is not None:
         made = _keep(design.published, rows, mass, targets)
     else:
-        repaired = design.margins if design.allocation.rms < _LOUD else ()
+        repaired = design.fitted if design.allocation.rms < _LOUD else ()
         made = whole_table(shape, rows, mass, total, margins=repaired, allowed=allowed)
     return _spread(design, tables, made, rows, mass, allowed, control)
+
+
+def _taken(
+    published: Published | None, noisy: Whole, total: int, targets: Targets
+) -> SyntheticTable | None:
+    """A measured table as it is, but for cells below 0, empty cells and the total."""
+    rows = np.argwhere(noisy > 0)
+    rows = rows[targets.allowed(rows) > 0]
+    mass = noisy[tuple(rows.T)].astype(np.float64)
+    if len(rows) == 0:
+        return None
+    if published is not None:
+        return _keep(published, rows, mass, targets)
+    return whole_table(targets.shape, rows, mass, total)
 
 
 def _heavier(
@@ -191,7 +181,7 @@ def _spread(
     control: Control,
 ) -> SyntheticTable:
     """The whole table spread over more cells, unless a bound or a published margin speaks against."""
-    shape, wide = design.shape, maximal(design.margins)
+    shape, wide = design.shape, maximal(design.fitted)
     published = design.published
     if published is None:
         scaled = mass * (made.total / mass.sum())

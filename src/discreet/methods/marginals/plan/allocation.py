@@ -33,10 +33,17 @@ class Spending:
 
     def noise_of_one(self, tables: int) -> float:
         """The standard deviation of a number if so many tables share alike."""
-        moved = self.neighbours.moved
+        return math.sqrt(self.variance_of_one(tables))
+
+    def variance_of_one(self, tables: int) -> float:
+        """Its variance, of whole numbers: with a large share it falls far faster than 1/share²."""
+        rate = float(self.amount) / (tables * self.neighbours.moved)
         if self.noise == "laplace":
-            return math.sqrt(2) * tables * moved / float(self.amount)
-        return math.sqrt(tables * moved / (2 * float(self.amount)))
+            return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+        if rate < 0.5:  # from σ² = 1 on the Gaussian of whole numbers has σ² to seven digits
+            return 1 / (2 * rate)
+        near = [math.exp(-rate * k * k) for k in range(1, 12)]
+        return 2 * sum(k * k * p for k, p in enumerate(near, 1)) / (1 + 2 * sum(near))
 
     def times(self, share: float) -> Spending:
         """The same with a part of the amount, for predictions."""

@@ -13,7 +13,7 @@ from ....core.charge import Charge
 from ....core.description import Description
 from ....core.exact import plain
 from ....core.guarantee import Guarantee
-from ....core.product import rank_of, size
+from ....core.product import closure, rank_of, size
 from ....errors import Bug
 from ...base import ExpectedError
 from ...shared.assembly import assembled, part_at, totals_by_name
@@ -260,7 +260,9 @@ def _two_digits(value: float) -> str:
 def seconds(design: Design) -> float:
     """Roughly how long the fit takes on one core."""
     shape, cells = design.shape, math.prod(design.shape)
-    rank, exact = rank_of(shape, design.allocation.known), cells <= MOST_CELLS_PRICED
+    if design.exact:
+        return 0.01 + 1e-6 * cells
+    rank, exact = rank_of(shape, closure(design.fitted)), cells <= MOST_CELLS_PRICED
     if rank > MOST_RANK and exact:
         return 100 * 1.5e-7 * cells * (4 + len(design.margins) / 5) + 5
     cells = min(cells, MOST_CELLS_PRICED)

@@ -46,7 +46,7 @@ def merge(
 
     Returns every stage with its predicted error at equal shares. The error may rise before it
     falls (the share problem is not convex under pure ε), so the walk goes on to the end. With so
-    many tables each has that part of the budget: a precision of 1/count² under ε, 1/count under ρ.
+    many tables each has that part of the budget, and the noise of whole numbers at it.
     """
     value = worth(shape, workload, spending.public)
     residuals = list(value)
@@ -65,7 +65,7 @@ def merge(
 
     now = sorted(set(tables))
     total = sum((column(margin) for margin in now), np.zeros(len(residuals)))
-    stages = [(len(now) ** spending.power * float((weights / total).sum()), now)]
+    stages = [(spending.variance_of_one(len(now)) * float((weights / total).sum()), now)]
     while len(now) > 1:
         found: tuple[float, Margin, list[Margin]] | None = None
         tried: set[Margin] = set()
@@ -77,7 +77,8 @@ def merge(
             gone = [margin for margin in now if set(margin) <= set(union)]
             count = len(now) - len(gone) + 1
             after = total - sum((column(m) for m in gone), np.zeros(len(residuals)))
-            error = count**spending.power * float((weights / (after + column(union))).sum())
+            told = after + column(union)
+            error = spending.variance_of_one(count) * float((weights / told).sum())
             if len(now) <= _FEW:  # every neighbour of a short stage is worth a look of its own
                 rest = [*(margin for margin in now if margin not in gone), union]
                 stages.append((error, sorted(rest)))

@@ -29,7 +29,7 @@ from ...shared.residuals import mean_variance
 from ..measured_tables import Noise
 from .allocation import Allocation, Key, Spending, finished, public_residuals
 from .coefficients import coefficients
-from .share_search import merge, tuned, with_differences
+from .share_search import MOST_MERGED_CELLS, merge, tuned, with_differences
 
 TOTAL_SHARE = 0.02
 ONE_WAY_SHARE = Fraction(1, 4)
@@ -75,7 +75,23 @@ def plan_budget(
         thinned = table_budgets(shape, workload, spending, records, ONE_WAY_SHARE)
         choices += [choice for choice in thinned if choice.dropped]
     best = min(choices, key=lambda choice: _promised(shape, workload, choice, records))
+    whole = _one_table(shape, workload, spending)
+    if whole is not None and _promised(shape, workload, whole, records) < _promised(
+        shape, workload, best, records
+    ):
+        best = whole
     return best, [choice for choice in choices if choice is not best]
+
+
+def _one_table(shape: Shape, workload: Sequence[Margin], spending: Spending) -> Allocation | None:
+    """All of the budget for one table of all variables, where that is not too many cells.
+
+    With a large share hardly any cell is noisy, and then no sum of cells is.
+    """
+    axes = tuple(range(len(shape)))
+    if size(shape, axes) > MOST_MERGED_CELLS:
+        return None
+    return finished("one table", shape, workload, {(axes, ()): 1.0}, spending)
 
 
 def _promised(

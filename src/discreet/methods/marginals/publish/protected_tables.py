@@ -68,13 +68,13 @@ def _numbers(
     status = zero_status(spec, facts.description)
     if not known:  # numbers that follow from a model have no noise to be judged by
         status[(sd != 0) & (status == Status.OK)] = Status.UNRELIABLE
-    extra = {}
-    noise = None
+    extra, noise, moved = {}, None, ""
     if known:
         estimate = _unbiased(design, wanted, residuals)
         near, sure = np.rint(estimate), sd == 0
         estimate = np.where(sure, near, estimate)
         extra["unbiased"] = _whole(np.where(status == Status.STRUCTURAL_ZERO, 0, near))
+        moved = _moved(values - estimate, sd)
         reach = WIDTH[design.settings.noise] * sd
         if design.source is not None:
             off = (np.abs(values - estimate) > reach) & (status == Status.OK)
@@ -91,8 +91,22 @@ def _numbers(
         "noise": noise,
         "extra": extra,
         "law": table_law(design, wanted, sources, names, measured=known),
-        "notes": (*_notes(design, plan, wanted, known), *said),
+        "notes": (*_notes(design, plan, wanted, known), *([moved] if moved else []), *said),
     }
+
+
+def _moved(off: Reals, sd: Reals) -> str:
+    """How far whole counts that agree everywhere are from the unbiased estimates.
+
+    Said where hardly any noise is left, so that it can be most of the error.
+    """
+    noise, by = float(np.sqrt((sd**2).mean())), float(np.abs(off).mean())
+    if noise >= 1 or by < 0.005:
+        return ""
+    return (
+        f"Whole counts that agree in all tables are {by:.2f} a cell from the unbiased estimates, on "
+        f"average; the noise has a standard deviation of {noise:.2g}."
+    )
 
 
 def _notes(design: Design, plan: Plan, wanted: Wanted, known: bool) -> list[str]:
@@ -108,9 +122,9 @@ def _notes(design: Design, plan: Plan, wanted: Wanted, known: bool) -> list[str]
         )
     if known and design.source is not None and not fitted_together(design, wanted):
         notes.append(
-            "Measured but not fitted: the release was not made for these variables together. Take "
-            "the column unbiased and its interval; the counts follow from the model, and those "
-            "outside the interval are marked unreliable."
+            "Measured but not fitted: these variables were measured as part of a table too wide for "
+            "the fit. Take the column unbiased and its interval; the counts follow from the model, "
+            "and those outside the interval are marked unreliable."
         )
     if known:
         last = (
