@@ -26,6 +26,8 @@ from .core.control import Control
 from .core.exact import rounded_down
 from .core.guarantee import Guarantee
 from .core.loss import Loss, in_words, largest_epsilon, loss_from_json
+from .core.neighbours import Neighbours
+from .core.odds import worst_case
 from .durable import replace_text
 from .errors import InputError
 from .file_names import ANCHOR, STORE
@@ -111,6 +113,7 @@ class DataSet(Asks["Draft"]):
             "spent": None if spent is None else said(spent),
             "left": None if left is None else said(left, left=True),
             "largest_epsilon": largest,
+            "worst_case": "" if spent is None else self._worst_case(spent),
             "shares": [
                 {
                     "scope": share.scope,
@@ -124,6 +127,11 @@ class DataSet(Asks["Draft"]):
             "entry_count": len(entries),
             "entries": entries,
         }
+
+    def _worst_case(self, spent: Loss) -> str:
+        facts = self._data.description
+        add_remove = facts.neighbours is Neighbours.ADD_REMOVE
+        return worst_case(spent, facts.unit, add_remove=add_remove)
 
     def share(
         self,

@@ -87,6 +87,20 @@ def test_a_description_is_what_the_file_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "rate"),
+    [
+        ('sample: {rate: "0.1", secret: true}', Fraction(1, 10)),
+        ('sample: {rate: "0.1", secret: false}', None),
+        ('sample: {rate: "0.1"}', None),
+        ("", None),
+    ],
+)
+def test_a_sample_counts_where_its_members_are_secret(tmp_path: Path, said, rate) -> None:
+    """The rate of a sample is a public fact that helps only while who was drawn is not."""
+    assert described(tmp_path, f"{PLAIN}\n{said}\n").description.sample_rate == rate
+
+
+@pytest.mark.parametrize(
     ("old", "new", "at", "says"),
     [
         ("title:", "titel:", "", "unknown key 'titel'. Did you mean title?"),
@@ -130,6 +144,9 @@ def test_a_description_is_what_the_file_says(tmp_path: Path) -> None:
         ("id: person", "rules: {max_variables: many}", "", "max_variables"),
         ("id: person", "weight: {decimals: 2}", "", "weight needs the column"),
         ("id: person", "weight: {column: w, bound: -1}", "", "weight.bound must be > 0, got -1"),
+        ("id: person", "sample: {secret: true}", "", "sample needs its rate"),
+        ("id: person", "sample: {rate: 1, secret: true}", "", "sample needs its rate, above 0"),
+        ("id: person", "sample: {rat: 0.1}", "", "Did you mean rate?"),
         ("{file: people.csv}", "{file: a, database: b}", "", "one of file and database"),
         ("{file: people.csv}", "{path: a}", "", "unknown key 'path' in source"),
     ],

@@ -210,7 +210,7 @@ def choose(
     """
     from ..core import design as guide
     from ..core.exact import plain, rounded_down
-    from ..core.odds import odds_of
+    from ..core.pure_laplace import PureLaplace
 
     if (prior is None) != (at_most is None):
         raise LawError("--prior and --at-most go together: 0.1 may become at most 0.25.")
@@ -248,18 +248,21 @@ def choose(
         return
     chosen = floor if floor is not None else ceiling
     assert chosen is not None
-    chances = odds_of(chosen)
-    for words in (chances.out_of_100(), chances.guess_meter(prior or "0.1")):
+    for words in _in_odds(PureLaplace.of(chosen), prior or "0.1"):
         out.print(f"[dim]· {words}[/dim]")
+
+
+def _in_odds(law: Law | PureLaplace, prior: str = "0.1") -> tuple[str, ...]:
+    """What a law tells a reader about one person: whether there, and in which category."""
+    from ..core.odds import odds
+
+    chances, category = odds(law), odds(law, category=True)
+    return chances.out_of_100(), chances.guess_meter(prior), category.of_category(prior)
 
 
 def tell(law: Law | PureLaplace, telling: Telling) -> None:
     """Print a law of every count: its facts, audit, picture and odds."""
-    from ..core.odds import odds
-
-    chances = odds(law)
-    sentences = (chances.out_of_100(), chances.guess_meter("0.1"))
-    print_law(law, law_facts(law), _pmf(law), sentences, telling)
+    print_law(law, law_facts(law), _pmf(law), _in_odds(law), telling)
 
 
 def law_facts(law: Any) -> dict[str, Any]:

@@ -36,6 +36,8 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
             ("largest ε that fits", facts["largest_epsilon"]),
         ]
     show.pairs(*sums, ("entries", facts["entry_count"]))
+    if facts["worst_case"]:
+        show.console().print(facts["worst_case"])
     if facts["shares"]:
         held = [
             (s["scope"], _signs(s["cap"]), _signs(s["spent"]), _signs(s["left"]))

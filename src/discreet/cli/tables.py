@@ -306,8 +306,9 @@ def _show_preview(seen: Asked, json: bool) -> None:
             f"{'it costs' if len(rows) == 1 else 'they cost'} nothing, with the noise of that release."
         )
     out.print(plan.guarantee.sentence())
-    for words in (*plan.guarantee.odds, *seen.warnings):
-        out.print(f"[dim]· {words}[/dim]")
+    for words in (*plan.guarantee.odds, plan.guarantee.counted_as_one(), *seen.warnings):
+        if words:
+            out.print(f"[dim]· {words}[/dim]")
     out.print("[dim]Nothing was read or spent.[/dim]")
 
 

@@ -53,6 +53,8 @@ class Description:
     period: str = ""
     records: int | None = None
     """The number of records where the custodian declares it public (an invariant), else None."""
+    sample_rate: Fraction | None = None
+    """The probability with which each unit was drawn by itself, where who was drawn is secret."""
     weight: Weight | None = None
     structural_zeros: tuple[StructuralZero, ...] = ()
     source: str = ""

@@ -14,12 +14,13 @@ from fractions import Fraction
 from typing import Any
 
 from .exact import exact, plain, rounded_up
-from .loss import ApproxLoss, ZcdpLoss
+from .loss import ZcdpLoss
 
 SAID_DELTA = Fraction(1, 10**6)
 """δ at which a ρ guarantee is said in ε."""
 
 
+_CONCENTRATED = "Zero-concentrated differentially private"
 _NUMBERS = ("epsilon", "delta", "rho")
 _TEXTS = ("invariants", "caveats", "odds")
 
@@ -35,7 +36,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A promise with its kind, unit and neighbours; `exact` or a bound."""
+    """A promise with its kind, unit and neighbours; `exact` or a bound.
+
+    `invariants` are what is published exactly, outside the promise. `composition` are (ε, δ) that
+    the release keeps besides, its plan being fixed before anything was drawn; never what is charged.
+    """
 
     kind: Kind
     unit: str
@@ -48,6 +53,7 @@ class Guarantee:
     invariants: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
     odds: tuple[str, ...] = ()
+    composition: tuple[tuple[Fraction, Fraction], ...] = ()
 
     def sentence(self) -> str:
         """The guarantee in one sentence, ε and δ never rounded down.
@@ -60,7 +66,8 @@ class Guarantee:
         how = f"neighbours: {self.neighbours} {self.unit}"
         numbers = self._numbers()
         if self.kind is Kind.DP:
-            text = f"Differentially private with {numbers} ({how}), for {self.scope}."
+            head = "Differentially private" if self.rho is None else _CONCENTRATED
+            text = f"{head} with {numbers} ({how}), for {self.scope}."
         elif self.kind is Kind.LAW and self.epsilon is None:
             text = (
                 "No differential privacy is claimed for this table, nor for one cell of it: no "
@@ -81,14 +88,34 @@ class Guarantee:
     def _numbers(self) -> str:
         sign = "=" if self.exact else "≤"
         if self.rho is not None:
-            return f"ρ {sign} {plain(self.rho)}"
+            said = f"ρ {sign} {_short(self.rho)}"
+            return f"{said}, so ε ≤ {rounded_up(self.epsilon_of_rho, 4)} with δ = 0.000001"
         if self.epsilon is None:
             return "no finite ε"
-        epsilon = plain(self.epsilon)
-        text = f"ε {sign} {epsilon if len(epsilon) <= 8 else rounded_up(self.epsilon, 5)}"
+        text = f"ε {sign} {_short(self.epsilon)}"
         if self.delta:
             text += f", δ ≤ {rounded_up(self.delta, 4)}"
         return text
+
+    @property
+    def epsilon_of_rho(self) -> Fraction:
+        """What ρ keeps in ε at δ = 0.000001: of this plan where that is known, else of any."""
+        for epsilon, delta in self.composition:
+            if delta == SAID_DELTA:
+                return epsilon
+        return ZcdpLoss(self.rho or 0).to_approximate(SAID_DELTA).epsilon
+
+    def counted_as_one(self) -> str:
+        """What the plan keeps when all its draws are counted as one, where that is less; or "".
+
+        >>> point = Fraction(9, 10), Fraction(1, 10**6)
+        >>> Guarantee(Kind.DP, "person", "replace one", Fraction(1), composition=(point,)).counted_as_one()
+        'All draws of this plan counted as one keep ε ≤ 0.9 with δ ≤ 0.000001; it is charged as said.'
+        """
+        if self.rho is not None or not self.composition:
+            return ""
+        said = (f"ε ≤ {_short(e)} with δ ≤ {_short(d)}" for e, d in self.composition)
+        return f"All draws of this plan counted as one keep {' and '.join(said)}; it is charged as said."
 
     def to_json(self) -> dict[str, Any]:
         """The guarantee as plain values; exact numbers as text."""
@@ -102,6 +129,10 @@ class Guarantee:
             "exact": self.exact,
             "scope": self.scope,
             **{name: list(getattr(self, name)) for name in _TEXTS},
+            "composition": [
+                {"epsilon": rounded_up(epsilon, 12), "delta": rounded_up(delta, 12)}
+                for epsilon, delta in self.composition
+            ],
             "sentence": self.sentence(),
         }
 
@@ -116,6 +147,10 @@ class Guarantee:
         known: dict[str, Any] = {n: facts[n] for n in ("exact", "scope") if n in facts}
         known |= {n: exact(facts[n], n) for n in _NUMBERS if facts.get(n) is not None}
         known |= {n: tuple(facts.get(n, ())) for n in _TEXTS}
+        known["composition"] = tuple(
+            (exact(point["epsilon"], "epsilon"), exact(point["delta"], "delta"))
+            for point in facts.get("composition", ())
+        )
         return cls(Kind(facts["kind"]), facts["unit"], facts["neighbours"], **known)
 
     def for_scope(self, scope: str) -> Guarantee:
@@ -123,14 +158,7 @@ class Guarantee:
         return replace(self, scope=scope)
 
 
-def rho_in_words(loss: ZcdpLoss) -> tuple[str, ApproxLoss]:
-    """What a ρ keeps in ε at δ = 0.000001, as a sentence and as a loss; rounded up.
-
-    >>> rho_in_words(ZcdpLoss("0.1"))[0]
-    'ρ = 0.1 keeps ε ≤ 2.142 with δ = 0.000001.'
-    """
-    approximate = loss.to_approximate(SAID_DELTA)
-    text = (
-        f"ρ = {plain(loss.rho)} keeps ε ≤ {rounded_up(approximate.epsilon, 5)} with δ = 0.000001."
-    )
-    return text, approximate
+def _short(number: Fraction) -> str:
+    """A number as it is where that is short, else in five digits, rounded up."""
+    text = plain(number)
+    return text if len(text) <= 8 else rounded_up(number, 5)

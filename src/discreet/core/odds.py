@@ -1,104 +1,186 @@
 """A guarantee in words and odds, every figure rounded against the custodian.
 
-Two devices: *out of 100* says how often a suspicious reader concludes rightly and wrongly; the
-*guess meter* says how sure a guess can become. Neighbours: add or remove one record, unless a
-sentence is about a person's category (replace one).
+Two devices: *out of 100* says how often the best guesser is right, erring equally both ways; the
+*guess meter* says how sure a guess can become. Both come in two kinds: whether somebody is in the
+data (one unit more or less), and in which category somebody is (one unit elsewhere: each table is
+left in one cell and entered in another).
+
+What the best guesser can do is told of laws fixed before anything was drawn (`odds` of a law,
+`odds_of_plan`). Of a bare (ε, δ), and so of everything published together, only the worst case is
+known (`odds_of`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ..errors import LawError
-from .audit import audit
 from .brackets import ceiling_to, exp_bracket, floor_to
-from .composition import pairs_of
-from .exact import Exact, exact, plain, rounded_up
+from .composition import Pairs, delta_of_cells, pairs_of
+from .exact import Exact, exact, plain
 from .law import Law
+from .loss import ApproxLoss, Loss, ZcdpLoss
+from .neighbours import Neighbours
+from .plan_loss import FixedPlan, Moves
 from .pure_laplace import PureLaplace
+
+RARELY = Fraction(1, 10**6)
+"""The share of releases left out where no ratio bounds them all (ρ)."""
 
 
 @dataclass(frozen=True)
 class Odds:
-    """What a law lets a reader conclude about one person.
+    """What a release lets a reader conclude about one unit.
 
-    `wrongly` and `rightly`: the chances that the best guesser says "in the data" of someone who is
-    not, and of someone who is. `ratio`: how far a release can move odds; `failure`: the share of
-    releases where that ratio does not hold. `rightly`, `ratio` and `failure` are never rounded
-    down, `wrongly` never up.
+    `rightly`: how often the best guesser is right, erring equally both ways. `ratio`: how far a
+    release can move odds; `failure`: the share of releases where that ratio does not hold, where
+    nothing is sure if `lost` and else a larger ratio. None is rounded down.
     """
 
-    wrongly: Fraction
     rightly: Fraction
     ratio: Fraction
     failure: Fraction = Fraction(0)
+    lost: bool = True
 
     @property
-    def success(self) -> Fraction:
-        """The best guesser's success when both answers are equally likely."""
-        return (1 - self.wrongly + self.rightly) / 2
+    def wrongly(self) -> Fraction:
+        """How often the best guesser is wrong; never rounded up."""
+        return 1 - self.rightly
 
-    def becomes(self, prior: Exact, *, category: bool = False) -> Fraction:
-        """How sure a guess can become; about a category two cells move, so the ratio is squared."""
+    def becomes(self, prior: Exact) -> Fraction:
+        """How sure a guess can become that was `prior` sure."""
         p = exact(prior, "prior", above=0, below=1, error=LawError)
-        ratio = self.ratio**2 if category else self.ratio
-        return p * ratio / (1 - p + p * ratio)
+        return p * self.ratio / (1 - p + p * self.ratio)
 
-    def out_of_100(self) -> str:
-        """The first device, as one sentence.
+    def out_of_100(self, unit: str = "person") -> str:
+        """The first device, whether somebody is in the data, as one sentence.
 
         >>> odds(PureLaplace.of("1")).out_of_100()
-        'If you are not in the data, a suspicious reader would wrongly conclude you are after 26 of \
-100 possible releases; if you are, after 74.'
+        'At best, erring equally both ways, a suspicious reader concludes that you are in the data \
+after 26 of 100 possible releases if you are not, and after 74 if you are.'
         """
+        one, again = ("you are", "you are") if unit == "person" else (f"one {unit} is", "it is")
         return (
-            "If you are not in the data, a suspicious reader would wrongly conclude you are after "
-            f"{percent_down(self.wrongly)} of 100 possible releases; if you are, after "
-            f"{percent_up(self.rightly)}."
+            f"At best, erring equally both ways, a suspicious reader concludes that {one} in the "
+            f"data after {percent_down(self.wrongly)} of 100 possible releases if {again} not, and "
+            f"after {percent_up(self.rightly)} if {again}."
         )
 
-    def guess_meter(self, prior: Exact = "0.1", *, category: bool = False) -> str:
-        """The second device, as one sentence.
+    def guess_meter(self, prior: Exact = "0.1", unit: str = "person") -> str:
+        """The second device, whether somebody is in the data, as one sentence.
 
         >>> odds(PureLaplace.of("1")).guess_meter("0.1")
         'A guess that you are in the data that was 10 % sure becomes at most 24 % sure.'
         """
-        start = exact(prior, "prior", above=0, below=1, error=LawError)
-        about = "which category you are in" if category else "whether you are in the data"
-        head = f"A guess about {about}" if category else "A guess that you are in the data"
-        text = (
-            f"{head} that was {plain(start * 100)} % sure becomes at most "
-            f"{percent_up(self.becomes(start, category=category))} % sure"
+        one = "you are" if unit == "person" else f"one {unit} is"
+        return f"A guess that {one} in the data that was {self._surer(prior)}."
+
+    def of_category(
+        self,
+        prior: Exact = "0.1",
+        unit: str = "person",
+        records: int = 1,
+        apart_from: Sequence[str] = (),
+    ) -> str:
+        """Both devices, in which category somebody is, as one sentence.
+
+        >>> odds(PureLaplace.of("1"), category=True).of_category("0.1")
+        'Which category you are in: at best, erring equally both ways, a suspicious reader tells \
+two of them apart after 74 of 100 possible releases; a guess that was 10 % sure becomes at most \
+46 % sure.'
+        """
+        one = "you are" if unit == "person" else f"one {unit} is"
+        if records > 1:
+            one = f"all records of {'yours' if unit == 'person' else f'one {unit}'} are"
+        but = f" (of a variable other than {', '.join(apart_from)})" if apart_from else ""
+        return (
+            f"Which category {one} in{but}: at best, erring equally both ways, a suspicious reader "
+            f"tells two of them apart after {percent_up(self.rightly)} of 100 possible releases; a "
+            f"guess that was {self._surer(prior)}."
         )
-        failure = min(Fraction(1), self.failure * (2 if category else 1))
-        if failure == 0:
-            return text + "."
-        if failure * 2 > 1:
-            return text + ", except in most releases, where no bound holds."
-        return text + f", except in 1 of every {int(1 / failure):,} releases, where no bound holds."
+
+    def _surer(self, prior: Exact) -> str:
+        start = exact(prior, "prior", above=0, below=1, error=LawError)
+        return f"{plain(start * 100)} % sure becomes {self.surer(start)}"
+
+    def surer(self, prior: Exact) -> str:
+        """How sure a guess can become, and in how many releases that does not hold."""
+        text = f"at most {percent_up(self.becomes(prior))} % sure"
+        if self.failure == 0:
+            return text
+        beyond = "no bound holds" if self.lost else "it may become surer"
+        if self.failure * 2 > 1:
+            return f"{text}, except in most releases, where {beyond}"
+        return f"{text}, except in 1 of every {int(1 / self.failure):,} releases, where {beyond}"
 
 
-def odds(law: Law | PureLaplace) -> Odds:
-    """The exact odds of a law, both devices.
+def odds(law: Law | PureLaplace, *, category: bool = False) -> Odds:
+    """The exact odds of a law asked once: whether somebody is in the data, or in which category.
 
     >>> [round(float(x), 3) for x in (odds(PureLaplace.of("1")).wrongly, odds(PureLaplace.of("1")).rightly)]
     [0.269, 0.731]
     """
     if isinstance(law, PureLaplace):
         s, half = law.sensitivity, law.sensitivity // 2
-        return Odds(1 - law.cumulative(half), 1 - law.cumulative(half - s), (1 / law.ratio) ** s)
-    pairs, total = pairs_of(law)
-    suspicious = [(p, q) for p, q in pairs if q > p]
-    ratio = max((max(Fraction(p, q), Fraction(q, p)) for p, q in pairs if p and q), default=None)
-    if ratio is None:
-        raise LawError(f"The {law.name} law gives every count away: it moves no count by one.")
-    return Odds(
-        Fraction(sum(p for p, _ in suspicious), total),
-        Fraction(sum(q for _, q in suspicious), total),
-        ratio,
-        audit(law).boundary_mass,
-    )
+        apart = law.cumulative(half) - law.cumulative(half - s)
+        ratio, failure = (1 / law.ratio) ** s, Fraction(0)
+        rightly, back = (1 + apart) / 2, ratio
+    else:
+        pairs, total = pairs_of(law)
+        turned = [(q, p) for p, q in pairs]
+        up, down = _largest(pairs), _largest(turned)
+        if up is None or down is None:
+            raise LawError(f"The {law.name} law gives every count away: it moves no count by one.")
+        ratio, back = max(up, down), min(up, down)
+        ends = [Fraction(sum(p for p, q in side if not q), total) for side in (pairs, turned)]
+        failure = 1 - (1 - ends[0]) * (1 - ends[1]) if category else max(ends)
+        rightly = _even_handed(pairs, total)
+    if not category:
+        return Odds(rightly, ratio, failure)
+    both = delta_of_cells(law, 0, 1, neighbours=Neighbours.REPLACE_ONE)
+    return Odds((1 + both.high) / 2, ratio * back, failure)
+
+
+def _largest(pairs: Pairs) -> Fraction | None:
+    return max((Fraction(p, q) for p, q in pairs if p and q), default=None)
+
+
+def _even_handed(pairs: Pairs, total: int) -> Fraction:
+    """The best chance of being right that is the same under both counts (a coin may decide).
+
+    >>> _even_handed([(1, 0), (2, 2), (1, 2)], 4)
+    Fraction(5, 8)
+    """
+    wrong = right = Fraction(0)
+    ordered = sorted((p, q) for p, q in pairs if p or q)
+    for p, q in sorted(ordered, key=lambda pair: Fraction(pair[0], pair[0] + pair[1])):
+        share = (1 - wrong - right) / Fraction(p + q, total)
+        if share <= 1:
+            return right + share * Fraction(q, total)
+        wrong, right = wrong + Fraction(p, total), right + Fraction(q, total)
+    return right
+
+
+def odds_of_plan(plans: Sequence[Moves]) -> Odds:
+    """The odds of a plan fixed before its first draw; `plans` are the units that may be worst.
+
+    Where no ratio bounds every release (ρ), one that all but 1 in 1,000,000 keep.
+
+    >>> from discreet.core.plan_loss import Move
+    >>> sixth = Move(PureLaplace.of("1/6"))
+    >>> percent_up(odds_of_plan([((sixth, 6),)]).rightly)
+    '58'
+    """
+    found = [FixedPlan(moves) for moves in plans]
+    rightly = max(plan.rightly for plan in found)
+    most = [plan.most for plan in found]
+    largest = max((one for one in most if one is not None), default=Fraction(0))
+    if None not in most:
+        return Odds(rightly, exp_bracket(largest)[1], max(plan.failing for plan in found))
+    beyond = max(plan.exceeded(RARELY) for plan in found)
+    return Odds(rightly, exp_bracket(beyond)[1], RARELY, lost=False)
 
 
 def odds_of(epsilon: Exact, delta: Exact = 0) -> Odds:
@@ -112,33 +194,35 @@ def odds_of(epsilon: Exact, delta: Exact = 0) -> Odds:
     """
     e = exact(epsilon, "epsilon", above=0, most=10**4, error=LawError)
     d = exact(delta, "delta", least=0, below=1, error=LawError)
-    low, high = exp_bracket(e)
-    wrongly, rightly = (1 - d) / (1 + high), (high + d) / (1 + low)
+    high = exp_bracket(e)[1]
+    rightly = (high + d) / (1 + high)
     if d == 0:
-        return Odds(wrongly, rightly, high)
+        return Odds(rightly, high)
     margin = e / 10
     failure = min(Fraction(1), d / (1 - exp_bracket(-margin)[1]))
-    return Odds(wrongly, rightly, exp_bracket(e + margin)[1], failure)
+    return Odds(rightly, exp_bracket(e + margin)[1], failure)
 
 
-def promise_in_words(
-    epsilon: Fraction, delta: Fraction, unit: str, *, add_remove: bool
-) -> tuple[str, ...]:
-    """What an (ε, δ) guarantee lets a reader conclude, as sentences, rounded against the custodian.
+def worst_case(loss: Loss, unit: str, *, add_remove: bool) -> str:
+    """What everything published together allows at worst, however it was asked; "" for nothing.
 
-    Where a record is replaced, or the unit is not a person, nobody is asked whether *you* are in
-    the data: the guess is about the unit.
+    A bound on the sum of charges: later questions may have been chosen by what earlier ones told.
+
+    >>> from discreet.core.loss import PureLoss
+    >>> worst_case(PureLoss(2), "person", add_remove=True)
+    'In the worst case all of it together makes a guess that was 10 % sure, that one person is in the \
+data, at most 46 % sure.'
     """
-    chances = odds_of(epsilon, delta)
-    if unit == "person" and add_remove:
-        return chances.out_of_100(), chances.guess_meter("0.1")
-    text = (
-        f"A guess about one {unit} that was 10 % sure becomes at most "
-        f"{percent_up(chances.becomes('0.1'))} % sure"
-    )
-    if chances.failure:
-        text += f", except in a part of {rounded_up(chances.failure, 2)} of releases"
-    return (f"{text}.",)
+    kept = loss.to_approximate(RARELY) if isinstance(loss, ZcdpLoss) else loss
+    delta = kept.delta if isinstance(kept, ApproxLoss) else Fraction(0)
+    if not any(loss.parts.values()):
+        return ""
+    about = f"that one {unit} is in the data" if add_remove else f"about one {unit}"
+    head = "In the worst case all of it together makes a guess that was 10 % sure, "
+    if delta >= 1 or kept.epsilon > 10**4:
+        return f"{head}{about}, as sure as can be."
+    known = odds_of(kept.epsilon or Fraction(1, 10**9), delta)
+    return f"{head}{about}, {known.surer('0.1')}."
 
 
 def percent_up(share: Fraction) -> str:

@@ -19,6 +19,7 @@ from .numerals import Mask
 
 _JSON_WHOLE = 1 << 53
 
+_ESTIMATED = ("least squares", "integers")
 VERSIONS = ("question_hash", "data_version", "policy_version")
 """What names a table for ever."""
 SYNTHETIC = "Synthetic data: no real person is described."
@@ -35,7 +36,7 @@ def footnote(table: ProtectedTable, flat: Flat | None = None) -> list[str]:
     sentences += _statuses(flat)
     sentences += _totals(table)
     sentences += _negatives(flat)
-    sentences += _percentages(flat)
+    sentences += _percentages(flat, _share(table))
     sentences += [*table.guarantee.caveats, *table.notes]
     return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
@@ -104,7 +105,7 @@ def _noise(table: ProtectedTable, flat: Flat) -> list[str]:
     spread = high if low == high else f"between {low} and {high}"
     return [
         f"Random noise was added to the numbers; its standard deviation is {spread}. "
-        f"The interval from lower to upper holds the number without noise in at least "
+        f"The interval from lower to upper holds the number without noise in {_share(table)} "
         f"{_percent(table.noise.coverage)} of releases; it says nothing of sampling error."
     ]
 
@@ -167,7 +168,7 @@ def _negatives(flat: Flat) -> list[str]:
     ]
 
 
-def _percentages(flat: Flat) -> list[str]:
+def _percentages(flat: Flat, share: str) -> list[str]:
     percent = flat.percent
     if percent is None:
         return []
@@ -178,9 +179,14 @@ def _percentages(flat: Flat) -> list[str]:
     if percent.lower is not None:
         words += (
             "; the interval from percent_lower to percent_upper holds the percentage without noise "
-            f"in at least {_percent(percent.coverage)} of releases"
+            f"in {share} {_percent(percent.coverage)} of releases"
         )
     return [f"{words}."]
+
+
+def _share(table: ProtectedTable) -> str:
+    """Whether intervals hold so often at least, or about: as of estimates from several tables."""
+    return "about" if table.law.consistency in _ESTIMATED else "at least"
 
 
 def _percent(share: Fraction) -> str:

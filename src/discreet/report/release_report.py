@@ -226,6 +226,8 @@ def _guarantee(facts: ReleaseFacts) -> Section:
     ]
     if promise.odds:
         lines.append(_said("In odds", *promise.odds))
+    if counted := promise.counted_as_one():
+        lines.append(_said("Counted as one", counted))
     looked = {
         None: MISSING,
         True: "Yes: parameters were chosen after a trial on true data. That choice is not covered "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 
 from ..core.description import Description, Policy, StructuralZero, Weight
@@ -23,11 +24,12 @@ from .yaml_reader import Block, Items, Scalar, read_file
 
 KEYS = (
     "dataset", "title", "synthetic", "population", "period", "unit", "records_per_unit", "bound",
-    "records", "licence", "contact", "attribution", "notes", "language", "source", "id",
+    "records", "sample", "licence", "contact", "attribution", "notes", "language", "source", "id",
     "key_column", "weight", "family", "method", "methods", "rules", "budget", "reliable",
     "variables", "structural_zeros", "report",
 )  # fmt: skip
 SOURCE_KEYS = ("file", "database", "table", "delimiter", "encoding", "quote", "escape", "header")
+SAMPLE_KEYS = ("rate", "secret")
 WEIGHT_KEYS = ("column", "decimals", "bound", "mark")
 
 
@@ -89,6 +91,7 @@ def read(folder: Path) -> DescribedData:
         population=top.text("population"),
         period=top.text("period"),
         records=_records(top),
+        sample_rate=_sample(top),
         weight=weight,
         source=top.text("attribution"),
         licence=top.text("licence"),
@@ -156,6 +159,21 @@ def _records(top: Block) -> int | None:
     if top.text("records", "private") == "private":
         return None
     return top.whole("records", None, least=1)
+
+
+def _sample(top: Block) -> Fraction | None:
+    """The rate of a random sample whose members are secret; None where either is not said."""
+    block = top.block("sample")
+    if block is None:
+        return None
+    block.only(SAMPLE_KEYS)
+    rate = number(block, "rate")
+    if rate is None or not 0 < rate < 1:
+        raise top.error(
+            "sample needs its rate, above 0 and below 1: `sample: {rate: 0.1, secret: true}`.",
+            "sample",
+        )
+    return rate if block.flag("secret") else None
 
 
 def _source(top: Block) -> dict[str, str]:

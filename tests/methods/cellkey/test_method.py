@@ -397,6 +397,16 @@ def test_the_promise_is_for_units_with_all_their_records():
     assert np.array_equal(one.values(spec("town")), many.values(spec("town")))
 
 
+def test_a_delta_that_is_not_tiny_is_warned_of():
+    """A finite ε is said with the δ of its ends, and a warning before all else."""
+    promise = make(parameters=LAW).plan(spec("town")).guarantee
+    assert promise.delta > Fraction(1, 10**6)
+    assert promise.caveats[0].startswith("delta is ")
+    assert (
+        "0.000001 or less is usual. A p-table with a larger max_perturbation" in promise.caveats[0]
+    )
+
+
 def test_kept_zeros_have_no_finite_epsilon():
     """ABS mode says so plainly, and what holds between counts of 1 and more."""
     promise = make().plan(spec("town")).guarantee

@@ -111,6 +111,15 @@ def test_claimed_loss_is_the_worst_neighbours(
     assert plan.guarantee.exact or (replace and question == "filters on two variables")
 
 
+def test_a_weighted_total_of_replaced_records_is_a_bound(world):
+    """No weight goes from nothing to its bound and both cells move by it too: ε ≤ 1, not ε = 1."""
+    w = world([A, B], weight=Weight("w", 1, Fraction(3)), records=10)
+    plan = w.plan(w.spec("b", weighted=True), epsilon="1", plan="everything")
+    assert _worst(w, plan, replace=True, weights=(1, 2, 3)) < 1
+    assert "with ε ≤ 1 (" in plan.guarantee.sentence()
+    assert "with ε = 1 (" in w.plan(w.spec("b"), epsilon="1").guarantee.sentence()
+
+
 @pytest.mark.parametrize("replace", [False, True])
 def test_weights_cost_their_bound(world, replace):
     """A weight up to 2.5 in tenths moves a cell by up to 25; the law is that much wider."""

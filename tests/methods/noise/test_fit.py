@@ -19,6 +19,7 @@ from discreet.core.question import Treatment
 from discreet.core.table import Status
 from discreet.core.true_values import add_totals
 from discreet.errors import Cancelled
+from discreet.formats import footnote
 from discreet.methods.base import Measurements
 from discreet.methods.noise import laws
 from discreet.methods.shared.residuals import Cells, Components
@@ -351,6 +352,21 @@ def test_agreement_across_levels_and_zeros_is_least_squares(people):
 
 
 @pytest.mark.slow
+def test_no_sentence_contradicts_another_under_least_squares(people):
+    """Estimates have intervals that hold about so often, and no sentence says at least."""
+    w = people()
+    specs = w.spec("region", "sex"), w.spec("sex")
+    for consistency, share in (
+        ("none", "at least"),
+        ("least squares", "about"),
+        ("integers", "about"),
+    ):
+        plan = w.plan(*specs, epsilon="1", plan="wanted", consistency=consistency)
+        said = " ".join(footnote(w.release(plan)[0]))
+        assert f"in {share} 95 % of releases" in said
+        assert "approximate" not in said
+
+
 def test_least_squares_predicts_its_own_variance(people):
     """n = 2,000 releases of noise alone: the mean square of a cell is the variance predicted.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from discreet.core.control import Control
 from discreet.core.description import Weight
 from discreet.core.design import epsilon_for_accuracy
 from discreet.core.domain import variable
+from discreet.core.exact import plain
 from discreet.core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from discreet.core.margins import Margin
 from discreet.errors import Bug, InputError, LawError, RecipeError, Refusal
@@ -266,14 +268,60 @@ def test_guarantee_names_unit_neighbours_and_odds(people):
     plan = w.plan(w.spec("sex"), epsilon="1")
     said = plan.guarantee.sentence()
     assert "ε = 1 (neighbours: add or remove one household (up to 3 records))" in said
-    assert plan.guarantee.odds == (
-        "A guess about one household that was 10 % sure becomes at most 24 % sure.",
+    assert plan.guarantee.odds[1:] == (
+        "A guess that one household is in the data that was 10 % sure becomes at most 24 % sure.",
+        "Which category all records of one household are in: at best, erring equally both ways, a "
+        "suspicious reader tells two of them apart after 73 of 100 possible releases; a guess that "
+        "was 10 % sure becomes at most 46 % sure.",
     )
     person = people().plan(people().spec("sex"), epsilon="1").guarantee
-    assert person.odds[0].endswith("after 26 of 100 possible releases; if you are, after 74.")
+    assert person.odds[0].endswith(
+        "after 26 of 100 possible releases if you are not, and after 74 if you are."
+    )
     rho = w.plan(w.spec("sex"), law="gaussian", rho="1/8")
     assert rho.guarantee.rho == Fraction(1, 8)
-    assert any("keeps ε ≤" in text for text in rho.guarantee.caveats)
+    assert rho.guarantee.sentence().startswith(
+        "Zero-concentrated differentially private with ρ = 0.125, so ε ≤ 2.257 with δ = 0.000001 ("
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "tables", "right"),
+    [
+        ({"law": "gaussian", "rho": "1/2"}, 1, "70"),
+        ({"law": "gaussian", "rho": "1/50"}, 1, "54"),
+        ({"epsilon": "1"}, 6, "58"),
+    ],
+)
+def test_the_best_guesser_is_as_good_as_the_laws_let_him(four_way, asked, tables, right):
+    """ρ = 0.5: 69.9 of 100 (Φ(√(2ρ)/2) is 69.1, were counts not whole); ε = 1 over six tables: 57.8."""
+    w = four_way()
+    pairs = [w.spec(*pair, totals=False) for pair in itertools.combinations("abcd", 2)]
+    promise = w.plan(*pairs[:tables], plan="wanted", **asked).guarantee
+    assert promise.odds[0].endswith(f"if you are not, and after {right} if you are.")
+
+
+def test_a_plan_counted_as_one_is_told_and_never_charged(four_way):
+    """Sixteen margins at ε / 16 keep less than ε at δ = 0.000001; the charge is the sum."""
+    w = four_way()
+    plan = w.plan(w.spec(*"abcd"), plan="everything", epsilon="1")
+    (point,) = plan.guarantee.composition
+    assert point[0] < 1
+    assert point[1] == Fraction(1, 10**6)
+    assert f"keep ε ≤ {plain(point[0])} with δ ≤ 0.000001" in plan.guarantee.counted_as_one()
+    assert plan.charge.loss == PureLoss(1)
+    assert plan.guarantee.epsilon == 1
+    alone = w.plan(w.spec("a", totals=False), epsilon="1").guarantee
+    assert alone.composition == ()
+    assert alone.counted_as_one() == ""
+
+
+def test_the_exceptions_of_a_truncated_law_are_its_own(people):
+    """Laplace ε = 1 cut at 3: 1 release of 42, not δ over a tenth of ε; two cells: 1 of 21."""
+    w = people()
+    promise = w.plan(w.spec("sex", totals=False), epsilon="1", max_perturbation="3").guarantee
+    assert "at most 24 % sure, except in 1 of every 42 releases, where no bound" in promise.odds[1]
+    assert "at most 46 % sure, except in 1 of every 21 releases, where no bound" in promise.odds[2]
 
 
 @pytest.mark.parametrize(

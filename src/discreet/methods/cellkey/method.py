@@ -35,7 +35,14 @@ from .cell_descriptions import CellTexts, cell_texts
 from .declaration import DECLARATION
 from .intervals import COVERAGE, Readings, half_width
 from .lookup import Lookup
-from .plan_facts import earlier, found_categories, law_of_a_cell, warnings, whole_weights
+from .plan_facts import (
+    earlier,
+    found_categories,
+    large_delta,
+    law_of_a_cell,
+    warnings,
+    whole_weights,
+)
 from .protection import Protector
 from .ptable import PTable
 from .risk import Risk, risk
@@ -142,7 +149,11 @@ class CellKeyMethod:
                 ready.guarantee,
                 unit=description.unit,
                 neighbours=description.neighbours.words,
-                caveats=(*ready.guarantee.caveats, *earlier(facts.earlier_laws, ready.settings)),
+                caveats=(
+                    *large_delta(ready.guarantee, description),
+                    *ready.guarantee.caveats,
+                    *earlier(facts.earlier_laws, ready.settings),
+                ),
             ),
             errors=tuple(errors),
             needs_keys=True,

@@ -8,6 +8,7 @@ from ...core.description import Description
 from ...core.exact import rounded_up
 from ...core.guarantee import Guarantee, Kind
 from ...core.question import Question
+from ..shared.guarantee import not_tiny
 from .risk import Risk, real_three
 from .settings import Settings
 
@@ -65,6 +66,12 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
             f"Of 100 large cells, about {moved} are published as another number.",
         ),
     )
+
+
+def large_delta(promise: Guarantee, description: Description) -> list[str]:
+    """A warning where the δ of one cell is not tiny."""
+    remedy = "A p-table with a larger max_perturbation has a smaller delta."
+    return not_tiny(promise.delta or Fraction(0), description, remedy)
 
 
 def earlier(laws: int, settings: Settings) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def cost(measured: Sequence[Measured], axes: int, neighbours: Neighbours) -> Fra
     tables = [m for m in measured if m.margin]
     if not tables:
         return Fraction(0)
-    by_order = _symmetric_orders(tables, axes)
+    by_order = symmetric_orders(tables, axes)
     if by_order is not None:
         rates, order = by_order
         move = _turned(tables[0].noise)
@@ -169,7 +169,7 @@ def cost_is_exact(measured: Sequence[Measured], axes: int, neighbours: Neighbour
         neighbours is Neighbours.ADD_REMOVE
         or axes <= MOST_AXES_ENUMERATED
         or not tables
-        or _symmetric_orders(tables, axes) is not None
+        or symmetric_orders(tables, axes) is not None
     )
 
 
@@ -189,7 +189,7 @@ def flips(axes: int, order: int) -> list[dict[int, int]]:
     ]
 
 
-def _symmetric_orders(
+def symmetric_orders(
     tables: Sequence[Measured], axes: int
 ) -> tuple[Mapping[int, Fraction], int] | None:
     """The rate of each order if these are *all* coefficients of some orders, one rate an order."""

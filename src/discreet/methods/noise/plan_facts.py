@@ -8,17 +8,20 @@ from typing import Any
 
 from ...core.charge import Charge
 from ...core.description import Description
-from ...core.exact import plain, rounded_up
+from ...core.exact import plain
 from ...core.gaussian import DiscreteGaussian
 from ...core.guarantee import Guarantee
 from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from ...core.margins import domain_of
+from ...core.neighbours import Neighbours
+from ...core.plan_loss import Move, Moves, moves_of
 from ...core.pure_laplace import PureLaplace
 from ...core.question import TableSpec
 from ..base import ExpectedError
 from ..shared.assembly import published_cells, totals_by_name
-from ..shared.guarantee import dp_guarantee
+from ..shared.guarantee import Exposure, dp_guarantee, not_tiny
+from ..shared.regions import Regions
 from . import laws
 from .candidates import interior
 from .planner import KNOWN, Planner, Scheme
@@ -26,7 +29,24 @@ from .planner import KNOWN, Planner, Scheme
 
 def guarantee(scheme: Scheme, description: Description, tables: int) -> Guarantee:
     """The promise of a whole plan."""
-    return dp_guarantee(scheme.loss, description, tables, exact=scheme.exact)
+    return dp_guarantee(
+        scheme.loss, description, tables, exposure(scheme, description), exact=scheme.exact
+    )
+
+
+def exposure(scheme: Scheme, description: Description) -> Exposure:
+    """What one unit moves: the cells it is in, and the cells it leaves and enters."""
+    margins, records = [part.margin for part in scheme.measured], description.records_per_unit
+    each = [Move(part.law, part.reach // records, records) for part in scheme.measured]
+
+    def ways(replaced: bool) -> tuple[Moves, ...]:
+        rows = Regions.of(margins, description, replaced).moved()
+        found = (moves_of(zip(each, row, strict=True)) for row in rows)
+        return tuple(moves for moves in dict.fromkeys(found) if moves)
+
+    elsewhere = ways(replaced=True)
+    alone = description.neighbours is Neighbours.ADD_REMOVE
+    return Exposure(ways(replaced=False) if alone else elsewhere, elsewhere)
 
 
 def charge(scheme: Scheme, description: Description, digest: str) -> Charge:
@@ -106,19 +126,11 @@ def told(
 
 def warnings(scheme: Scheme, recommended: Scheme, planner: Planner) -> tuple[str, ...]:
     """What a custodian or asker should know before spending."""
-    description, found = planner.description, []
+    description = planner.description
+    found: list[str] = []
     delta = scheme.loss.delta if isinstance(scheme.loss, ApproxLoss) else Fraction(0)
-    if description.records is not None and delta * description.records >= 1:
-        found.append(
-            f"delta is {rounded_up(delta, 3)}, not below 1 in {description.records:,} records: as "
-            "many as one of them may go unprotected. Choose a smaller delta, or law laplace "
-            "without max_perturbation (delta = 0)."
-        )
-    elif delta > Fraction(1, 10**6):
-        found.append(
-            f"delta is {rounded_up(delta, 3)}; 0.000001 or less is usual. Choose a smaller delta, "
-            "or law laplace without max_perturbation (delta = 0)."
-        )
+    remedy = "Choose a smaller delta, or law laplace without max_perturbation (delta = 0)."
+    found += not_tiny(delta, description, remedy)
     if recommended is not scheme and recommended.score < scheme.score * 0.99:
         gain = (scheme.score / recommended.score) ** 0.5
         found.append(

@@ -289,7 +289,7 @@ class Fitting:
         if self._is_agreed(whole):
             notes.append(
                 "Values are least-squares estimates from all measured tables; their noise "
-                "intervals are approximate (2.12 standard deviations)."
+                "intervals reach 2.12 standard deviations to either side."
             )
             if self.treatment.consistency == "least squares":
                 notes.append("Each value is rounded by itself: sums may differ by rounding.")

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement
+from operator import and_
 
 import numpy as np
 
 from ...core.description import Description
 from ...core.margins import Margin, domain_of
+from ...core.plan_loss import worst_rows
 
 _MOST_PATTERNS = 4096
 _MOST_PAIRED = 256
@@ -32,8 +35,9 @@ class Regions:
     weighted: tuple[bool, ...]
     replace_one: bool
     exact: bool = True
-    """Whether the cost is attained; a bound where a filter's variable is also an axis and records
-    are replaced (two records of one region may then be alike), or filters are too many."""
+    """Whether the cost is attained; a bound where filters are too many, and where records are
+    replaced and a filter's variable is also an axis (two records of one region may then be alike) or
+    a weight is summed into one cell (it would have to go from nothing to its bound)."""
 
     @classmethod
     def of(cls, margins: Sequence[Margin], description: Description, replace_one: bool) -> Regions:
@@ -58,13 +62,10 @@ class Regions:
         axes = {ref.variable for margin in margins for ref in margin.axes}
         paired = replace_one and len(patterns) > 1
         exact &= not (paired and (axes & set(filtered) or len(patterns) > _MOST_PAIRED))
-        return cls(
-            tuple(sorted(patterns)),
-            tuple(domain_of(margin, description).held == 1 for margin in margins),
-            tuple(margin.weighted for margin in margins),
-            replace_one,
-            exact,
-        )
+        single = tuple(domain_of(margin, description).held == 1 for margin in margins)
+        weighted = tuple(margin.weighted for margin in margins)
+        exact &= not (replace_one and any(map(and_, single, weighted)))
+        return cls(tuple(sorted(patterns)), single, weighted, replace_one, exact)
 
     def cost(self, costs: Sequence[Fraction]) -> Fraction:
         """What all margins cost together when entering or leaving margin i costs `costs[i]`.
@@ -86,14 +87,22 @@ class Regions:
             for b in self.patterns[i:]
         )
 
+    def moved(self) -> list[tuple[int, ...]]:
+        """How many cells of each margin one unit moves, for every unit that none surpasses."""
+        every = range(len(self.single))
+        if not self.replace_one:
+            return worst_rows([tuple(pattern >> i & 1 for i in every) for pattern in self.patterns])
+        if len(self.patterns) > _MOST_PAIRED:
+            return [tuple(1 if single else 2 for single in self.single)]
+        pairs = combinations_with_replacement(self.patterns, 2)
+        return worst_rows([tuple(self._cells(i, a, b) for i in every) for a, b in pairs])
+
     def _replaced(self, a: int, b: int, costs: Sequence[Fraction]) -> Fraction:
-        total = Fraction(0)
-        for i, cost in enumerate(costs):
-            left, entered = a >> i & 1, b >> i & 1
-            if not self.single[i]:
-                total += (left + entered) * cost
-            elif self.weighted[i]:
-                total += (left | entered) * cost
-            else:
-                total += (left ^ entered) * cost
-        return total
+        return sum((self._cells(i, a, b) * cost for i, cost in enumerate(costs)), Fraction(0))
+
+    def _cells(self, i: int, a: int, b: int) -> int:
+        """How many cells of margin i differ when a record of region a is replaced by one of b."""
+        left, entered = a >> i & 1, b >> i & 1
+        if not self.single[i]:
+            return left + entered
+        return left | entered if self.weighted[i] else left ^ entered

@@ -26,6 +26,7 @@ from ..fit.dense import MOST_RANK
 from ..fit.model import MOST_CELLS_PRICED
 from ..fit.spread import MOST_PLACES, MOST_ROWS
 from .allocation import Allocation
+from .exposure import exposure
 
 if TYPE_CHECKING:
     from ..design import Design
@@ -39,12 +40,16 @@ BOUND_DELTA = Fraction(1, 20)
 def guarantee(design: Design, description: Description, tables: int, *, exact: bool) -> Guarantee:
     """The promise of a whole plan: ε or ρ; not `exact` where the measurements cost less than it."""
     published = () if design.published is None else design.published.margins
+    known = [f"the margin {design.workload.words(margin)}" for margin in published]
+    if design.total is not None and description.records is None and not known:
+        known = [f"the number of records, {design.total:,}"]
     return dp_guarantee(
         design.settings.loss,
         description,
         tables,
+        exposure(design, description),
         exact=exact,
-        invariants=[f"the margin {design.workload.words(margin)}" for margin in published],
+        invariants=known,
         caveats=(
             "Every table, margin and record made from the synthetic table is covered at no "
             "further cost.",
