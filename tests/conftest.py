@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -27,6 +28,23 @@ CI = os.environ.get("CI") == "true"
 
 collect_ignore = ["fixtures"]
 """Scripts that older versions are to be run with."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def anchors_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Nothing is noted in the home folder of who runs the tests."""
+    folder = tmp_path_factory.mktemp("anchors")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCREET_ANCHORS", str(folder / "shared"))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def anchors(anchors_of_the_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where anchors outside of the workspace lie in a test: tests copy one ledger into many."""
+    folder = anchors_of_the_run / secrets.token_hex(6)
+    monkeypatch.setenv("DISCREET_ANCHORS", str(folder))
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -316,9 +316,40 @@ class Table(Released):
         return html.fragment(self.protected, intervals=True)
 
 
-def verify_ledger(path: str | Path) -> dict[str, Any]:
-    """Verify chain, sums and anchor of a data set's ledger; raises where they disagree."""
+def verify_ledger(path: str | Path, *, anchor: str | Path | None = None) -> dict[str, Any]:
+    """Verify chain, sums, indexes and anchors of a data set's ledger; raises where they disagree.
+
+    `anchor` is a copy of its anchor that was kept elsewhere, or many one below the other.
+    """
     from . import store
+
+    facts = vars(store.verify(_ledger_folder(path), copy=anchor))
+    names = ("dataset", "entries", "answers", "spent", "head", "anchored", "anchored_outside")
+    return {name: facts[name] for name in names} | {"spent": str(facts["spent"] or "nothing")}
+
+
+def accept_restore(
+    path: str | Path, *, who: str, reason: str, anchor: str | Path | None = None
+) -> dict[str, Any]:
+    """Let a ledger that was restored from a backup go on; what it forgot counts as spent."""
+    from . import store
+    from .workspace import description_file
+
+    folder = _ledger_folder(path)
+    neighbours = str(description_file.read(folder).description.neighbours)
+    restored = store.accept_restore(
+        folder, neighbours=neighbours, who=who, reason=reason, copy=anchor
+    )
+    return {
+        "entry": restored.entry,
+        "lost": restored.lost,
+        "counted": str(restored.counted or "nothing"),
+        "exact": restored.exact,
+    }
+
+
+def _ledger_folder(path: str | Path) -> Path:
+    """The folder of a data set that has or may have a ledger."""
     from .workspace import dataset, description_file
 
     folder = workspace.resolve(path)
@@ -326,6 +357,4 @@ def verify_ledger(path: str | Path) -> dict[str, Any]:
         policy = description_file.read(folder).policy
         if registry.declaration(policy.method).spends is Spends.NOTHING:
             raise InputError(dataset.unbudgeted(folder.name, policy))
-    facts = vars(store.verify(folder))
-    names = ("dataset", "entries", "answers", "spent", "head", "anchored")
-    return {name: facts[name] for name in names} | {"spent": str(facts["spent"] or "nothing")}
+    return folder

@@ -49,8 +49,8 @@ def test_the_log_is_only_added_to(ledger, tmp_path):
         for statement in (
             "UPDATE log SET body = '{}'",
             "DELETE FROM log",
-            "INSERT OR REPLACE INTO log VALUES (3, '{}', '')",
-            "INSERT INTO log VALUES (9, '{}', '')",
+            "INSERT OR REPLACE INTO log VALUES (3, '{}', '', NULL)",
+            "INSERT INTO log VALUES (9, '{}', '', NULL)",
             "DELETE FROM answers",
             "UPDATE requests SET request = ''",
         ):

@@ -46,8 +46,10 @@ def sound(tmp_path_factory):
     with Ledger(root / "now", dataset="people") as ledger:
         add(ledger, 12, 4, random.Random(1))
     shutil.copytree(root / "earlier", root / "twin")
-    with Ledger(root / "twin", dataset="people") as ledger:
-        add(ledger, 20, 4, random.Random(2))
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.setenv("DISCREET_ANCHORS", str(root / "anchors of another"))
+        with Ledger(root / "twin", dataset="people") as ledger:
+            add(ledger, 20, 4, random.Random(2))
     fill(root / "other", dataset="others", seed=3)
     fill(root / "namesake", seed=4)
     verify(root / "now")
@@ -105,7 +107,7 @@ def rewrite_all(folder, rng, root):
     for i, body in enumerate(bodies):
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         head = link(head, text)
-        rows.append((i + 1, text, head))
+        rows.append((i + 1, text, head, body.get("question")))
     number = {body.get("question"): i + 1 for i, body in enumerate(bodies)}
     left = sum(body["kind"] == "charge" for body in bodies)
     mine = sum(body.get("user") == "u1" for body in bodies)
@@ -122,7 +124,7 @@ def rewrite_all(folder, rng, root):
             if q in number
         ),
         ("DELETE FROM log",),
-        *(("INSERT INTO log VALUES (?, ?, ?)", *row) for row in rows),
+        *(("INSERT INTO log VALUES (?, ?, ?, ?)", *row) for row in rows),
         (
             "UPDATE scopes SET spent = ? WHERE scope = 'dataset'",
             f'{{"epsilon":"{left}","kind":"pure"}}',

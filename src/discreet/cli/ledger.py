@@ -1,4 +1,4 @@
-"""`discreet ledger show|verify|share|export`: what was spent, by whom, and whether the book holds."""
+"""`discreet ledger show|verify|accept-restore|share|export`: what was spent, and does the book hold?"""
 
 from __future__ import annotations
 
@@ -74,20 +74,62 @@ def _signs(loss: str) -> str:
     return loss.replace("epsilon", "ε").replace("delta", "δ").replace("rho", "ρ")
 
 
+AnchorCopy = Annotated[
+    Path | None, Option(help="A copy of the anchor kept elsewhere, or many one below the other.")
+]
+
+
 @ledger_app.command("verify")
-def verify(path: DataSetPath, json: Json = False) -> None:
-    """Recompute the chain and the sums, and compare with the anchor; exit 5 if they disagree.
+def verify(path: DataSetPath, anchor: AnchorCopy = None, json: Json = False) -> None:
+    """Recompute chain and sums, compare with the anchors; exit 5 if they disagree.
 
     [bold]discreet ledger verify demo/deaths-dp[/bold]
     """
     from .. import api
 
-    report = api.verify_ledger(path)
+    report = api.verify_ledger(path, anchor=anchor)
     if json:
         show.as_json(report)
         return
-    show.console().print("The ledger holds: chain, sums and anchor agree.")
-    show.pairs(*report.items())
+    show.console().print("The ledger holds: chain, sums, indexes and anchors agree.")
+    outside = report.pop("anchored_outside")
+    show.pairs(
+        *report.items(),
+        (
+            "anchored outside",
+            outside or "no: a folder restored from a backup would go unnoticed",
+        ),
+    )
+
+
+@ledger_app.command("accept-restore")
+def accept_restore(
+    path: DataSetPath,
+    reason: Annotated[str, Option(help="Why; it stays in the ledger.")],
+    anchor: AnchorCopy = None,
+    json: Json = False,
+) -> None:
+    """Go on with a ledger restored from a backup; what it forgot counts as spent.
+
+    [bold]discreet ledger accept-restore demo/deaths-dp --reason "disk failed on Monday"[/bold]
+    """
+    from .. import api
+    from .tables import _asker
+
+    report = api.accept_restore(path, who=_asker(None) or "custodian", reason=reason, anchor=anchor)
+    if json:
+        show.as_json(report)
+        return
+    sure = (
+        "as the anchors say"
+        if report["exact"]
+        else "all that was left, since the anchors do not say what was spent"
+    )
+    show.console().print(
+        f"Entry {report['entry']} says that at least {report['lost']} entries are lost, and counts "
+        f"{report['counted']} as spent for them: {sure}. Their answers are gone: a question that is "
+        "asked again gets new noise and is charged again."
+    )
 
 
 @ledger_app.command("share")

@@ -8,11 +8,12 @@ touch what must last.
 from .base import Entry, History, Hold, Job, Standing, StoredAnswer, Verified
 from .jobs import Jobs
 from .ledger import Ledger
+from .ledger_restore import Restored, accept_restore
 from .ledger_store import LedgerStore
 from .results import Results
 from .verification import verify
 
 __all__ = [
-    "Entry", "History", "Hold", "Job", "Jobs", "Ledger", "LedgerStore", "Results", "Standing",
-    "StoredAnswer", "Verified", "verify",
+    "Entry", "History", "Hold", "Job", "Jobs", "Ledger", "LedgerStore", "Restored", "Results",
+    "Standing", "StoredAnswer", "Verified", "accept_restore", "verify",
 ]  # fmt: skip

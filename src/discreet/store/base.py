@@ -94,6 +94,9 @@ class Verified:
     answers: int
     head: str
     anchored: int
+    """The entry that the anchor beside the ledger knows."""
+    anchored_outside: int | None
+    """The entry that the anchor outside of the workspace knows; None where there is none."""
     spent: Loss | None
 
 

@@ -1,10 +1,8 @@
-"""The hash chain, what the log adds up to, and the anchor kept outside the database.
+"""The hash chain, and what the log adds up to.
 
 Row i holds a canonical text and h_i = SHA-256(h_(i-1) ‖ text). Whoever edits, drops, swaps or
 inserts a row without redoing all later hashes is found by `link`; whoever redoes them, or puts an
-older copy back, is found by the anchor: the number and hash of the newest row, in a file that is
-replaced after every commit. The anchor is worth as much as the place it lies in: on the same disk
-it stops accidents and partial restores; to stop a person who may write both, keep it elsewhere.
+older copy back, is found by the anchors (`anchors.py`).
 """
 
 from __future__ import annotations
@@ -14,12 +12,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from ..core.charge import Charge, sum_of
 from ..core.loss import Loss, loss_from_json
-from ..durable import replacing
 from ..errors import DiscreetError, InputError, LedgerDamaged
 from .base import DATASET
 
@@ -79,16 +75,24 @@ class Account:
         elif kind == "charge":
             charges = tuple(Charge.from_json(stored) for stored in body["charges"])
             scopes = scopes_of(body["user"], body["project"])
-            self._charged.append((charges, scopes))
-            for scope in self.caps.keys() & scopes:
-                self.spent[scope] += sum_of(self.caps[scope].kind, charges)
+            if body["question"] in self.answers:
+                before = self.answers[body["question"]][0]
+                raise InputError(f"its question was charged before, in entry {before}")
+            self._spend(charges, scopes)
             self.answers[body["question"]] = (seq, body["measurements"], body["size"])
             self.requests[body["user"], body["key"]] = body["request"]
+        elif kind == "restore":
+            self._spend(tuple(Charge.from_json(stored) for stored in body["charges"]), [DATASET])
         elif kind == "upgrade":
             for one in body["carried"]:
                 self.carried[one["answer"]] = (one["question"], canonical(one["form"]))
         else:
             raise InputError(f"entries of kind {kind!r} are of a newer version of discreet")
+
+    def _spend(self, charges: tuple[Charge, ...], scopes: list[str]) -> None:
+        self._charged.append((charges, scopes))
+        for scope in self.caps.keys() & scopes:
+            self.spent[scope] += sum_of(self.caps[scope].kind, charges)
 
     def set_cap(self, scope: str, budget: Mapping[str, Any] | None) -> None:
         """A cap set, changed or (None) taken away; what was spent before counts."""
@@ -112,57 +116,23 @@ def damaged(what: str, ledger: str = "The ledger") -> LedgerDamaged:
 
 
 def follow(
-    rows: list[tuple[int, str, str]], seq: int, head: str, account: Account | None = None
+    rows: list[tuple[int, str, str]],
+    seq: int,
+    head: str,
+    account: Account | None = None,
+    name: str = "The ledger",
 ) -> tuple[int, str]:
     """Check rows that come after row `seq` with hash `head`; returns the new end."""
     for number, text, stored in rows:
         if number != seq + 1:
-            raise damaged(f"entry {number} follows entry {seq}, so rows are missing or were put in")
+            gap = f"entry {number} follows entry {seq}, so rows are missing or were put in"
+            raise damaged(gap, name)
         if link(head, text) != stored:
-            raise damaged(f"the hash of entry {number} does not match its content")
+            raise damaged(f"the hash of entry {number} does not match its content", name)
         if account is not None:
             try:
                 account.add(number, json.loads(text))
             except (KeyError, TypeError, ValueError, AttributeError, DiscreetError) as error:
-                raise damaged(f"entry {number} cannot be read ({error})") from None
+                raise damaged(f"entry {number} cannot be read ({error})", name) from None
         seq, head = number, stored
     return seq, head
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """The newest row, as last noted outside the database."""
-
-    dataset: str
-    ledger: str
-    seq: int
-    hash: str
-
-    @classmethod
-    def read(cls, path: Path) -> Anchor | None:
-        """The anchor, or None where there is no such file."""
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        except UnicodeDecodeError:
-            text = ""
-        try:
-            stored = json.loads(text)
-            anchor = cls(stored["dataset"], stored["ledger"], stored["entry"], stored["hash"])
-            whole = type(anchor.seq) is int and anchor.seq >= 1
-            if not whole or len(bytes.fromhex(anchor.hash)) != 32:
-                raise ValueError
-        except (ValueError, KeyError, TypeError):
-            raise LedgerDamaged(
-                f"The ledger's anchor {path.name} cannot be read. Nothing is answered; restore "
-                "the anchor and the ledger from a copy that verifies."
-            ) from None
-        return anchor
-
-    def write(self, path: Path) -> None:
-        """Replace the file in one step; content is synced before it takes the name."""
-        whose = {"dataset": self.dataset, "ledger": self.ledger}
-        text = canonical({**whose, "entry": self.seq, "hash": self.hash})
-        with replacing(path, mode=0o666, only_writer=True) as stream:
-            stream.write(text.encode() + b"\n")

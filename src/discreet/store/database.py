@@ -22,9 +22,10 @@ from ..errors import LedgerDamaged, StoreError
 from .chain import canonical, damaged
 
 T = TypeVar("T")
-FORM = 2
-OLD_FORM = 1
-"""Version 0.1: what `ledger_upgrade` reads."""
+FORM = 3
+OLDEST_FORM = 1
+OLD_FORMS = (OLDEST_FORM, 2)
+"""What `ledger_upgrade` reads; the first is that of version 0.1."""
 BUSY_SECONDS = 10.0
 
 
@@ -75,7 +76,7 @@ _FORM_1 = (
 WHEN NEW.seq <> (SELECT coalesce(max(seq), 0) + 1 FROM log)
 BEGIN SELECT RAISE(ABORT, 'a ledger is only added to at its end'); END""",
 )
-CARRIED = (
+_CARRIED = (
     """CREATE TABLE carried (
     answer TEXT PRIMARY KEY,
     question TEXT NOT NULL,
@@ -85,7 +86,20 @@ CARRIED = (
     *_only_added_to("carried"),
 )
 """Answers charged under another name: the name they are asked by now, and the question's form."""
-_TABLES = {OLD_FORM: _FORM_1, FORM: (*_FORM_1, *CARRIED)}
+_QUESTIONS = (
+    "ALTER TABLE log ADD COLUMN question TEXT",
+    "CREATE UNIQUE INDEX log_question ON log (question)",
+)
+"""What each charge of the log is for. A question is charged once even where the index of `answers` is
+damaged; and a process of an older version that had the ledger open while it was upgraded cannot go
+on: its rows lack a column."""
+_STATEMENTS = (*_FORM_1, *_CARRIED, *_QUESTIONS)
+_LOG = _FORM_1[0].replace("\n) STRICT", "\n, question TEXT) STRICT")  # as SQLite writes it then
+_TABLES = {
+    OLDEST_FORM: _FORM_1,
+    2: (*_FORM_1, *_CARRIED),
+    FORM: (_LOG, *_FORM_1[1:], *_CARRIED, _QUESTIONS[1]),
+}
 
 
 def connect(path: Path, *, create: bool = False, synchronous: str = "FULL") -> sqlite3.Connection:
@@ -131,7 +145,21 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Make the tables, inside the caller's transaction."""
-    for statement in _TABLES[FORM]:
+    _execute(connection, _STATEMENTS)
+
+
+def upgrade_tables(connection: sqlite3.Connection, questions: Mapping[int, str]) -> None:
+    """Make what an older form lacks, inside the caller's transaction; `questions` by their entry."""
+    _execute(connection, _STATEMENTS[len(_TABLES[form_of(connection)]) :])
+    guard = next(one for one in _FORM_1 if one.startswith("CREATE TRIGGER log_UPDATE"))
+    connection.execute("DROP TRIGGER log_UPDATE")
+    rows = [(question, seq) for seq, question in questions.items()]
+    connection.executemany("UPDATE log SET question = ? WHERE seq = ?", rows)
+    connection.execute(guard)
+
+
+def _execute(connection: sqlite3.Connection, statements: tuple[str, ...]) -> None:
+    for statement in statements:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {FORM}")
 
@@ -141,10 +169,12 @@ def form_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def check_tables(connection: sqlite3.Connection, expected: int = FORM) -> None:
+def check_tables(
+    connection: sqlite3.Connection, expected: int = FORM, name: str = "The ledger"
+) -> None:
     """Tables and triggers must be those of this form: a dropped trigger is damage."""
     form = form_of(connection)
-    if form == OLD_FORM < expected:
+    if form in OLD_FORMS and form < expected:
         where = Path(connection.execute("PRAGMA database_list").fetchone()[2]).parent
         raise StoreError(
             f"The ledger of {where.name} is of an older version of discreet. Run "
@@ -152,12 +182,12 @@ def check_tables(connection: sqlite3.Connection, expected: int = FORM) -> None:
         )
     if form != expected:
         raise LedgerDamaged(
-            f"The ledger is stored in form {form}, this version reads form {FORM}. "
+            f"{name} is stored in form {form}, this version reads form {FORM}. "
             "Use the version of discreet that wrote it, or a newer one."
         )
     rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if {row[0] for row in rows} != set(_TABLES[form]):
-        raise damaged("its tables or the triggers that keep it append-only were changed")
+        raise damaged("its tables or the triggers that keep it append-only were changed", name)
 
 
 def _loss_plus(first: str, second: str) -> str:

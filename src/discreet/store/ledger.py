@@ -7,7 +7,8 @@
 What it promises is in `ledger_store.py`.
 
 The budget belongs to the people in the data: all versions, policies and key epochs of the data set
-are charged to the one cap. Two files: `store.sqlite3` and the anchor (see `chain.py`).
+are charged to the one cap. Two files, `store.sqlite3` and the anchor, and an anchor outside of the
+workspace (see `anchors.py`).
 """
 
 from __future__ import annotations
@@ -23,15 +24,25 @@ from pathlib import Path
 
 from ..errors import StoreError
 from ..file_names import ANCHOR, LEDGER_LOCK, STORE
-from .base import Entry, Verified
-from .chain import Anchor, damaged, follow
+from .anchors import Anchor, OuterAnchor
+from .base import DATASET, Entry, Verified
+from .chain import Account, damaged, follow
 from .commit_request import CommitRequest
 from .database import connect, in_words
 from .ledger_store import LedgerStore, T
 from .ledger_transaction import LedgerTransaction
 from .lock import FairLock
 from .measurement_files import INLINE_BYTES, MeasurementFiles
-from .verification import checked, create_if_new, verify
+from .verification import (
+    checked,
+    compare_outside,
+    create_if_new,
+    last_row,
+    stored_sums,
+    sums_after,
+    sums_of,
+    verify,
+)
 from .writer import Writer
 
 
@@ -71,10 +82,14 @@ class Ledger(LedgerStore):
                 for _ in range(2)
             )
             noted = Anchor.read(anchor)  # before the log, which may only be ahead of it
-            end, account = checked(self._reading, noted, dataset, self._files)
+            end, account = checked(self._reading, noted, dataset, self._files, self._name)
+            self._ledger_id = account.ledger
+            self._outer = OuterAnchor(account.ledger, self._name)
+            with self._lock:
+                self._begin_outside(account)
             on_failure.pop_all()  # all is well: they stay open
         self._end = self._ending = self._anchored = end
-        self._ledger_id = account.ledger
+        self._sums = self._ending_sums = sums_of(account)
         self._writer = Writer(
             self._name,
             writing,
@@ -91,6 +106,12 @@ class Ledger(LedgerStore):
             with self._reading_lock:
                 self._reading.close()
             self._lock.close()
+            self._outer.close()
+
+    @property
+    def anchor_problem(self) -> str:
+        """Why there is no anchor outside of the workspace, in a sentence; empty where there is."""
+        return self._outer.problem
 
     # The log
 
@@ -154,16 +175,35 @@ class Ledger(LedgerStore):
         ).fetchall()
         if not rows or (rows[0][0], rows[0][2]) != (seq, head):
             raise damaged(f"entry {seq}, read earlier, is gone or another one", self._name)
-        self._end = follow(rows[1:], seq, head)
+        end = follow(rows[1:], seq, head, name=self._name)
+        sums = sums_after(connection, self._sums, rows[1:])
+        if stored_sums(connection) != sums:
+            raise damaged("its sums were changed by something other than a charge", self._name)
+        self._end, self._sums = end, sums
+        compare_outside(connection, self._outer, self._name, self.folder)
 
     def _note_end(self, connection: sqlite3.Connection) -> None:
         """The last look before the commit: after it nothing is asked of the database."""
         self._ending = connection.execute(
             "SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1"
         ).fetchone()
+        self._ending_sums = stored_sums(connection)
 
     def _move_anchor(self) -> None:
-        self._end = self._ending
+        self._end, self._sums = self._ending, self._ending_sums
         if self._end != self._anchored:
-            Anchor(self.dataset, self._ledger_id, *self._end).write(self.anchor_path)
+            _, spent = self._sums.get(DATASET, ("", ""))
+            anchor = Anchor(self.dataset, self._ledger_id, *self._end, spent)
+            with self._outer.adding(anchor):
+                anchor.write(self.anchor_path)
             self._anchored = self._end
+
+    def _begin_outside(self, account: Account) -> None:
+        """Compare with the anchor outside of the workspace; where it lags, it catches up."""
+        self._outer.thin()
+        noted = compare_outside(self._reading, self._outer, self._name, self.folder)
+        self._reading.execute("BEGIN")
+        last = last_row(self._reading, account)
+        self._reading.execute("ROLLBACK")
+        if noted != last.seq:
+            self._outer.add(last)

@@ -9,7 +9,8 @@ processes. (2) When `commit` returns, charge and measurements are durable; when 
 may be answered. (3) One question is charged once and has one answer, for whoever asks. (4) A
 charge is never given back; only a hold may lapse. (5) Of two commits decided on the same history
 exactly one is stored. (6) A ledger that was edited, cut, swapped or rolled back is refused when it
-is opened; measurements are checked against their digest each time they are read.
+is opened, one whose sums are changed while it is open at its next commit; measurements are checked
+against their digest each time they are read.
 """
 
 from __future__ import annotations
@@ -229,12 +230,15 @@ class LedgerStore(ABC):
         return True
 
     def loss_by_version(self) -> dict[str, Loss]:
-        """The loss by data version; the versions add up to `spent` (the same people, one cap)."""
+        """The loss by data version; the versions add up to `spent` (the same people, one cap).
+
+        What a restored ledger had forgotten is under `lost`.
+        """
         cap = self.cap()
         losses: dict[str, Loss] = {}
         for entry in self.entries():
-            if entry.kind == "charge" and cap is not None:
-                version = entry.body["data_version"]
+            if entry.charges and cap is not None:
+                version = entry.body.get("data_version", "lost")
                 before = losses.get(version, zero(cap.kind))
                 losses[version] = before + sum_of(cap.kind, entry.charges)
         return losses

@@ -31,7 +31,7 @@ from ..errors import (
     Refusal,
 )
 from .base import DATASET, History, Hold, Standing, StoredAnswer
-from .chain import START, Account, canonical, digest, follow, link, moment, scopes_of
+from .chain import START, Account, canonical, damaged, digest, follow, link, moment, scopes_of
 from .commit_request import CommitRequest, question_of
 from .measurement_files import INLINE_BYTES, MeasurementFiles
 
@@ -78,7 +78,9 @@ class LedgerTransaction:
         ).fetchone()
         text = canonical(body)
         seq, stored = row[0] + 1, link(row[1], text)
-        self.connection.execute("INSERT INTO log VALUES (?, ?, ?)", (seq, text, stored))
+        self.connection.execute(
+            "INSERT INTO log VALUES (?, ?, ?, ?)", (seq, text, stored, body.get("question"))
+        )
         return seq, stored
 
     def now(self) -> str:
@@ -239,17 +241,20 @@ class LedgerTransaction:
         self.check_unmoved(after)
         self._spend(request)
         at, question, size = self.now(), request.question, len(request.measurements)
-        seq, stored = self.append(
-            {
-                "kind": "charge",
-                **{name: getattr(request, name) for name in _AS_ASKED},
-                "charges": [charge.to_json() for charge in request.charges],
-                "request": request.digest,
-                "measurements": request.measurements_digest,
-                "size": size,
-                "at": at,
-            },
-        )
+        body = {
+            "kind": "charge",
+            **{name: getattr(request, name) for name in _AS_ASKED},
+            "charges": [charge.to_json() for charge in request.charges],
+            "request": request.digest,
+            "measurements": request.measurements_digest,
+            "size": size,
+            "at": at,
+        }
+        try:
+            seq, stored = self.append(body)
+        except sqlite3.IntegrityError:
+            what = "its log has charged a question that its table of answers does not find"
+            raise damaged(what, f"The ledger of {self.dataset}") from None
         inline = request.measurements if size <= INLINE_BYTES else None
         self.connection.execute(
             "INSERT INTO answers VALUES (?, ?, ?, ?, ?)",

@@ -1,10 +1,11 @@
-"""A ledger of version 0.1, brought to today's form in one transaction.
+"""A ledger of an older form, brought to today's in one transaction.
 
 Version 0.1 knew an answer by the words of its question. An upgrade gives answers the names they are
 asked by now; where two meet in one name, the earlier one answers and both stay charged. The log is not
 rewritten: an entry of kind `upgrade` says which answer has which name, and the table `carried` follows
 from it as sums and answers follow from charges. Killed at any moment, the ledger is of the old form or
-of the new one. Version 0.1 refuses the new form with a sentence.
+of the new one. Version 0.1 refuses the new form with a sentence when it opens it; where it had the
+ledger open, its rows lack a column of the new form and are refused.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from typing import Any
 
 from ..file_names import ANCHOR, LEDGER_LOCK, STORE
 from ..version import __version__
+from .anchors import Anchor, OuterAnchor
 from .base import StoredAnswer
-from .chain import Account, Anchor, canonical
-from .database import CARRIED, FORM, OLD_FORM, connect, form_of, in_words, transaction
+from .chain import Account, canonical
+from .database import FORM, OLD_FORMS, connect, form_of, in_words, transaction, upgrade_tables
 from .ledger_transaction import LedgerTransaction
 from .lock import FairLock
 from .measurement_files import MeasurementFiles
-from .verification import checked
+from .verification import checked, compare_outside, last_row
 
 _CHARGED = (
     "SELECT a.question, a.digest, a.measurements, l.seq, l.body, l.hash, NULL "
@@ -44,11 +46,14 @@ class Carried:
 
 
 class OldLedger:
-    """A ledger that may be of version 0.1, while nobody else writes to it."""
+    """A ledger that may be of an older form, while nobody else writes to it."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection, account: Account) -> None:
-        self.old = form_of(connection) == OLD_FORM
+    def __init__(
+        self, folder: Path, connection: sqlite3.Connection, account: Account, outer: OuterAnchor
+    ) -> None:
+        self.old = form_of(connection) in OLD_FORMS
         self._folder, self._connection, self._account = folder, connection, account
+        self._outer = outer
         files = MeasurementFiles(folder)
         self._work = LedgerTransaction(connection, account.dataset, files, time.time)
 
@@ -72,22 +77,23 @@ class OldLedger:
         """Give answers their names; durable when this returns."""
         with transaction(self._connection) as connection:
             if self.old:
-                for statement in CARRIED:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {FORM}")
+                charged = self._account.answers.items()
+                upgrade_tables(connection, {seq: question for question, (seq, _, _) in charged})
             body = {
                 "kind": "upgrade",
                 "at": self._work.now(),
                 "software": f"discreet {__version__}",
                 "carried": [asdict(one) for one in carried],
             }
-            seq, head = self._work.append(body)
+            self._work.append(body)
             connection.executemany(
                 "INSERT INTO carried VALUES (?, ?, ?)",
                 [(one.answer, one.question, canonical(one.form)) for one in carried],
             )
-        self._account.add(seq, body)
-        Anchor(self._account.dataset, self._account.ledger, seq, head).write(self._folder / ANCHOR)
+            anchor = last_row(connection, self._account)
+        self._account.add(anchor.seq, body)
+        anchor.write(self._folder / ANCHOR)
+        self._outer.add(anchor)
 
 
 @contextmanager
@@ -96,10 +102,14 @@ def old_ledger(folder: Path) -> Iterator[OldLedger | None]:
     if not (folder / STORE).exists() and not (folder / ANCHOR).exists():
         yield None
         return
-    with in_words(f"The ledger of {folder.name}"):
+    name = f"The ledger of {folder.name}"
+    with in_words(name):
         lock = closing(FairLock(folder / LEDGER_LOCK))
         with lock as taken, taken, closing(connect(folder / STORE)) as connection:
             noted, files = Anchor.read(folder / ANCHOR), MeasurementFiles(folder)
-            form = OLD_FORM if form_of(connection) == OLD_FORM else FORM
-            _, account = checked(connection, noted, None, files, form)
-            yield OldLedger(folder, connection, account)
+            form = form_of(connection)
+            expected = form if form in OLD_FORMS else FORM
+            _, account = checked(connection, noted, None, files, name, expected)
+            outer = OuterAnchor(account.ledger, name)
+            compare_outside(connection, outer, name, folder)
+            yield OldLedger(folder, connection, account, outer)

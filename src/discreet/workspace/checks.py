@@ -160,6 +160,9 @@ def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
     with Ledger(folder, dataset=described.description.name) as ledger:
         now = versions.current(folder)
         before = 0 if now is None else _answered_anew(ledger, described, now[1].data_version)
+        unanchored = ledger.anchor_problem
+    if unanchored:
+        yield Finding("warning", unanchored, STORE)
     if before:
         yield Finding(
             "warning",
