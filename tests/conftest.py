@@ -47,6 +47,18 @@ def anchors(anchors_of_the_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture
+def another_machine(
+    anchors_of_the_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], None]:
+    """From then on no ledger was ever opened here: a copy of one that went on may go on too."""
+
+    def move() -> None:
+        monkeypatch.setenv("DISCREET_ANCHORS", str(anchors_of_the_run / secrets.token_hex(6)))
+
+    return move
+
+
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo workspace, made once for all workers; do not spend from it, use `fresh_demo`."""

@@ -257,6 +257,23 @@ def test_ptables_convert_there_and_back(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_ptable_of_four_keys_is_not_taken_for_one_of_256(tmp_path):
+    """The number of keys stays where the dialect can say it, and is told where it cannot."""
+    odd = tmp_path / "odd.csv"
+    rows = [f"{n},{key},{v}\n" for n in (1, 2) for key, v in enumerate((-1, 0, 0, 1))]
+    odd.write_text("pcv,ckey,pvalue\n" + "".join(rows))
+    same, more, never = (tmp_path / name for name in ("same.csv", "more.csv", "never.csv"))
+    done = run("ptable", "convert", odd, same, "--dialect", "cantabular", "--json")
+    assert (json.loads(done.stdout)["keys"], json.loads(done.stdout)["notes"]) == (4, [])
+    assert json.loads(run("ptable", "audit", same, "--json").stdout)["keys"] == 4
+    done = run("ptable", "convert", odd, more, "--dialect", "ons", "--json")
+    assert json.loads(done.stdout)["notes"] == ["4 keys are written as 256, 64 for each of them."]
+    done = run("ptable", "convert", odd, never, "--dialect", "ons", "--keys", "1")
+    assert done.returncode == 2
+    assert not never.exists()
+
+
+@pytest.mark.slow
 def test_an_unexpected_failure_shows_no_value(demo: Path, tmp_path):
     """A bug leaves as its place and kind, never with its values, and exits 70."""
     script = (

@@ -187,6 +187,18 @@ def test_two_users_of_one_folder_have_anchors_of_their_own(restored, tmp_path, m
     opened(restored).close()
 
 
+def test_a_backup_from_before_the_ledger_was_first_opened_here(tmp_path, another_machine):
+    """What a ledger had before is noted when the anchor begins."""
+    folder, backup = begun(tmp_path / "people", PureLoss(5)), tmp_path / "backup"
+    shutil.copytree(folder, backup)
+    with opened(folder) as ledger:
+        ask(ledger, "q2", "0.25")
+    another_machine()
+    opened(folder).close()
+    restore(backup, folder)
+    assert accept(folder).counted == PureLoss("0.25")
+
+
 def test_a_backup_from_before_the_anchor_counts_all_of_it(tmp_path, anchors):
     """No row is known to both: nothing says what is common, so nothing is taken off."""
     folder, backup = begun(tmp_path / "people", PureLoss(5)), tmp_path / "backup"
@@ -322,7 +334,7 @@ def test_the_anchor_lies_in_the_state_folder(monkeypatch, tmp_path):
 
 def test_a_long_past_is_thinned(tmp_path, anchors, monkeypatch):
     monkeypatch.setattr("discreet.store.anchors._LONG", 2000)
-    monkeypatch.setattr("discreet.store.anchors._RECENT", 4)
+    monkeypatch.setattr("discreet.store.anchors.RECENT", 4)
     folder, backup = begun(tmp_path / "people", PureLoss(50)), tmp_path / "backup"
     shutil.copytree(folder, backup)
     for i in range(12):

@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +216,7 @@ def test_it_is_harmless_to_run_it_again(old: Path):
     assert {path: path.read_bytes() for path in old.rglob("*.sqlite3")} == before
 
 
-def test_the_copy_is_the_old_workspace(old: Path):
+def test_the_copy_is_the_old_workspace(old: Path, another_machine: Callable[[], None]):
     """The copy can take the workspace's place: upgraded itself, it gives the same names."""
     copy = upgrade(old).copy
     assert copy is not None
@@ -227,7 +227,31 @@ def test_the_copy_is_the_old_workspace(old: Path):
             for version in versions.every(old / name):
                 data_version = versions.manifest(version).data_version
                 names = here.ledger().questions(data_version)
+                another_machine()
                 assert names == there.ledger().questions(data_version)
+
+
+def test_going_back_to_the_copy_counts_what_was_spent_meanwhile(old: Path):
+    """Upgraded, charged, and the copy upgraded in its place: refused until that is accepted."""
+    copy = upgrade(old).copy
+    assert copy is not None
+    with dc.open(old / "people") as data:
+        before = data.ledger_facts()["spent"]
+        data.table(rows="age", epsilon="0.01", method="noise").release()
+        spent = data.ledger_facts()["spent"]
+    assert spent != before
+    shutil.rmtree(old)
+    copy.rename(old)
+    upgrade(old)
+    with dc.open(old / "people") as data, pytest.raises(LedgerDamaged, match="not the newest"):
+        data.ledger_facts()
+    words = ["ledger", "accept-restore", str(old / "people"), "--reason", "went back"]
+    run = CliRunner().invoke(app, words)
+    assert run.exit_code == 0, run.output
+    assert "epsilon = 0.01" in " ".join(run.output.split())
+    with dc.open(old / "people") as data:
+        assert data.ledger_facts()["spent"] == spent
+        assert data.ledger_facts()["entries"][-1]["kind"] == "restore"
 
 
 def test_older_and_newer_code_refuse_what_is_not_theirs(old: Path):
@@ -237,11 +261,42 @@ def test_older_and_newer_code_refuse_what_is_not_theirs(old: Path):
             refused()
     with pytest.raises(StoreError, match=r"older version.*`discreet upgrade .*workspace`"):
         WorkspaceDatabase(old)
+    connection = sqlite3.connect(old / "people" / "store.sqlite3", isolation_level=None)
+    last = connection.execute("SELECT max(seq) FROM log").fetchone()[0]
     upgrade(old)
-    connection = sqlite3.connect(old / "people" / "store.sqlite3")
-    # version 0.1 reads form 1 and says of any other: "The ledger is stored in form 2, …"
-    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    # version 0.1 reads form 1 and says of any other: "The ledger is stored in form 3, …"
+    assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+    # a server of version 0.1 that still runs has looked at the form before
+    with pytest.raises(sqlite3.OperationalError, match="has 4 columns but 3 values"):
+        connection.execute("INSERT INTO log VALUES (?, ?, ?)", (last + 2, "{}", ""))
     connection.close()
+    verify(old / "people")
+
+
+def test_a_ledger_of_the_form_between_is_carried_over(old: Path):
+    """Form 2 had names for carried answers, and no column of questions in its log."""
+    upgrade(old)
+    before = verify(old / "people")
+    connection = sqlite3.connect(old / "people" / "store.sqlite3", isolation_level=None)
+    connection.execute("DROP INDEX log_question")
+    connection.execute("ALTER TABLE log DROP COLUMN question")
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(StoreError, match="older version"):
+        verify(old / "people")
+    assert [one.dataset for one in upgrade(old).ledgers] == ["people"]
+    after = verify(old / "people")
+    assert (after.spent, after.answers) == (before.spent, before.answers)
+    assert after.entries == before.entries + 1
+
+
+@pytest.mark.parametrize("name", ["people", "staff"])
+def test_of_several_ledgers_the_damaged_one_is_named(old: Path, name: str):
+    connection = sqlite3.connect(old / name / "store.sqlite3", isolation_level=None)
+    connection.execute("UPDATE scopes SET spent = cap")
+    connection.close()
+    with pytest.raises(LedgerDamaged, match=f"The ledger of {name} is damaged: its sums"):
+        upgrade(old)
 
 
 def test_one_data_set_alone(old: Path):
@@ -360,7 +415,9 @@ def check_kill(into: Path, step: int, names: list[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("points", [6, pytest.param(60, marks=pytest.mark.slow)])
-def test_killed_at_any_moment_it_is_old_or_new(tmp_path: Path, upgraded: Path, points: int):
+def test_killed_at_any_moment_it_is_old_or_new(
+    tmp_path: Path, upgraded: Path, points: int, another_machine: Callable[[], None]
+):
     """Whatever the step it dies at: each ledger is whole in one form, and the next run finishes."""
     with DataSet.open(upgraded / "people") as data:
         names = data.ledger().questions(data.data_version)
@@ -369,6 +426,7 @@ def test_killed_at_any_moment_it_is_old_or_new(tmp_path: Path, upgraded: Path, p
     states: set[str] = set()
     for point in range(points):
         step = 1 + point * (all_steps - 1) // points
+        another_machine()
         states |= check_kill(tmp_path / str(point), step, names)
     assert states == {"old", "new"}
 

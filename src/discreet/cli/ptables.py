@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from ..durable import replace_text
 from ..errors import LawError
 from . import show
 from .laws import AtEpsilon, MostD, whole
@@ -56,7 +57,7 @@ def ptable_design(
         exact_variance=exact_variance,
         monotone=not no_monotone,
     )
-    _tell_ptable(table, json, written=_save(table, output, dialect, keys))
+    _tell_ptable(table, json, written=_text(table, output, dialect, keys))
 
 
 @ptable_app.command("audit")
@@ -85,7 +86,7 @@ def ptable_convert(
     [bold]discreet ptable convert p.csv ons.csv --dialect ons --keys 256[/bold]
     """
     table = _open(source)
-    _tell_ptable(table, json, written=_save(table, target, dialect, keys))
+    _tell_ptable(table, json, written=_text(table, target, dialect, keys))
 
 
 def _open(path: Path) -> PTable:
@@ -100,16 +101,16 @@ def _open(path: Path) -> PTable:
 
 @dataclass(frozen=True)
 class Written:
-    """A p-table as its file has it, and what the file's dialect cannot say."""
+    """A p-table as its file will have it, and what the file's dialect cannot say."""
 
     path: Path
+    text: str
     table: PTable
     notes: tuple[str, ...]
 
 
-def _save(table: PTable, path: Path | None, dialect: str, keys: int | None) -> Written | None:
-    """Write the p-table; what comes back is read from the very text that was written."""
-    from ..durable import replace_text
+def _text(table: PTable, path: Path | None, dialect: str, keys: int | None) -> Written | None:
+    """The file of a p-table, before it is written; its table is read from that very text."""
     from ..methods.cellkey import dialects
 
     dialects.check_dialect(dialect)
@@ -121,8 +122,14 @@ def _save(table: PTable, path: Path | None, dialect: str, keys: int | None) -> W
     again = dialects.read(text, dialect, negatives=True)
     designed = table.support[: len(again.rows)]
     again = replace(again, name=table.name, parameters=table.parameters, support=designed)
-    replace_text(path, text)
-    return Written(path, again, dialects.notes(table, dialect))
+    notes = dialects.notes(table, dialect)
+    if keys is None and dialect != "sdctools" and again.keys != table.keys:
+        several = again.keys // table.keys
+        notes = (
+            *notes,
+            f"{table.keys} keys are written as {again.keys}, {several} for each of them.",
+        )
+    return Written(path, text, again, notes)
 
 
 def _tell_ptable(
@@ -132,6 +139,8 @@ def _tell_ptable(
     found = table.audit(at_epsilon)
     above = table.audit(at_epsilon, least_count=1)
     lost = {str(keys): designed.loss(keys) for keys in (256, 4096) if keys < designed.keys}
+    if written is not None:  # all that can fail has been done
+        replace_text(written.path, written.text)
     if json:
         audits = {"audit": found.to_dict(), "audit_without_zeros": above.to_dict()}
         file = {"file": str(written.path), "notes": written.notes} if written else {}

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ PLACE = "DISCREET_ANCHORS"
 """The environment variable that says where outer anchors lie."""
 _LONG = 1 << 20
 """A file of lines longer than this is thinned when a ledger is opened."""
-_RECENT = 1000
+RECENT = 1000
 """So many of the last lines are never thinned."""
 _TAIL = 1 << 13
 _told: set[str] = set()
@@ -132,6 +132,8 @@ class OuterAnchor:
         self.problem = ""
         """Why nothing can be noted there, in a sentence; empty where all is well."""
         self._seen = (0, 0)  # the file, and how much of it was compared with the ledger
+        self.last: int | None = None
+        """The entry of the newest line that was read or added."""
         self._since: str | None = None
         self._pool: ThreadPoolExecutor | None = None
         try:
@@ -162,7 +164,8 @@ class OuterAnchor:
                 stream.seek(begin or max(0, end - _TAIL))
                 lines = lines_in(stream.read(end - stream.tell()), self.ledger)
             self._seen = (file, end)
-            self._since = lines[-1].spent if lines else self._since
+            if lines:
+                self.last, self._since = lines[-1].seq, lines[-1].spent
         return lines
 
     def forget(self) -> None:
@@ -182,6 +185,13 @@ class OuterAnchor:
 
     def add(self, anchor: Anchor) -> None:
         """Add a line and sync it."""
+        self._add(replace(anchor, since=self._since).line, anchor)
+
+    def begin(self, past: Sequence[Anchor]) -> None:
+        """Note rows that a ledger had before it was first opened here."""
+        self._add(b"".join(anchor.line for anchor in past), past[-1])
+
+    def _add(self, lines: bytes, newest: Anchor) -> None:
         with self._trying():
             if self.path is None:
                 return
@@ -191,8 +201,8 @@ class OuterAnchor:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             handle = os.open(self.path, flags, 0o600)
             try:
-                self._append(handle, replace(anchor, since=self._since).line)
-                self._since = anchor.spent
+                self._append(handle, lines)
+                self.last, self._since = newest.seq, newest.spent
             finally:
                 os.close(handle)
             if new:
@@ -217,7 +227,7 @@ class OuterAnchor:
                 return
             lines = self.path.read_bytes().splitlines(keepends=True)
             with replacing(self.path, mode=0o600) as stream:
-                stream.writelines(lines[:-_RECENT:2] + lines[-_RECENT:])
+                stream.writelines(lines[:-RECENT:2] + lines[-RECENT:])
 
     def close(self) -> None:
         """Let go of the helping thread."""

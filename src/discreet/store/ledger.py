@@ -38,6 +38,7 @@ from .verification import (
     compare_outside,
     create_if_new,
     last_row,
+    past_rows,
     stored_sums,
     sums_after,
     sums_of,
@@ -85,8 +86,10 @@ class Ledger(LedgerStore):
             end, account = checked(self._reading, noted, dataset, self._files, self._name)
             self._ledger_id = account.ledger
             self._outer = OuterAnchor(account.ledger, self._name)
+            if not self._outer.path or not self._outer.path.exists():
+                self._outer.begin(past_rows(self._reading))
             with self._lock:
-                self._begin_outside(account)
+                self._catch_up_outside(account)
             on_failure.pop_all()  # all is well: they stay open
         self._end = self._ending = self._anchored = end
         self._sums = self._ending_sums = sums_of(account)
@@ -198,7 +201,7 @@ class Ledger(LedgerStore):
                 anchor.write(self.anchor_path)
             self._anchored = self._end
 
-    def _begin_outside(self, account: Account) -> None:
+    def _catch_up_outside(self, account: Account) -> None:
         """Compare with the anchor outside of the workspace; where it lags, it catches up."""
         self._outer.thin()
         noted = compare_outside(self._reading, self._outer, self._name, self.folder)

@@ -5,7 +5,8 @@ asked by now; where two meet in one name, the earlier one answers and both stay 
 rewritten: an entry of kind `upgrade` says which answer has which name, and the table `carried` follows
 from it as sums and answers follow from charges. Killed at any moment, the ledger is of the old form or
 of the new one. Version 0.1 refuses the new form with a sentence when it opens it; where it had the
-ledger open, its rows lack a column of the new form and are refused.
+ledger open, its rows lack a column of the new form and are refused. Nothing is spent here: the anchor
+outside of the workspace is compared when the ledger is next opened.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from typing import Any
 
 from ..file_names import ANCHOR, LEDGER_LOCK, STORE
 from ..version import __version__
-from .anchors import Anchor, OuterAnchor
+from .anchors import Anchor
 from .base import StoredAnswer
 from .chain import Account, canonical
 from .database import FORM, OLD_FORMS, connect, form_of, in_words, transaction, upgrade_tables
 from .ledger_transaction import LedgerTransaction
 from .lock import FairLock
 from .measurement_files import MeasurementFiles
-from .verification import checked, compare_outside, last_row
+from .verification import checked, last_row
 
 _CHARGED = (
     "SELECT a.question, a.digest, a.measurements, l.seq, l.body, l.hash, NULL "
@@ -48,12 +49,9 @@ class Carried:
 class OldLedger:
     """A ledger that may be of an older form, while nobody else writes to it."""
 
-    def __init__(
-        self, folder: Path, connection: sqlite3.Connection, account: Account, outer: OuterAnchor
-    ) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection, account: Account) -> None:
         self.old = form_of(connection) in OLD_FORMS
         self._folder, self._connection, self._account = folder, connection, account
-        self._outer = outer
         files = MeasurementFiles(folder)
         self._work = LedgerTransaction(connection, account.dataset, files, time.time)
 
@@ -93,7 +91,6 @@ class OldLedger:
             anchor = last_row(connection, self._account)
         self._account.add(anchor.seq, body)
         anchor.write(self._folder / ANCHOR)
-        self._outer.add(anchor)
 
 
 @contextmanager
@@ -110,6 +107,4 @@ def old_ledger(folder: Path) -> Iterator[OldLedger | None]:
             form = form_of(connection)
             expected = form if form in OLD_FORMS else FORM
             _, account = checked(connection, noted, None, files, name, expected)
-            outer = OuterAnchor(account.ledger, name)
-            compare_outside(connection, outer, name, folder)
-            yield OldLedger(folder, connection, account, outer)
+            yield OldLedger(folder, connection, account)

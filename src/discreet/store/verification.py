@@ -14,7 +14,7 @@ from ..core.loss import loss_from_json
 from ..durable import plain_errors
 from ..errors import InputError, LedgerDamaged, StoreError
 from ..file_names import ANCHOR, STORE
-from .anchors import Anchor, OuterAnchor, lines_in
+from .anchors import RECENT, Anchor, OuterAnchor, lines_in
 from .base import DATASET, Verified
 from .chain import START, Account, canonical, damaged, digest, follow, link, moment, scopes_of
 from .database import (
@@ -156,6 +156,21 @@ def last_row(connection: sqlite3.Connection, account: Account) -> Anchor:
     return Anchor(account.dataset, account.ledger, end[0], end[1], spent)
 
 
+def past_rows(connection: sqlite3.Connection) -> list[Anchor]:
+    """Rows with what was spent up to them: the last ones, and some of those before."""
+    account, anchors = Account(), []
+    rows = connection.execute("SELECT seq, body, hash FROM log ORDER BY seq").fetchall()
+    early = max(0, len(rows) - RECENT)
+    chosen = {*range(0, early, early // RECENT + 1), *range(early, len(rows))}
+    for place, (seq, text, stored) in enumerate(rows):
+        account.add(seq, json.loads(text))
+        if place in chosen:
+            spent = account.spent.get(DATASET)
+            said = "" if spent is None else loss_text(spent)
+            anchors.append(Anchor(account.dataset, account.ledger, seq, stored, said))
+    return anchors
+
+
 def knows(connection: sqlite3.Connection, noted: Anchor) -> bool:
     """Whether a ledger has a row, or has accepted that it lost it."""
     row = connection.execute("SELECT hash FROM log WHERE seq = ?", (noted.seq,)).fetchone()
@@ -177,7 +192,7 @@ def compare_outside(
     except LedgerDamaged:
         outer.forget()
         raise
-    return lines[-1].seq if lines else None
+    return outer.last
 
 
 def compare_copy(

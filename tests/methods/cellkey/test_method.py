@@ -16,7 +16,7 @@ from discreet.core.domain import Condition, Text, variable
 from discreet.core.guarantee import Kind
 from discreet.core.table import Status
 from discreet.core.true_values import Cells, seal
-from discreet.errors import Bug, DataError, InputError, LawError, RecipeError
+from discreet.errors import Bug, DataError, InputError, LawError, RecipeError, Refusal
 from discreet.methods import registry
 from discreet.methods.base import Measurements
 from discreet.methods.cellkey.additive import additive_view
@@ -341,6 +341,17 @@ def test_weighted_tables():
     assert (table.noise.lower <= table.values).all()
     with pytest.raises(RecipeError, match="has no weight"):
         make().plan(spec("town", weighted=True))
+
+
+def test_no_weighted_counts_where_a_description_gives_another_count():
+    """Several counts of the same people, each with its weighted one, can leave one true count."""
+    weights = np.random.default_rng(2).integers(900, 1100, 300)
+    parameters = {**LAW, "sameness": "participants and description"}
+    world = make(weight=Weight("w", 1), weights=weights, parameters=parameters)
+    with pytest.raises(Refusal, match="another count under each description") as refused:
+        world.plan(spec("town", weighted=True))
+    assert refused.value.rule == "weighted-sameness"
+    world.plan(spec("town"))
 
 
 # What is said ------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from ...core.guarantee import Guarantee
 from ...core.product import Whole
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import Noise, ProtectedTable, Provenance, Status, TrueTable
-from ...errors import Bug, RecipeError
+from ...errors import Bug
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -36,6 +36,7 @@ from .declaration import DECLARATION
 from .intervals import COVERAGE, Readings, half_width
 from .lookup import Lookup
 from .plan_facts import (
+    check_weighted,
     earlier,
     found_categories,
     large_delta,
@@ -125,9 +126,8 @@ class CellKeyMethod:
         treated = Treated.of(policy, treatment.settings)
         ready = _ready(settings, description.records_per_unit)
         texts, zeros, errors = [], [], []
+        check_weighted(question, description, settings)
         for spec in question.tables:
-            if spec.weighted and description.weight is None:
-                raise RecipeError(f"{description.name} has no weight, so no weighted counts.")
             totals = (spec.totals,) * len(spec.axes)
             texts.append(cell_texts(description, spec.count, totals))
             zeros.append(impossible(spec, description))

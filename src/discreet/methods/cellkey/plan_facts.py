@@ -8,8 +8,9 @@ from ...core.description import Description
 from ...core.exact import rounded_up
 from ...core.guarantee import Guarantee, Kind
 from ...core.question import Question
+from ...errors import RecipeError, Refusal
 from ..shared.guarantee import not_tiny
-from .risk import Risk, real_three
+from .risk import SAMENESS, Risk, real_three
 from .settings import Settings
 
 NEGLIGIBLE = Fraction(1, 100)
@@ -99,6 +100,29 @@ def found_categories(question: Question, description: Description) -> tuple[str,
         f"The categories of {', '.join(names)} were found in the data and are not declared: that "
         "one is listed tells that somebody has it.",
     )
+
+
+def check_weighted(question: Question, description: Description, settings: Settings) -> None:
+    """Refuse weighted counts that cannot be had, or that would give counts away.
+
+    A count c with its weighted count excludes some true counts below c. Where the same people have
+    another c under each description, a few pairs leave one true count only.
+    """
+    if not any(spec.weighted for spec in question.tables):
+        return
+    if description.weight is None:
+        raise RecipeError(f"{description.name} has no weight, so no weighted counts.")
+    if settings.sameness != SAMENESS[0]:
+        raise Refusal(
+            f"Weighted counts are not given where sameness is {settings.sameness}: the same people "
+            "have another count under each description, and a few of them beside their weighted "
+            "counts can give the true count away.",
+            rule="weighted-sameness",
+            alternatives=(
+                "ask for counts without weights",
+                f"the custodian sets sameness: {SAMENESS[0]}",
+            ),
+        )
 
 
 def whole_weights(question: Question, description: Description) -> tuple[str, ...]:
