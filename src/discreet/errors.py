@@ -12,7 +12,7 @@
     ├── EngineError          (4)  counting failed
     ├── StoreError           (5)  the workspace's own files cannot be read or written
     │   ├── HistoryMoved          something was released while this was decided; ask again (409)
-    │   └── LedgerDamaged         chain, sums or anchor of a ledger disagree
+    │   └── LedgerDamaged         chain, sums or anchors of a ledger disagree
     ├── Cancelled          (130)  stopped on request; nothing was lost
     └── Bug                 (70)  our mistake
 
@@ -122,7 +122,7 @@ class HistoryMoved(StoreError):
 
 
 class LedgerDamaged(StoreError):
-    """Chain, sums or anchor of a ledger disagree; nothing is served until that is settled."""
+    """Chain, sums, indexes or anchors of a ledger disagree; nothing is served until that is settled."""
 
 
 class Cancelled(DiscreetError):
