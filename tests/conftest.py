@@ -39,6 +39,14 @@ def anchors_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pat
         yield folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def anchors_of_the_module(anchors_of_the_run: Path) -> Iterator[None]:
+    """Modules copy the demo and spend from their copies, with the same ledger where it has one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISCREET_ANCHORS", str(anchors_of_the_run / secrets.token_hex(6)))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def anchors(anchors_of_the_run: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where anchors outside of the workspace lie in a test: tests copy one ledger into many."""
