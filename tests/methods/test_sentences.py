@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -135,12 +136,12 @@ class Told:
 
 def _noise_release(rng: random.Random) -> tuple[Guarantee, list[Losses], list[Losses], bool]:
     """A random plan of independent noise over six cells, and what all its neighbours show."""
-    replace = rng.random() < 0.4
+    replaced = rng.random() < 0.4
     records = rng.choice([1, 1, 1, 2])
     weighted = records == 1 and rng.random() < 0.25
     law = rng.choice(["laplace", "gaussian", "truncated laplace", "truncated normal"])
     facts: dict = {"records_per_unit": records, "unit": rng.choice(["person", "household"])}
-    if replace:
+    if replaced:
         facts["records"] = 50
     if weighted:
         facts["weight"] = Weight("w", 1, Fraction(rng.choice([2, 3, 5])))
@@ -152,7 +153,7 @@ def _noise_release(rng: random.Random) -> tuple[Guarantee, list[Losses], list[Lo
     measured = plan.detail.scheme.measured
     totals = any(p.margin.weighted and not p.margin.axes for p in measured)
     between = _noise_losses(world, measured, other)
-    found = between if replace else _noise_losses(world, measured, alone)
+    found = between if replaced else _noise_losses(world, measured, alone)
     bound = totals or (records > 1 and law == "truncated normal")  # two records may share each cell
     return plan.guarantee, found, between, plan.detail.scheme.exact and not bound
 
@@ -290,3 +291,28 @@ def test_no_number_in_a_sentence_is_wrong(number: int, record_property) -> None:
         checked += Told(promise, neighbours, category).check(exact=exact)
     record_property("releases", number)
     record_property("numbers", checked)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("and after 74 if", "and after 73 if"),
+        ("and after 74 if", "and after 75 if"),
+        ("at most 24 % sure", "at most 23 % sure"),
+        ("apart after 74 of", "apart after 73 of"),
+        ("at most 46 % sure", "at most 47 % sure"),
+    ],
+)
+def test_a_wrong_digit_is_found(old: str, new: str) -> None:
+    """The comparison above rejects a figure that is one off, either way."""
+    world = World([A, B])
+    plan = world.plan(world.spec("a", "b", totals=False), epsilon="1")
+    measured, units = plan.detail.scheme.measured, _units(1, (1,))
+    alone = _noise_losses(world, measured, [((), unit) for unit in units])
+    between = _noise_losses(world, measured, itertools.permutations(units, 2))
+    told = " ".join(plan.guarantee.odds)
+    assert old in told
+    assert Told(plan.guarantee, alone, between).check(exact=True) == 5
+    wrong = replace(plan.guarantee, odds=tuple(w.replace(old, new) for w in plan.guarantee.odds))
+    with pytest.raises(AssertionError):
+        Told(wrong, alone, between).check(exact=True)
