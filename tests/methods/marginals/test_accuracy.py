@@ -101,6 +101,10 @@ def test_one_way_margins_of_their_own_only_where_tables_are_filled_from_them() -
     singles = [m for m in asked.measured if len(m.margin) == 1]
     assert sum(m.rate for m in singles) > Fraction(24, 100)
     assert asked.rms > 1.2 * full.rms
+    small, _ = plan_budget(
+        (3, 2, 4), all_ways(3, 2), Fraction(9), Neighbours.ADD_REMOVE, one_way=Fraction(1, 4)
+    )
+    assert {(0,), (1,), (2,)} < {m.margin for m in small.measured}
     wide = (100, 100, 90, 50, 16, 9, 7, 6, 2)
     thin, _ = plan_budget(
         wide, all_ways(9, 2), Fraction(1, 10), Neighbours.ADD_REMOVE, records=50_000

@@ -141,7 +141,8 @@ class MarginalsMethod:
             if design.coding is None
             else ()
         )
-        then = allocation.told("as measured", design.shape, design.margins, tables, known)
+        dropped = None if design.coding is None else ()  # bits have no margins to name
+        then = allocation.told("as measured", design.shape, design.margins, tables, known, dropped)
         told = _told(replace(design, allocation=then), description, plan.question_hash)
         return replace(plan, alternatives=(), **told)
 

@@ -75,7 +75,7 @@ def plan_budget(
         thinned = table_budgets(shape, workload, spending, records, ONE_WAY_SHARE)
         choices += [choice for choice in thinned if choice.dropped]
     best = min(choices, key=lambda choice: _promised(shape, workload, choice, records))
-    whole = _one_table(shape, workload, spending)
+    whole = None if one_way else _one_table(shape, workload, spending)
     if whole is not None and _promised(shape, workload, whole, records) < _promised(
         shape, workload, best, records
     ):
