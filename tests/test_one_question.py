@@ -20,6 +20,7 @@ import discreet as dc
 from discreet import release as flow
 from discreet.core.table import ProtectedTable
 from discreet.errors import InputError, Refusal
+from discreet.file_names import CACHE
 from discreet.methods import registry
 from discreet.methods.base import Plan
 from discreet.methods.declaration import Part, Spends
@@ -185,7 +186,8 @@ def numbers(made: flow.Release) -> list[list[Any]]:
 
 def forget(data: DataSet) -> None:
     """Drop everything that could be kept of a fit: it must come out the same again."""
-    data.results().clear()
+    for suffix in ("", "-wal", "-shm"):
+        (data.folder / f"{CACHE}{suffix}").unlink(missing_ok=True)
     registry._loaded.cache_clear()
 
 
