@@ -40,7 +40,7 @@ _ROOMS = {
     "errors": "BudgetExceeded DiscreetError InputError Refusal",
     "methods.cellkey.design": "ptable",
     "synthesis": "synthetic",
-    "workspace": "check declare init load",
+    "workspace": "UnitChoice check declare declare_unit init load",
     "workspace.upgrade": "upgrade",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
@@ -51,11 +51,13 @@ __all__ = [
     "DiscreetError",
     "InputError",
     "Refusal",
+    "UnitChoice",
     "__version__",
     "audit",
     "check",
     "connect",
     "declare",
+    "declare_unit",
     "delta",
     "delta_curve",
     "design",
@@ -110,7 +112,7 @@ if TYPE_CHECKING:
     from .errors import BudgetExceeded, DiscreetError, InputError, Refusal
     from .methods.cellkey.design import design as ptable
     from .synthesis import synthetic
-    from .workspace import check, declare, init, load
+    from .workspace import UnitChoice, check, declare, declare_unit, init, load
     from .workspace.upgrade import upgrade
 
 

@@ -28,7 +28,7 @@ from .core.guarantee import Guarantee
 from .core.loss import Loss, in_words, largest_epsilon, loss_from_json
 from .core.neighbours import Neighbours
 from .core.odds import worst_case
-from .durable import replace_text
+from .durable import SHARED, replace_text
 from .errors import InputError
 from .file_names import ANCHOR, STORE
 from .formats import html
@@ -175,7 +175,7 @@ class DataSet(Asks["Draft"]):
             value = ledger.export_events()
         else:
             raise InputError(f"--as must be register or dp-accounting, got {form!r}.")
-        replace_text(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        replace_text(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n", mode=SHARED)
 
     def close(self) -> None:
         """Let go of files."""

@@ -1,7 +1,10 @@
-"""Files that are there whole or not at all, and sentences for what a file system refuses.
+"""Files that are there whole or not at all, for whom they are, and what a file system refuses.
 
 Content goes into a draft beside the file, onto the disk, and then takes the file's name in one
 step: whoever reads, and whoever looks after a power cut, finds the old file or the new one.
+
+What is made here is its owner's alone from its first byte, whatever the umask; only what is meant to
+be handed on says so (`mode=SHARED`) and follows the umask.
 """
 
 from __future__ import annotations
@@ -10,11 +13,20 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from .errors import StoreError
+
+OWN = 0o600
+"""The mode of a file that nobody else may read."""
+SHARED = 0o666
+"""The mode of a file to hand on; the umask takes away from it."""
+OWN_FOLDER = 0o700
+SHARED_FOLDER = 0o777
 
 _REASONS = {
     errno.ENOSPC: "the disk is full. Free some space and run it again",
@@ -45,7 +57,7 @@ def plain_errors(doing: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, mode: int = 0o644, only_writer: bool = False) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, mode: int = OWN, only_writer: bool = False) -> Iterator[BinaryIO]:
     """A stream whose bytes become the file when the block ends well, and vanish when it does not.
 
     `only_writer` is for a file that one writer at a time replaces often: its draft has one name,
@@ -73,21 +85,66 @@ def replacing(path: Path, *, mode: int = 0o644, only_writer: bool = False) -> It
         sync_folder(path.parent)
 
 
-def replace_bytes(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+def replace_bytes(path: Path, data: bytes, *, mode: int = OWN) -> None:
     """Put `data` in the place of a file, durably and in one step."""
     with plain_errors(f"Writing {path}"), replacing(path, mode=mode) as stream:
         stream.write(data)
 
 
-def replace_text(path: Path, text: str) -> None:
+def replace_text(path: Path, text: str, *, mode: int = OWN) -> None:
     """Put `text` in the place of a file, durably and in one step."""
-    replace_bytes(path, text.encode())
+    replace_bytes(path, text.encode(), mode=mode)
 
 
-def make_folder(path: Path, *, mode: int = 0o777) -> None:
+def edit_text(path: Path, text: str) -> None:
+    """Put `text` in the place of a file that stays readable for whom it was."""
+    replace_text(path, text, mode=stat.S_IMODE(path.stat().st_mode))
+
+
+def own_file(path: Path) -> None:
+    """Make an empty file of the owner's where there is none, before a library does by the umask."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, OWN))
+
+
+def make_folder(path: Path, *, mode: int = OWN_FOLDER) -> None:
     """Make a folder and those above it; one that is there is fine."""
     with plain_errors(f"Making the folder {path}"):
-        path.mkdir(parents=True, exist_ok=True, mode=mode)
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        for folder in reversed(missing or [path]):
+            folder.mkdir(exist_ok=True, mode=mode)
+
+
+class _OwnerOnly:
+    """The umask of this process while anybody needs it tight; umasks belong to processes."""
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._before = threading.Lock(), 0, 0
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._before = os.umask(0o077)
+            self._users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                os.umask(self._before)
+
+
+_owner_only = _OwnerOnly()
+
+
+@contextlib.contextmanager
+def owner_only() -> Iterator[None]:
+    """Meanwhile whatever this process makes is its owner's: for libraries that make files."""
+    _owner_only.enter()
+    try:
+        yield
+    finally:
+        _owner_only.leave()
 
 
 def sync_file(path: Path) -> None:

@@ -392,6 +392,21 @@ def test_whose_record_stays_is_nobody_elses_business(tmp_path: Path) -> None:
     assert without == [row for row in everybody if row[1:] != record_key(b"s", "0")]
 
 
+def test_what_a_unit_has_many_of_is_kept_as_often_as_chance_would(tmp_path: Path) -> None:
+    """Of three records alike and one other, one is kept: the other in a quarter of units.
+
+    n = 2,000 units, so 500 expected with a standard deviation of 19.4; 4.9 of them happen by
+    chance once in a million. A rule that ranks distinct records would keep 1,000.
+    """
+    lines = [f"{unit},{code}" for unit in range(2_000) for code in "1110"]
+    number = coded("n", "n", ("0", "1"))
+    source = write(tmp_path / "a.csv", "id,n\n" + "\n".join(lines) + "\n")
+    coding = coding_of((number,), "id", 1, salt=b"s", bound="drop")
+    report, rows = loaded(source, coding, tmp_path / "v")
+    assert report.records == 2_000
+    assert abs(sum(row[0] == 0 for row in rows) - 500) < 4.9 * 19.4
+
+
 def test_own_keys_and_ids_together(tmp_path: Path) -> None:
     """With the custodian's keys, the id still bounds units and is not stored."""
     source = write(tmp_path / "a.csv", "id,sex,k\n1,f,5\n1,m,6\n2,f,7\n")

@@ -12,7 +12,7 @@ import pytest
 
 from discreet.demo import deaths, draft
 from discreet.errors import DataError, DiscreetError, InputError
-from discreet.workspace import DataSet, init
+from discreet.workspace import DataSet, UnitChoice, init
 from discreet.workspace.description_file import read
 
 
@@ -168,9 +168,12 @@ def test_a_table_of_a_database_and_a_parquet_file(tmp_path: Path) -> None:
 
 def test_several_records_of_a_unit_are_bounded(tmp_path: Path) -> None:
     rows = [["patient_id", "ward"], *([f"p{n // 3}", "abcd"[n % 4]] for n in range(300))]
-    made = init(put(tmp_path / "visits.csv", rows), tmp_path / "visits")
+    chosen = UnitChoice(id="patient_id")
+    made = init(put(tmp_path / "visits.csv", rows), tmp_path / "visits", unit=chosen)
     assert (made.draft.id, made.draft.records_per_unit) == ("patient_id", 3)
-    assert made.dataset().description.records_per_unit == 3
+    description = made.dataset().description
+    assert (description.unit, description.records_per_unit) == ("person", 3)
+    assert description.bound_from_data
 
 
 def test_missing_children_go_to_a_missing_parent(tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ Picture = Annotated[Path | None, Option("--picture", help="Write a picture: a .s
 
 def write_picture(spec: Spec, path: Path) -> None:
     """Draw the picture into the file; its ending says how."""
-    from ..durable import replace_bytes
+    from ..durable import SHARED, replace_bytes
     from ..report import charts
 
     if path.suffix == ".svg":
-        replace_bytes(path, charts.to_svg(charts.on_white(spec)).encode())
+        replace_bytes(path, charts.to_svg(charts.on_white(spec)).encode(), mode=SHARED)
     elif path.suffix == ".png":
-        replace_bytes(path, charts.to_png(spec))
+        replace_bytes(path, charts.to_png(spec), mode=SHARED)
     else:
         raise InputError(f"A picture is a .svg or a .png, got {path.name}.")

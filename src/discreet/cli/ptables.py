@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from ..durable import replace_text
+from ..durable import SHARED, replace_text
 from ..errors import LawError
 from . import show
 from .laws import AtEpsilon, MostD, whole
@@ -140,7 +140,7 @@ def _tell_ptable(
     above = table.audit(at_epsilon, least_count=1)
     lost = {str(keys): designed.loss(keys) for keys in (256, 4096) if keys < designed.keys}
     if written is not None:  # all that can fail has been done
-        replace_text(written.path, written.text)
+        replace_text(written.path, written.text, mode=SHARED)
     if json:
         audits = {"audit": found.to_dict(), "audit_without_zeros": above.to_dict()}
         file = {"file": str(written.path), "notes": written.notes} if written else {}

@@ -86,6 +86,7 @@ def _listen(host: str, port: int, workers: int, proxy: str) -> None:
     """Run the server that the environment describes, until it is stopped."""
     import uvicorn
 
+    os.umask(0o077)  # whatever a library writes meanwhile is the server's alone
     uvicorn.run(
         "discreet.server.app:from_environment",
         factory=True,

@@ -10,11 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from . import show
+from . import show, units
 from .tables import DataSetPath, Json
 
 if TYPE_CHECKING:
-    from ..workspace import DataSet
+    from ..workspace import Started
+    from ..workspace.description_file import DescribedData
+
+UnitWord = Annotated[
+    str, Option("--unit", help="What one unit of protection is: person, household, …")
+]
+IdColumn = Annotated[
+    str | None, Option("--id", metavar="COLUMN", help="The column that names the unit.")
+]
+RecordsPerUnit = Annotated[
+    int | None, Option("--records-per-unit", min=1, help="How many records of one unit count.")
+]
+Drop = Annotated[bool, Option("--drop", help="Leave out what is more, instead of stopping.")]
 
 
 def demo(
@@ -69,32 +81,52 @@ def init(
     header: Annotated[
         bool | None, Option(help="Whether a CSV file begins with column names.")
     ] = None,
+    unit: UnitWord = "",
+    id_column: IdColumn = None,
+    records_per_unit: RecordsPerUnit = None,
+    drop: Drop = False,
     json: Json = False,
 ) -> None:
     """Look at a file, write discreet.yaml to edit, and load.
+
+    Who one unit of protection is must be certain: where the file leaves a doubt it is asked, or
+    left undecided, and then nothing is loaded.
 
     [bold]discreet init deaths.csv --into work/deaths[/bold]
 
     [bold]discreet init deaths.csv --family dp --budget 2[/bold]
 
+    [bold]discreet init stays.csv --id patient_id --unit person --records-per-unit 4 --drop[/bold]
+
     [bold]discreet init 'sqlite:///registry.db?table=deaths'[/bold]
     """
     from .. import workspace
+    from ..core.description import UNDECIDED
+    from ..workspace import initialising, unit_choice
+    from ..workspace.description_file import read
 
     said = {"delimiter": delimiter, "encoding": encoding}
     said["header"] = None if header is None else "yes" if header else "no"
     options = {key: value for key, value in said.items() if value is not None}
+    folder = into or Path(Path(data.partition("?")[0]).stem)
     with show.progress(quiet=json) as control:
-        started = workspace.init(
+        draft = initialising.proposal(
             data,
-            into or Path(Path(data.partition("?")[0]).stem),
+            folder,
             control,
             family=family,
             budget=None if budget is None else {"epsilon": budget},
             options=options or None,
+            unit=workspace.UnitChoice(unit, id_column, records_per_unit, drop),
         )
-    with started.dataset() as made:
-        _tell_variables(made, json, started.draft.left_out, started.warnings())
+    if draft.unit == UNDECIDED and not json and units.interactive():
+        chosen = units.ask(draft)
+        if chosen is not None:
+            unit_choice.settle(draft, chosen)
+    with show.progress(quiet=json) as control:
+        started = initialising.begin(draft, folder, control)
+    version = started.loaded.manifest.data_version if started.loaded else None
+    _tell_variables(read(folder), version, json, started=started)
 
 
 def load(path: DataSetPath, json: Json = False) -> None:
@@ -116,8 +148,7 @@ def load(path: DataSetPath, json: Json = False) -> None:
         if loaded.new_epoch:
             out.print("Records could not be matched with earlier ones: a new key epoch began.")
     unfit = [f"{found.what} {found.todo}" for found in small_keys(folder, read(folder))]
-    with workspace.DataSet.open(folder) as made:
-        _tell_variables(made, json, warnings=unfit)
+    _tell_variables(read(folder), loaded.manifest.data_version, json, warnings=unfit)
 
 
 def declare(
@@ -126,20 +157,36 @@ def declare(
         list[str] | None, Argument(help="Variables to declare; none lists them.")
     ] = None,
     all_of_them: Annotated[bool, Option("--all", help="Declare every variable.")] = False,
+    unit: UnitWord = "",
+    id_column: IdColumn = None,
+    records_per_unit: RecordsPerUnit = None,
+    drop: Drop = False,
 ) -> None:
-    """Declare categories and hierarchies of variables to be public facts.
+    """Declare categories and hierarchies of variables to be public facts, or who one unit is.
 
     What `init` found in the data says something about people until the custodian declares it;
     Family dp refuses a variable before that. `discreet check` says what is unsafe.
+
+    [bold]discreet declare work/deaths area sex[/bold]
+
+    [bold]discreet declare work/stays --unit person --id patient_id --records-per-unit 4 --drop[/bold]
     """
     from .. import workspace
+    from ..workspace.description_file import read
 
     folder = workspace.resolve(path)
     out = show.console()
+    if unit or id_column or records_per_unit or drop:
+        choice = workspace.UnitChoice(unit, id_column, records_per_unit, drop)
+        with show.progress() as control:
+            written = workspace.declare_unit(folder, choice, control)
+        for line in written:
+            out.print(line, markup=False)
+        out.print(f"Then run [bold]discreet load {folder}[/bold].")
+        if not variables and not all_of_them:
+            return
     if not variables and not all_of_them:
-        with workspace.DataSet.open(folder) as data:
-            undeclared = data.described.description.undeclared
-        names = ", ".join(undeclared) or "none: everything is declared"
+        names = ", ".join(read(folder).description.undeclared) or "none: everything is declared"
         out.print(f"Still only found in the data: {names}")
         return
     chosen = None if all_of_them else set(variables or ())
@@ -208,43 +255,51 @@ def upgrade(
 
 
 def _tell_variables(
-    data: DataSet,
+    described: DescribedData,
+    version: str | None,
     json: bool,
-    left_out: Sequence[tuple[str, str]] = (),
+    *,
+    started: Started | None = None,
     warnings: Sequence[str] = (),
 ) -> None:
     from rich.markup import escape
 
+    folder, description = described.folder, described.description
+    left_out = [] if started is None else started.draft.left_out
+    warnings = warnings if started is None else started.warnings()
     rows = [
         (
             variable.name,
             " > ".join(f"{level.name} ({len(level)})" for level in reversed(variable.levels)),
             "declared" if variable.declared else "found",
         )
-        for variable in data.described.description.variables
+        for variable in description.variables
     ]
     if json:
         show.as_json(
-            folder=str(data.folder),
-            version=data.data_version,
+            folder=str(folder),
+            version=version,
             variables=[
                 {
                     "name": variable.name,
                     "declared": variable.declared,
                     "levels": {level.name: len(level) for level in variable.levels},
                 }
-                for variable in data.described.description.variables
+                for variable in description.variables
             ],
             left_out=dict(left_out),
             warnings=list(warnings),
+            **({} if started is None else {"unit": units.facts(started.draft)}),
         )
         return
     out = show.console()
-    show.grid(f"{data.folder}", ("variable", "levels (categories)", "status"), rows)
+    show.grid(f"{folder}", ("variable", "levels (categories)", "status"), rows)
     if left_out:
         show.grid("Left out", ("column", "because it"), left_out)
     for warning in warnings:
         out.print(f"[yellow]{escape(warning)}[/yellow]")
-    if data.policy.budget is not None:
-        out.print(f"Budget for ever: {data.policy.budget}. Change it before the first table.")
-    out.print(f"Edit {data.folder}/discreet.yaml, then [bold]discreet check {data.folder}[/bold].")
+    for line in [] if started is None else units.told(started.draft, folder):
+        out.print(line, markup=False)
+    if described.policy.budget is not None:
+        out.print(f"Budget for ever: {described.policy.budget}. Change it before the first table.")
+    out.print(f"Edit {folder}/discreet.yaml, then [bold]discreet check {folder}[/bold].")

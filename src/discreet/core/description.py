@@ -22,6 +22,9 @@ from .family import Family
 from .loss import Loss
 from .neighbours import Neighbours
 
+UNDECIDED = "undecided"
+"""The unit of a description whose custodian has not said yet who one unit is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weight:
@@ -49,6 +52,10 @@ class Description:
     variables: tuple[Variable, ...]
     unit: str = "person"
     records_per_unit: int = 1
+    bounded: bool = False
+    """Records of a unit beyond that number are left out, not refused."""
+    bound_from_data: bool = False
+    """That number was chosen by looking at the data."""
     population: str = ""
     period: str = ""
     records: int | None = None
@@ -167,6 +174,30 @@ class Description:
     def neighbours(self) -> Neighbours:
         """Replace-one where the number of records is declared public, else add or remove one."""
         return Neighbours.ADD_REMOVE if self.records is None else Neighbours.REPLACE_ONE
+
+    @property
+    def protects(self) -> str:
+        """Whom a guarantee speaks of: the unit, or one record where that is undecided."""
+        return "record" if self.unit == UNDECIDED else self.unit
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """What readers must know of the records that count, in sentences; mostly nothing."""
+        most, unit = self.records_per_unit, self.protects
+        said = []
+        if self.unit == UNDECIDED:
+            said.append(
+                "Whom one unit stands for is not decided: nothing is said about several records of "
+                "one person together."
+            )
+        if self.bounded:
+            are = "record of each {} is" if most == 1 else "records of each {} are"
+            said.append(f"At most {most:,} {are.format(unit)} counted.")
+        if self.bound_from_data:
+            said.append(
+                f"That one {unit} has at most {most:,} records was chosen after looking at the data."
+            )
+        return tuple(said)
 
     @property
     def undeclared(self) -> tuple[str, ...]:

@@ -189,8 +189,14 @@ class Coding:
     @cached_property
     def source_columns(self) -> tuple[str, ...]:
         """Every column of the source that is read, once each, in order."""
+        names = [self.id_column] if self.id_column is not None else []
+        return tuple(dict.fromkeys((*names, *self.value_columns)))
+
+    @cached_property
+    def value_columns(self) -> tuple[str, ...]:
+        """The columns whose values are needed; of the id, only the key made from it is."""
         weight = self.description.weight
-        names = [self.id_column, self.key_column, weight.name if weight else None]
+        names = [self.key_column, weight.name if weight else None]
         for variable in self.variables:
             columns = self.columns[variable.name]
             names.append(columns.finest)

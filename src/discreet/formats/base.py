@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, TypeAlias, cast
 
 from ..core.table import ProtectedTable
-from ..durable import replacing
+from ..durable import SHARED, replacing
 from ..errors import DiscreetError, InputError, StoreError, did_you_mean
 from .flat import require_protected
 
@@ -183,13 +183,13 @@ def _to_path(form: Format, tables: Sequence[ProtectedTable], path: Path) -> list
                 form.save(tables, device)
             return [path]
         written = [path]
-        with replacing(path.resolve(), mode=0o666) as stream:
+        with replacing(path.resolve(), mode=SHARED) as stream:
             form.save(tables, stream)
             if form.beside:
                 from .csvw import companion
 
                 beside = path.with_name(path.name + form.beside)
-                with replacing(beside.resolve(), mode=0o666) as second:
+                with replacing(beside.resolve(), mode=SHARED) as second:
                     second.write(companion(tables[0], path.name))
                 written.append(beside)
     return written

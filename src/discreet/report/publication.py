@@ -29,7 +29,7 @@ from ..core.control import Control
 from ..core.exact import plain
 from ..core.loss import in_words
 from ..core.noise_law import AnyLaw, NoiseLaw
-from ..durable import make_folder, replace_text
+from ..durable import OWN, SHARED, SHARED_FOLDER, make_folder, replace_text
 from ..errors import InputError
 from ..formats.footnote import three_digits
 from ..release import Release
@@ -94,7 +94,7 @@ def publish(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; a release needs a folder.")
     beside = microdata_kinds(microdata)
-    make_folder(folder / "tables")
+    make_folder(folder / "tables", mode=SHARED_FOLDER)
     files: list[Path] = []
     whole: dict[str, str] = {}
     for kind in kinds:
@@ -120,7 +120,7 @@ def publish(
     if release.plan.charge is not None:
         pages[REGISTER] = _json(data.ledger().export_register())
     for name, text in pages.items():
-        replace_text(folder / name, text)
+        replace_text(folder / name, text, mode=OWN if name == INTERNAL else SHARED)
     return Publication((*checksums, *pages), whole)
 
 
@@ -204,7 +204,7 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
             chain_head=str(release.receipt.get("hash", "")),
         )
     declared = {
-        "records_per_unit": str(description.records_per_unit),
+        "records_per_unit": "; ".join((str(description.records_per_unit), *description.counted)),
         "randomness": "AES-256 in counter mode, keyed by the operating system, fresh for every draw",
     }
     zeros = [zero.reason or "declared" for zero in description.structural_zeros]

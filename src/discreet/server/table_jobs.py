@@ -127,7 +127,7 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
             )
         release = asking.release(control, hold=held(asking, job.hold))
     file = result_file(service, job)
-    make_folder(file.parent, mode=0o700)
+    make_folder(file.parent)
     size = write(file, release, wish, control)
     row = {
         "event": "job done",

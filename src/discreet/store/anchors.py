@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..durable import replacing, sync_folder
+from ..durable import OWN, OWN_FOLDER, replacing, sync_folder
 from ..errors import LedgerDamaged
 from .chain import canonical
 
@@ -97,7 +97,7 @@ class Anchor:
 
     def write(self, path: Path) -> None:
         """Replace the file in one step; content is synced before it takes the name."""
-        with replacing(path, mode=0o666, only_writer=True) as stream:
+        with replacing(path, only_writer=True) as stream:
             stream.write(self.line)
 
 
@@ -197,9 +197,9 @@ class OuterAnchor:
                 return
             new = not self.path.exists()
             if new:
-                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self.path.parent.mkdir(parents=True, exist_ok=True, mode=OWN_FOLDER)
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            handle = os.open(self.path, flags, 0o600)
+            handle = os.open(self.path, flags, OWN)
             try:
                 self._append(handle, lines)
                 self.last, self._since = newest.seq, newest.spent
@@ -226,7 +226,7 @@ class OuterAnchor:
             if self.path is None or self.path.stat().st_size <= _LONG:
                 return
             lines = self.path.read_bytes().splitlines(keepends=True)
-            with replacing(self.path, mode=0o600) as stream:
+            with replacing(self.path) as stream:
                 stream.writelines(lines[:-RECENT:2] + lines[-RECENT:])
 
     def close(self) -> None:

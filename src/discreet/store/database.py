@@ -8,7 +8,6 @@ Whole multiples of a fixed unit would have been smaller and faster, and would ha
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..core.loss import loss_from_json, loss_to_json
+from ..durable import make_folder, own_file
 from ..errors import LedgerDamaged, StoreError
 from .chain import canonical, damaged
 
@@ -103,7 +103,12 @@ _TABLES = {
 
 
 def connect(path: Path, *, create: bool = False, synchronous: str = "FULL") -> sqlite3.Connection:
-    """A connection in autocommit: transactions are begun and ended by name only."""
+    """A connection in autocommit: transactions are begun and ended by name only.
+
+    A file made here is its owner's; SQLite gives the files beside it the same mode.
+    """
+    if create:
+        own_file(path)
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
         uri=True,
@@ -253,14 +258,11 @@ class Database:
         *,
         later: tuple[str, ...] = (),
         synchronous: str = "FULL",
-        mode: int = 0o600,
     ) -> None:
         self._name = name
         self._reading_lock, self._writing_lock = threading.Lock(), threading.Lock()
         with in_words(name):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
-                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, mode))
+            make_folder(path.parent)
             self._writing = connect(path, create=True, synchronous=synchronous)
             try:
                 self._make_tables(tables)

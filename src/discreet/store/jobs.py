@@ -51,7 +51,6 @@ class Jobs:
             "The list of jobs",
             _TABLE,
             later=("ALTER TABLE jobs ADD COLUMN hold TEXT",),
-            mode=0o666,
         )
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from ..durable import make_folder
 from ..errors import StoreError
 from ..file_names import ANCHOR, LEDGER_LOCK, STORE
 from .anchors import Anchor, OuterAnchor
@@ -74,7 +75,7 @@ class Ledger(LedgerStore):
         self._reading_lock = threading.Lock()
         self._files = MeasurementFiles(folder)
         with in_words(self._name), ExitStack() as on_failure:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._lock = on_failure.enter_context(closing(FairLock(folder / LEDGER_LOCK)))
             with self._lock:
                 create_if_new(folder / STORE, anchor, dataset, clock, synchronous)

@@ -17,6 +17,8 @@ import struct
 import weakref
 from pathlib import Path
 
+from ..durable import OWN
+
 try:
     import fcntl
 
@@ -34,7 +36,7 @@ class FairLock:
     def __init__(self, path: Path) -> None:
         self._descriptor: int | None = None
         if FAIR:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWN)
             _live.add(self)
 
     def acquire(self) -> None:

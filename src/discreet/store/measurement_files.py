@@ -9,7 +9,7 @@ import os
 import time
 from pathlib import Path
 
-from ..durable import replacing, sync_file, sync_folder
+from ..durable import make_folder, replacing, sync_file, sync_folder
 from ..file_names import MEASUREMENTS
 from .chain import digest
 
@@ -27,14 +27,14 @@ class MeasurementFiles:
         """Store `content` under its digest `name`, durably."""
         path = self.folder / name
         if not self.folder.is_dir():
-            self.folder.mkdir(exist_ok=True)
+            make_folder(self.folder)
             sync_folder(self.folder.parent)
         if self.read(name) == content:
             os.utime(path)  # young again: `tidy` of another process leaves it alone
             sync_file(path)
             sync_folder(self.folder)
         else:
-            with replacing(path, mode=0o666) as stream:
+            with replacing(path) as stream:
                 stream.write(content)
 
     def read(self, name: str) -> bytes | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..durable import OWN_FOLDER, own_file
 from ..file_names import CACHE
 from .chain import digest
 
@@ -87,7 +88,8 @@ class Results:
         if self._connection is not None and not self._path.exists():
             self._close()  # somebody deleted the cache, which is allowed
         if self._connection is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=OWN_FOLDER)
+            own_file(self._path)
             connection = sqlite3.connect(
                 self._path, timeout=5.0, isolation_level=None, check_same_thread=False
             )

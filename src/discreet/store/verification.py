@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..core.charge import Charge, sum_of
 from ..core.loss import loss_from_json
-from ..durable import plain_errors
+from ..durable import make_folder, plain_errors
 from ..errors import InputError, LedgerDamaged, StoreError
 from ..file_names import ANCHOR, STORE
 from .anchors import RECENT, Anchor, OuterAnchor, lines_in
@@ -78,7 +78,7 @@ def create_if_new(
         if not path.exists() or path.stat().st_size == 0:
             raise _gone(noted, f"The ledger of {dataset}")
         return
-    anchor_path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(anchor_path.parent)
     with closing(connect(path, create=True, synchronous=synchronous)) as connection:
         with transaction(connection):
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:

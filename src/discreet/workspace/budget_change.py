@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..durable import plain_errors, replace_text, sync_folder
+from ..durable import edit_text, plain_errors, replace_text, sync_folder
 from ..errors import InputError, StoreError
 from ..file_names import BUDGET_LOCK, BUDGET_NOTE, DESCRIPTION
 from .description_file import read
@@ -59,12 +59,12 @@ def finish(folder: Path, ledger: LedgerStore) -> None:
     note = _note(folder)
     before = (folder / DESCRIPTION).read_text(encoding="utf-8-sig")
     try:
-        replace_text(folder / DESCRIPTION, _changed(folder, note["budget"]))
+        edit_text(folder / DESCRIPTION, _changed(folder, note["budget"]))
         budget = read(folder).policy.budget
         if budget is not None and ledger.cap() != budget:
             ledger.set_cap(budget, who=note["who"], reason=note["reason"])
     except InputError:  # it cannot be, now or later: all stays as it was
-        replace_text(folder / DESCRIPTION, before)
+        edit_text(folder / DESCRIPTION, before)
         _forget(folder)
         raise
     _forget(folder)

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.control import Control
+from ..core.description import UNDECIDED
 from ..core.family import Family
 from ..errors import DiscreetError
 from ..file_names import DATA, DESCRIPTION, SECRETS, STORE, VERSIONS
 from . import loading, origins, secrets, served_laws, versions
 from .description_file import DescribedData, read
+from .file_modes import mode_findings
+from .finding import Finding
+from .unit_checks import columns_to_look_at, strong_keys, undecided, unit_findings
 
 if TYPE_CHECKING:
-    from ..engines.coding import ColumnProfile
+    from ..engines.coding import ColumnProfile, Profile
     from ..store.ledger_store import LedgerStore
 
 RARE = 10
@@ -35,24 +38,11 @@ SHARED = 0.9
 """Fewer different keys than this for each unit: units share them."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing to know: how bad, what, where, and what to do."""
-
-    severity: str
-    """error (nothing is served until mended), warning or note."""
-    what: str
-    where: str
-    todo: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.severity}: {self.where}: {self.what} {self.todo}".rstrip()
-
-
 def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
     """Everything found about the data set in `folder`, worst first."""
     folder = Path(folder)
     control = control or Control()
+    versions.sweep_left_overs(folder)
     try:
         described = read(folder)
     except DiscreetError as problem:
@@ -67,7 +57,9 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *small_keys(folder, described),
         *_policy(described),
         *_labels(described),
-        *_declaring(folder, described, control),
+        *mode_findings(folder),
+        *undecided(described),
+        *_source(described, control),
     ]
     order = ("error", "warning", "note")
     return sorted(findings, key=lambda finding: order.index(finding.severity))
@@ -227,9 +219,8 @@ def _laws(folder: Path, described: DescribedData) -> Iterator[Finding]:
 
 def small_keys(folder: Path, described: DescribedData) -> Iterator[Finding]:
     """Strong cell keys made from a key column whose keys are few or small."""
-    policy, column = described.policy, described.coding.key_column
-    strong = str(policy.methods.get("cell-key", {}).get("keys", "strong")) == "strong"
-    if column is None or policy.family is not Family.CELL_KEY or not strong:
+    column = described.coding.key_column
+    if column is None or not strong_keys(described):
         return
     try:
         current = versions.current(folder)
@@ -305,24 +296,37 @@ def _labels(described: DescribedData) -> Iterator[Finding]:
                 )
 
 
-def _declaring(folder: Path, described: DescribedData, control: Control) -> Iterator[Finding]:
-    """What makes declaring the found variables unsafe, from the source they were found in."""
-    waiting = [v for v in described.description.variables if not v.declared]
-    if not waiting:
-        return
+def _source(described: DescribedData, control: Control) -> Iterator[Finding]:
+    """What the source says of found variables and of the unit; it is read once."""
     from ..engines.duckdb.profiling import profile
 
-    try:
-        source = described.source()
-        seen = profile(source, control)
-    except DiscreetError as problem:
-        yield Finding(
-            "note",
-            "the source cannot be read now, so rare categories could not be looked for: "
-            + problem.message,
-            DESCRIPTION,
-        )
+    description = described.description
+    whole = description.unit == UNDECIDED or description.undeclared
+    if described.policy.family is Family.SYNTHETIC:
         return
+    try:
+        seen = profile(
+            described.source(),
+            control,
+            only=None if whole else lambda names: columns_to_look_at(described, names),
+            parents=False,
+        )
+    except DiscreetError as problem:
+        if whole:
+            yield Finding(
+                "note",
+                "the source cannot be read now, so neither rare categories nor ids that repeat could "
+                "be looked for: " + problem.message,
+                DESCRIPTION,
+            )
+        return
+    yield from unit_findings(described, seen)
+    yield from _declaring(described, seen)
+
+
+def _declaring(described: DescribedData, seen: Profile) -> Iterator[Finding]:
+    """What makes declaring the found variables unsafe, from the source they were found in."""
+    waiting = [v for v in described.description.variables if not v.declared]
     columns = {column.name: column for column in seen.columns}
     fine = []
     for variable in waiting:
@@ -340,7 +344,7 @@ def _declaring(folder: Path, described: DescribedData, control: Control) -> Iter
             "note",
             f"found, not declared; no category has fewer than {RARE} records.",
             ", ".join(fine),
-            f"If {lists} public knowledge: `discreet declare {folder} {' '.join(fine)}`.",
+            f"If {lists} public knowledge: `discreet declare {described.folder} {' '.join(fine)}`.",
         )
 
 

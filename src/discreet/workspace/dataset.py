@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ..core.description import Description, Policy
+from ..core.description import UNDECIDED, Description, Policy
 from ..core.exact import exact
 from ..core.family import Family
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
@@ -54,11 +54,17 @@ class DataSet:
     def open(cls, path: str | Path) -> DataSet:
         """Open the data set `DIR[/DATASET]`; what stands in the way gets one sentence."""
         folder = resolve(path)
+        versions.sweep_left_overs(folder)
         described = read(folder)
         current = versions.current(folder)
         if current is None:
+            first = ""
+            if described.description.unit == UNDECIDED:
+                first = (
+                    f"Say who one unit is: `discreet declare {folder} --unit WORD --id COLUMN`. "
+                )
             raise InputError(
-                f"{folder} is described but not loaded yet. Run `discreet load {folder}`."
+                f"{folder} is described but not loaded yet. {first}Run `discreet load {folder}`."
             )
         version, manifest = current
         origin = origins.verified(folder, version, manifest, described.policy.family)
@@ -145,6 +151,7 @@ class DataSet:
                 served_laws.keep(self.folder, self.policy)
                 if self.origin is not None:  # a server may open it long before the first count
                     origins.verified(self.folder, self.version, self.manifest, self.policy.family)
+                versions.close_to_others(self.version)
                 described = self.described.description
                 self._engine = open_engine(self.version, described, threads=self.threads)
             return self._engine
@@ -205,11 +212,14 @@ def _follow(folder: Path, ledger: LedgerStore, budget: Loss) -> None:
         return
     with budget_change.changing(folder):
         budget_change.finish(folder, ledger)
-        now = read(folder).policy.budget  # may have been agreed while we waited for the lock
+        described = read(folder)  # may have been agreed while we waited for the lock
+        now, looked = described.policy.budget, described.description.bound_from_data
         if now is not None and ledger.cap() != now:
             first = ledger.cap() is None
             changed = f"budget in {DESCRIPTION} changed; one custodian sufficed"
             reason = "first budget" if first else changed
+            if looked:
+                reason += "; records_per_unit was chosen after looking at the data"
             ledger.set_cap(now, who=DESCRIPTION, reason=reason)
 
 

@@ -23,8 +23,9 @@ from .variable_file import checked_name, read_variable
 from .yaml_reader import Block, Items, Scalar, read_file
 
 KEYS = (
-    "dataset", "title", "synthetic", "population", "period", "unit", "records_per_unit", "bound",
-    "records", "sample", "licence", "contact", "attribution", "notes", "language", "source", "id",
+    "dataset", "title", "synthetic", "population", "period", "unit", "records_per_unit",
+    "records_per_unit_from", "bound", "records", "sample", "licence", "contact", "attribution",
+    "notes", "language", "source", "id",
     "key_column", "weight", "family", "method", "methods", "rules", "budget", "reliable",
     "variables", "structural_zeros", "report",
 )  # fmt: skip
@@ -80,14 +81,17 @@ def read(folder: Path) -> DescribedData:
     name = checked_name(top, "dataset", top.text("dataset") or folder.name, "a data set")
     files = [path]
     variables, columns = _variables(top, folder, files)
-    unit_records = top.whole("records_per_unit", 1, least=1) or 1
     weight, weight_mark = _weight(top)
+    id_column = top.text("id") or None
+    bound = top.choice("bound", ("stop", "drop"), "stop")
     description = Description(
         name=name,
         title=text_of(top, "title") or Text.of(name),
         variables=variables,
         unit=top.text("unit", "person"),
-        records_per_unit=unit_records,
+        records_per_unit=_unit_records(top, id_column),
+        bounded=bound == "drop" and id_column is not None,
+        bound_from_data=_from_data(top),
         population=top.text("population"),
         period=top.text("period"),
         records=_records(top),
@@ -104,13 +108,6 @@ def read(folder: Path) -> DescribedData:
     description = replace(description, structural_zeros=zeros)
     policy = replace(read_policy(top, folder, files), impossible=zeros)
     check_rules(top, policy, description)
-    id_column = top.text("id") or None
-    if unit_records > 1 and id_column is None:
-        raise top.error(
-            f"records_per_unit is {unit_records}, but no id names the unit. "
-            "Write `id: <column>`, or `records_per_unit: 1` where each record is one unit.",
-            "records_per_unit",
-        )
     return DescribedData(
         folder=folder,
         coding=Coding(
@@ -119,7 +116,7 @@ def read(folder: Path) -> DescribedData:
             id_column,
             top.text("key_column") or None,
             weight_mark,
-            top.choice("bound", ("stop", "drop"), "stop"),
+            bound,
         ),
         policy=policy,
         source_keys=_source(top),
@@ -153,6 +150,23 @@ def _variables(
             owner[word] = name
         variables.append(variable)
     return tuple(variables), columns
+
+
+def _unit_records(top: Block, id_column: str | None) -> int:
+    """How many records one unit may have: more than one where an id tells whose they are."""
+    most = top.whole("records_per_unit", 1, least=1) or 1
+    if most > 1 and id_column is None:
+        raise top.error(
+            f"records_per_unit is {most}, but no id names the unit. "
+            "Write `id: <column>`, or `records_per_unit: 1` where each record is one unit.",
+            "records_per_unit",
+        )
+    return most
+
+
+def _from_data(top: Block) -> bool:
+    """Whether the number of records of a unit was taken from the data, not from a rule."""
+    return top.choice("records_per_unit_from", ("rule", "data"), "rule") == "data"
 
 
 def _records(top: Block) -> int | None:

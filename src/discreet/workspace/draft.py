@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .unit_columns import UnitColumns
+
 
 @dataclass
 class CategoryDraft:
@@ -72,7 +74,11 @@ class Draft:
     population: str = ""
     period: str = ""
     unit: str = "person"
+    units: UnitColumns = field(default_factory=UnitColumns)
+    """The columns that may name the unit, as far as the source tells."""
     records_per_unit: int = 1
+    records_from_data: bool = False
+    """That number is the largest found in the data, not a rule that was there before."""
     bound: str = "stop"
     records: int | None = None
     licence: str = ""
@@ -81,7 +87,6 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     language: str = ""
     id: str | None = None
-    id_comment: str = ""
     weight: WeightDraft | None = None
     family: str = "cell-key"
     method: str = "cell-key"

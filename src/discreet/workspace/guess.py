@@ -16,11 +16,11 @@ from ..core.domain import TOTAL
 from .category_file import MOST_CODE, is_code
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft
 from .label_columns import label_columns
+from .unit_columns import FEW, UnitColumns
 from .vocabulary import (
     MISSING_WORDS,
     in_order,
     is_geography,
-    is_id_name,
     is_time,
     is_weight_name,
     missing_numbers,
@@ -41,19 +41,18 @@ MOST_NUMBERS = 150
 RECORDS_PER_CATEGORY = 5
 """A text column with fewer records per value than this is nearly an identifier."""
 
-FEW = 30
-"""So few values are never too many."""
-
 _SINGLE = ("text", "integer", "decimal", "boolean", "date")
 
 
-def guess(profile: Profile, *, dataset: str, title: str, source: Mapping[str, str]) -> Draft:
-    """A draft of the description of what was profiled."""
-    return _Guess(profile).draft(dataset, title, source)
+def guess(
+    profile: Profile, units: UnitColumns, *, dataset: str, title: str, source: Mapping[str, str]
+) -> Draft:
+    """A draft of the description of what was profiled; who one unit is, is left open."""
+    return _Guess(profile, units).draft(dataset, title, source)
 
 
 class _Guess:
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, units: UnitColumns) -> None:
         self.profile = profile
         labels = label_columns(profile)
         self.columns = {column.name: column for column in profile.columns}
@@ -62,55 +61,23 @@ class _Guess:
         self.label_columns = {label: code for code, label in labels}
         self.left_out: list[tuple[str, str]] = []
         self.hints: list[str] = []
-        self.id: str | None = None
+        self.units = units
         self.weight: WeightDraft | None = None
 
     def draft(self, dataset: str, title: str, source: Mapping[str, str]) -> Draft:
-        self.id = self._find_id()
         self.weight = self._find_weight()
         columns = [column for column in self.profile.columns if self._keep(column)]
         variables = self._variables([column.name for column in columns])
-        draft = Draft(
+        return Draft(
             dataset=dataset,
             title=title,
             source=source,
             variables=variables,
-            id=self.id,
             weight=self.weight,
             rules={"max_variables": 4, "max_cells": 1_000_000},
             left_out=self.left_out,
             hints=self.hints,
         )
-        self._unit(draft)
-        return draft
-
-    def _find_id(self) -> str | None:
-        named = [c for c in self.profile.columns if is_id_name(c.name)]
-        several = [
-            c
-            for c in named
-            if c.distinct > max(FEW, c.records / 10) and not c.nulls and not is_geography(c.name)
-        ]
-        unique = [c for c in self.profile.columns if c.unique and c.type in ("text", "integer")]
-        enough = self.profile.records > FEW
-        ids = [*(c for c in named if c.unique), *several, *(unique if enough else ())]
-        return ids[0].name if ids else None
-
-    def _unit(self, draft: Draft) -> None:
-        if self.id is None:
-            draft.id_comment = (
-                "No column names the unit, so record keys were drawn when the data were loaded; a "
-                "later load cannot match records and begins a new key epoch. If there is such a "
-                "column, name it here."
-            )
-            return
-        column = self.columns[self.id]
-        if not column.unique and column.values:
-            draft.records_per_unit = column.values[0][1]
-            draft.id_comment = (
-                "Some ids have several records; records_per_unit is the most that was found. Set "
-                "it by a rule you can publish, and `bound: drop` if units may have more."
-            )
 
     def _find_weight(self) -> WeightDraft | None:
         for column in self.profile.columns:
@@ -118,13 +85,13 @@ class _Guess:
             number = many or column.type == "decimal"
             positive = column.minimum is not None and not column.minimum.startswith(("-", "0"))
             positive = positive or _above_zero(column.minimum)
-            if number and positive and is_weight_name(column.name) and column.name != self.id:
+            if number and positive and is_weight_name(column.name):
                 return WeightDraft(column.name, min(column.decimals or 0, 9), mark=column.mark)
         return None
 
     def _keep(self, column: ColumnProfile) -> bool:
         weight = self.weight.column if self.weight else None
-        if column.name in (self.id, weight) or column.name in self.label_columns:
+        if column.name == weight or column.name in self.label_columns:
             return False
         reason = self._reason_against(column)
         if reason:
@@ -138,6 +105,9 @@ class _Guess:
             return f"holds {kind}; only texts, numbers, dates and yes/no can be coded."
         if values < 2:
             return "has one value only."
+        named = self.units.named(column.name)
+        if named is not None and (named.person or named.most > 1):
+            return "may name the unit: its values stand for people, not for categories."
         if column.unique and column.records > FEW:
             return "has a value of its own in every record: an identifier."
         if column.type == "decimal":

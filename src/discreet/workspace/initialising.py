@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.control import Control
+from ..core.description import UNDECIDED
 from ..core.exact import exact
 from ..core.family import Family
 from ..durable import make_folder
@@ -22,6 +23,8 @@ from .dataset import DataSet
 from .description_file import read
 from .draft import Draft
 from .guess import MOST_FOUND, guess
+from .unit_choice import UnitChoice, settle
+from .unit_columns import unit_columns
 from .vocabulary import pretty, safe_names
 from .writer import write
 
@@ -59,14 +62,31 @@ def init(
     family: str = "cell-key",
     budget: Mapping[str, str] | None = None,
     options: Mapping[str, str] | None = None,
+    unit: UnitChoice | None = None,
     load: bool = True,
 ) -> Started:
     """Profile `data`, write discreet.yaml into the folder `into`, and load.
 
-    `options` says what is known of a CSV file (delimiter, encoding, quote, escape, header). A
-    description that is there already is never overwritten.
+    `options` says what is known of a CSV file (delimiter, encoding, quote, escape, header), `unit`
+    who one unit is. Where that is in doubt it stays undecided, and nothing is loaded. A description
+    that is there already is never overwritten.
     """
     control = control or Control()
+    draft = proposal(data, into, control, family=family, budget=budget, options=options, unit=unit)
+    return begin(draft, into, control, load=load)
+
+
+def proposal(
+    data: str | Path,
+    into: str | Path,
+    control: Control,
+    *,
+    family: str = "cell-key",
+    budget: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
+    unit: UnitChoice | None = None,
+) -> Draft:
+    """What `init` would write into the folder `into`; nothing is written."""
     folder = Path(into)
     if (folder / DESCRIPTION).exists():
         raise InputError(
@@ -78,15 +98,25 @@ def init(
     chosen = _family(family)
     for name, value in (budget or {}).items():
         exact(value, f"budget.{name}", above=0)
-    draft = describe(data, folder, control, options=options)
+    draft = describe(data, folder, control, options=options, unit=unit or UnitChoice())
     draft.family, draft.method = str(chosen), registry.of_family(chosen)[0]
     if chosen is Family.CELL_KEY:
         draft.methods = {"cell-key": dict(CELL_KEY)}
     if chosen is Family.DP:
         draft.budget = dict(budget or {"epsilon": "1"})
+    return draft
+
+
+def begin(
+    draft: Draft, into: str | Path, control: Control | None = None, *, load: bool = True
+) -> Started:
+    """Write a draft into its folder and load, unless who one unit is has still to be said."""
+    folder = Path(into)
     make_folder(folder)
     write(draft, folder)
-    return Started(folder, draft, loading.load(folder, _second_half(control)) if load else None)
+    if not load or draft.unit == UNDECIDED:
+        return Started(folder, draft, None)
+    return Started(folder, draft, loading.load(folder, _second_half(control or Control())))
 
 
 def _family(name: str) -> Family:
@@ -107,7 +137,12 @@ def _second_half(control: Control) -> Control:
 
 
 def describe(
-    data: str | Path, folder: Path, control: Control, *, options: Mapping[str, str] | None = None
+    data: str | Path,
+    folder: Path,
+    control: Control,
+    *,
+    options: Mapping[str, str] | None,
+    unit: UnitChoice,
 ) -> Draft:
     """The draft for a source, as it will be written into `folder`; nothing is written."""
     from ..engines.coding import Source
@@ -122,7 +157,10 @@ def describe(
     name = own if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,49}", own) else safe_names([own])[own]
     stem = source.table or source.path.stem
     keys = source_keys(source, seen, folder)
-    draft = guess(seen, dataset=name, title=pretty(stem), source=keys)
+    units = unit_columns(seen, unit.id)
+    draft = guess(seen, units, dataset=name, title=pretty(stem), source=keys)
+    draft.units = units
+    settle(draft, unit)
     if not draft.variables:
         left_out = list(draft.left_out)
         if draft.id is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.control import Control
+from ..core.description import UNDECIDED
 from ..core.domain import Variable
 from ..core.exact import plain
 from ..core.family import Family
@@ -24,6 +25,7 @@ from ..errors import Bug, Cancelled, DataError, InputError
 from ..file_names import DATA
 from . import origins, secrets, versions
 from .description_file import DescribedData, read
+from .unit_checks import needs_a_unit
 
 _BLOCK = 1 << 20
 
@@ -113,6 +115,11 @@ def load(folder: str | Path, control: Control | None = None) -> Loaded:
         raise InputError(
             f"{folder} is for synthetic records made from a release: nothing else can be loaded into "
             "it. Make a new data set, with `discreet synthetic` or with `discreet init`."
+        )
+    if described.description.unit == UNDECIDED and needs_a_unit(described):
+        raise InputError(
+            f"Who one unit of {folder} is, is undecided, and record keys are made from its id. Run "
+            f"`discreet declare {folder} --unit WORD --id COLUMN` first."
         )
     return _in_turn(folder, described, None, control)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from ..durable import plain_errors, sync_file, sync_folder
+from ..durable import make_folder, own_file, plain_errors, sync_file, sync_folder
 from ..file_names import BUDGET_LOCK, CACHE, DATA, LEDGER_LOCK
 
 _LEFT_OUT = (CACHE, LEDGER_LOCK, BUDGET_LOCK)
@@ -43,7 +43,7 @@ def _copy(source: Path, target: Path) -> None:
     if source.name.startswith(_LEFT_OUT):
         return
     if source.is_dir():
-        target.mkdir(parents=True, exist_ok=True)
+        make_folder(target)
         # an anchor before the ledger it must not be ahead of
         for inside in sorted(source.iterdir()):
             _copy(inside, target / inside.name)
@@ -52,7 +52,7 @@ def _copy(source: Path, target: Path) -> None:
     elif source.name == DATA and _linked(source, target):
         return
     elif source.suffix == ".sqlite3":
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        own_file(target)
         with (
             closing(sqlite3.connect(source)) as database,
             closing(sqlite3.connect(target)) as copied,

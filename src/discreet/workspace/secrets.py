@@ -11,15 +11,13 @@ about the noise. A new key epoch derives new keys from the same master key.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import secrets
-import stat
 from pathlib import Path
 
 from ..durable import make_folder, replace_bytes
 from ..errors import StoreError
 from ..file_names import SECRETS
+from .file_modes import open_to_others as loose
 
 SIZE = 32
 FIRST_EPOCH = "epoch-1"
@@ -64,11 +62,11 @@ class DataSetSecrets:
 def create(folder: Path) -> None:
     """Draw what is not there yet; what is there is never replaced."""
     inside = folder / SECRETS
-    make_folder(inside, mode=0o700)
+    make_folder(inside)
     for name in ("master.key", "salt"):
         path = inside / name
         if not path.exists():
-            replace_bytes(path, secrets.token_bytes(SIZE), mode=0o600)
+            replace_bytes(path, secrets.token_bytes(SIZE))
 
 
 def read(folder: Path, epoch: str = FIRST_EPOCH) -> DataSetSecrets:
@@ -95,9 +93,4 @@ def read(folder: Path, epoch: str = FIRST_EPOCH) -> DataSetSecrets:
 def open_to_others(folder: Path) -> list[Path]:
     """Secret files and folders that someone else on this machine may read."""
     inside = folder / SECRETS
-    loose = []
-    for path in (inside, inside / "master.key", inside / "salt"):
-        with contextlib.suppress(OSError):
-            if os.stat(path).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                loose.append(path)
-    return loose
+    return [path for path in (inside, inside / "master.key", inside / "salt") if loose(path)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..durable import replace_text
+from ..durable import edit_text
 from ..errors import InputError, did_you_mean
 from ..file_names import DESCRIPTION
 from .description_file import read
@@ -34,5 +34,5 @@ def declare(folder: str | Path, variables: Iterable[str] | None = None) -> list[
     text = path.read_text(encoding="utf-8-sig")
     for name in change:
         text = with_value(text, ["variables", name, "status"], "declared", str(path))
-    replace_text(path, text)
+    edit_text(path, text)
     return change

@@ -58,7 +58,7 @@ def make_synthetic(
     spare = folder.parent / f".{name}.{random.token_hex(4)}.part"
     try:
         with plain_errors(f"Making {folder}"):
-            spare.mkdir()
+            make_folder(spare)
             write_records(spare / RECORDS)
             origin = Origin(
                 dataset=data.name,
@@ -93,7 +93,6 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
             *description.notes,
             f"Records made from release {origin.release[:12]} of {origin.dataset}.",
         ],
-        id_comment="Synthetic records have no ids.",
         family="synthetic",
         method="synthetic",
         structural_zeros=[

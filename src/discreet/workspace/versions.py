@@ -1,7 +1,8 @@
 """Versions of a data set: each immutable, the current one replaced in one step.
 
     versions/<seq>-<digest8>/   data.duckdb, manifest.json: there whole or not at all
-    versions/.loading-…         a load under way, or one that was killed; removed by the next load
+    versions/.loading-…         a load under way, or one that was killed; removed when the data set
+                                is opened, or by the next load
     current                     the name of the version served
 
 A version is filled under a spare name, synced, renamed, and only then named in `current`. Killed
@@ -17,12 +18,21 @@ import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..durable import make_folder, plain_errors, replace_text, sync_file, sync_folder
+from ..durable import (
+    OWN,
+    OWN_FOLDER,
+    make_folder,
+    plain_errors,
+    replace_text,
+    sync_file,
+    sync_folder,
+)
 from ..errors import InputError, StoreError
 from ..file_names import CURRENT, DATA, MANIFEST, SECRETS, VERSIONS
 
@@ -153,7 +163,7 @@ def loading(folder: Path) -> Iterator[None]:
     """
     make_folder(folder / VERSIONS)
     with plain_errors(f"Loading into {folder}"):
-        handle = os.open(folder / VERSIONS / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(folder / VERSIONS / ".lock", os.O_RDWR | os.O_CREAT, OWN)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -176,12 +186,29 @@ def sweep(folder: Path) -> None:
             path.unlink()
 
 
+def sweep_left_overs(folder: Path) -> None:
+    """Remove what killed loads left, unless one is under way; whoever may not, leaves it."""
+    if any((folder / VERSIONS).glob(f"{_SPARE}*")):
+        with contextlib.suppress(InputError, StoreError), loading(folder):
+            pass  # the right to load is all that sweeping needs
+
+
+def close_to_others(version: Path) -> None:
+    """Close the folder of a version that an earlier release of discreet left open.
+
+    Its data file always was its owner's; what DuckDB puts beside it in a large count was not.
+    """
+    with contextlib.suppress(OSError):
+        if stat.S_IMODE(version.stat().st_mode) != OWN_FOLDER:
+            version.chmod(OWN_FOLDER)
+
+
 @contextlib.contextmanager
 def spare(folder: Path) -> Iterator[Path]:
     """A folder to fill; gone again where filling fails."""
     path = folder / VERSIONS / f"{_SPARE}{os.getpid()}"
     with plain_errors(f"Loading into {folder}"):
-        path.mkdir()
+        path.mkdir(mode=OWN_FOLDER)
         try:
             yield path
         finally:
@@ -193,10 +220,8 @@ def publish(folder: Path, filled: Path, made: Manifest) -> Path:
     for extra in filled.iterdir():
         if extra.name != DATA:
             shutil.rmtree(extra, ignore_errors=True) if extra.is_dir() else extra.unlink()
-    (filled / MANIFEST).write_text(made.to_text(), encoding="utf-8")
-    for name in (DATA, MANIFEST):
-        sync_file(filled / name)
-        os.chmod(filled / name, 0o600)
+    replace_text(filled / MANIFEST, made.to_text())
+    sync_file(filled / DATA)
     sync_folder(filled)
     numbers = [int(path.name.split("-")[0]) for path in every(folder)]
     name = f"{max(numbers, default=0) + 1:04d}-{made.data_version[:8]}"

@@ -25,6 +25,48 @@ _ID = re.compile(
 _WEIGHT = re.compile(
     r"(^|[^a-z])(weights?|wgt|wt|wgts|fnlwgt|pweight|hweight|gewicht|poids)([^a-z]|$)|^w$"
 )
+_PEOPLE = (
+    "patient", "patienten", "pat", "person", "personen", "personal", "pers", "member", "customer",
+    "cust", "client", "citizen", "resident", "respondent", "participant", "subject", "individual",
+    "indiv", "insured", "insuree", "beneficiary", "enrollee", "enrolee", "subscriber", "employee",
+    "staff", "worker", "student", "pupil", "learner", "user", "account", "card", "holder",
+    "policyholder", "passenger", "voter", "taxpayer", "driver", "donor", "claimant", "tenant",
+    "inmate", "veteran", "child", "mother", "nhs", "nhsno", "ssn", "sin", "nino", "mrn", "upi",
+    "chi", "hcn", "bsn", "cpr", "ssin", "niss", "pesel", "hetu", "cpf", "dni", "nie", "nif", "nir",
+    "ipp", "ahv", "avs", "svnr", "kvnr", "pnr", "personnummer", "fnr", "fodselsnummer", "rijksnr",
+    "pseudonym", "pseudo", "psn", "patiente", "kunde", "kunden", "mitglied", "mitglieds",
+    "versicherte", "versicherten", "schueler", "buerger", "bewohner", "einwohner", "mitarbeiter",
+    "studierende", "teilnehmer", "proband", "probanden", "personne", "individu", "assure",
+    "beneficiaire", "adherent", "eleve", "etudiant", "salarie", "usager", "allocataire",
+    "paciente", "persona", "cliente", "usuario", "miembro", "asegurado", "afiliado", "alumno",
+    "paziente", "assistito", "utente", "iscritto", "codicefiscale", "pessoa", "persoon", "klant",
+    "lid", "verzekerde", "deelnemer", "kund", "medlem", "borger", "pacjent", "osoba", "klient",
+    "potilas", "henkilo", "asiakas", "pacient", "osoby",
+)  # fmt: skip
+_EVENTS = (
+    "stay", "visit", "admission", "adm", "discharge", "episode", "spell", "encounter",
+    "appointment", "referral", "procedure", "operation", "prescription", "specimen", "sample",
+    "test", "event", "incident", "claim", "order", "transaction", "trans", "trx", "txn", "payment",
+    "purchase", "invoice", "bill", "booking", "trip", "journey", "call", "session", "ticket",
+    "contract", "household", "hh", "family", "dwelling", "fall", "faelle", "aufenthalt",
+    "aufenthalts", "besuch", "besuchs", "behandlung", "behandlungs", "einweisung", "auftrag",
+    "auftrags", "bestell", "bestellung", "rechnung", "rechnungs", "buchung", "buchungs",
+    "haushalt", "haushalts", "sejour", "visite", "hospitalisation", "consultation", "commande",
+    "facture", "menage", "foyer", "estancia", "visita", "ingreso", "episodio", "pedido", "factura",
+    "hogar", "ricovero", "opname", "bezoek", "bestelling", "huishouden", "vardtillfalle",
+)  # fmt: skip
+_NUMBERS = (
+    "id", "ids", "no", "nr", "num", "number", "nummer", "numero", "n", "key", "code", "hash", "ref",
+    "identifier", "identifiant", "kennung", "uid", "uuid", "pseudonym",
+)  # fmt: skip
+
+
+def _numbered(words: tuple[str, ...]) -> re.Pattern[str]:
+    """A word of these by itself, or grown together with a word for number: patientnr."""
+    return re.compile(rf"({'|'.join(words)})(e?[ns])?({'|'.join(_NUMBERS)})?")
+
+
+_PERSON, _EVENT = _numbered(_PEOPLE), _numbered(_EVENTS)
 _PLACES = frozenset(
     [
         "region", "country", "county", "ccg", "icb", "lad", "msoa", "lsoa", "ward", "district",
@@ -49,6 +91,33 @@ _ORDERED = (
 def is_id_name(name: str) -> bool:
     """Whether a column's name says that it names the unit."""
     return bool(_ID.search(_spaced(name)))
+
+
+def is_person_name(name: str) -> bool:
+    """Whether a column's name says that it names people, in a common language.
+
+    >>> [is_person_name(n) for n in ("PatientID", "pat_id", "nhs number", "kundennr", "N° patient")]
+    [True, True, True, True, True]
+    >>> [is_person_name(n) for n in ("patient_age", "member_state", "hospital_id", "persistent")]
+    [False, False, False, False]
+    """
+    return _names(name, _PERSON)
+
+
+def is_event_name(name: str) -> bool:
+    """Whether a column's name says that it names what one person may have several of, or share.
+
+    >>> [is_event_name(n) for n in ("fall_id", "StayNo", "household id", "test_result", "id")]
+    [True, True, True, False, False]
+    """
+    return _names(name, _EVENT)
+
+
+def _names(name: str, kind: re.Pattern[str]) -> bool:
+    """Whether a name speaks of this kind and ends in it or in a word for number."""
+    words = re.findall(r"[a-z]+", _ascii(_spaced(name)))
+    told = [word for word in words if kind.fullmatch(word)]
+    return bool(told) and (words[-1] in told or words[-1] in _NUMBERS)
 
 
 def is_weight_name(name: str) -> bool:

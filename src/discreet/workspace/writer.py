@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..core.description import UNDECIDED
 from ..durable import make_folder, replace_text
 from ..file_names import CATEGORIES, DESCRIPTION
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
@@ -179,19 +180,7 @@ def _where(out: _Page, draft: Draft) -> None:
     for key, value in draft.source.items():
         out.put(1, f"{key}: {scalar(value)}")
     out.gap()
-    out.say(
-        "Whom the guarantee protects: the unit, and how many records one unit may have "
-        "(more stop the load; with `bound: drop` only so many are kept, by a public rule)."
-    )
-    out.put(0, f"unit: {scalar(draft.unit)}")
-    out.put(0, f"records_per_unit: {draft.records_per_unit}")
-    out.key(0, "bound", draft.bound, unsaid="stop")
-    out.say(
-        draft.id_comment
-        or "The column that names the unit. Record keys are made from it, so the same person keeps "
-        "the same key in every version. It is never published and never stored.",
-    )
-    out.put(0, f"id: {scalar(draft.id)}" if draft.id else "# id: <column>")
+    _unit(out, draft)
     if draft.weight is not None:
         weight = draft.weight
         out.say(
@@ -207,6 +196,44 @@ def _where(out: _Page, draft: Draft) -> None:
     )
     out.put(0, f"records: {draft.records or 'private'}")
     out.gap()
+
+
+def _unit(out: _Page, draft: Draft) -> None:
+    out.say(
+        "Whom the guarantee protects: the unit, and how many records one unit may have "
+        "(more stop the load; with `bound: drop` only so many are kept, by a public rule)."
+    )
+    if draft.unit == UNDECIDED:
+        columns = ", ".join(one.column for one in draft.units.candidates)
+        out.say(
+            "While it is undecided, strong cell keys and differential privacy refuse: say which "
+            f"column names the unit ({columns}), what one unit is, and how many records of one unit "
+            "count. `discreet check` says what was found, `discreet declare --unit WORD --id COLUMN` "
+            "writes it here."
+        )
+    out.put(0, f"unit: {scalar(draft.unit)}")
+    out.put(0, f"records_per_unit: {draft.records_per_unit}")
+    if draft.records_from_data:
+        out.say(
+            "That is the most that was found in the data, which every guarantee says. Better: a rule "
+            "you can publish, without this line, and `bound: drop` if units may have more."
+        )
+        out.put(0, "records_per_unit_from: data")
+    out.key(0, "bound", draft.bound, unsaid="stop")
+    if draft.family == "synthetic":
+        out.say("Synthetic records have no ids.")
+    elif draft.id is None and draft.unit != UNDECIDED:
+        out.say(
+            "No column names the unit, so record keys were drawn when the data were loaded; a "
+            "later load cannot match records and begins a new key epoch. If there is such a "
+            "column, name it here."
+        )
+    else:
+        out.say(
+            "The column that names the unit. Record keys are made from it, so the same person keeps "
+            "the same key in every version. It is never published and never stored."
+        )
+    out.put(0, f"id: {scalar(draft.id)}" if draft.id else "id:")
 
 
 def _protection(out: _Page, draft: Draft) -> None:

@@ -15,8 +15,17 @@ from ..errors import DescriptionError, InputError
 from .yaml_reader import Block, Scalar, read_text
 
 
-def with_value(text: str, path: Sequence[str], value: str | Mapping[str, str], file: str) -> str:
+def with_value(
+    text: str,
+    path: Sequence[str],
+    value: str | Mapping[str, str],
+    file: str,
+    *,
+    after: str = "",
+) -> str:
     """The text with `value` under the keys of `path`, of which all but the last are there.
+
+    A last key that is not there comes first in its block, or `after` another one's line.
 
     >>> print(with_value("a: # one\\n  b: 1 # two\\nc: 3\\n", ["a", "b"], "2", "x.yaml"), end="")
     a: # one
@@ -29,7 +38,7 @@ def with_value(text: str, path: Sequence[str], value: str | Mapping[str, str], f
     for key in path[:-1]:
         at = at[key]
     at[path[-1]] = value if isinstance(value, str) else dict(value)
-    after = "".join(_edited(text, before, path, _flow(value)))
+    after = "".join(_edited(text, before, path, _flow(value), after))
     try:
         same = read_text(after, file).plain() == wished
     except DescriptionError:
@@ -48,7 +57,7 @@ def _flow(value: str | Mapping[str, str]) -> str:
     return f"{{{', '.join(f'{key}: {json.dumps(part)}' for key, part in value.items())}}}"
 
 
-def _edited(text: str, top: Block, path: Sequence[str], value: str) -> list[str]:
+def _edited(text: str, top: Block, path: Sequence[str], value: str, after: str) -> list[str]:
     lines = (text if text.endswith("\n") else text + "\n").splitlines(keepends=True)
     *above, key = path
     parent = top
@@ -68,7 +77,8 @@ def _edited(text: str, top: Block, path: Sequence[str], value: str) -> list[str]
         return lines
     head = lines[first - 1]
     indent = head[: len(head) - len(head.lstrip())]
-    lines.insert(first - 1, f"{indent}{key}: {value}\n")
+    place = parent.lines[after] if after in parent.lines else first - 1
+    lines.insert(place, f"{indent}{key}: {value}\n")
     return lines
 
 

@@ -30,17 +30,6 @@ FRACTION_SCALE = 10**8
 """Fraction keys have eight decimals."""
 
 
-def id_key(opened: Opened, column: str) -> Sql:
-    """SQL for the 64-bit key of an id, NULL where there is none.
-
-    The salt is the parameter `$salt`, so that it stands in no statement, log or plan.
-    """
-    return sql(
-        "CAST('0x' || left(sha256(CAST($salt AS BLOB) || encode({text})), 16) AS UBIGINT)",
-        text=opened.text(column),
-    )
-
-
 @contextmanager
 def drawn_keys(connection: Connection) -> Iterator[Sql]:
     """SQL for a fresh random 64-bit key, from the operating system, while the context lasts."""

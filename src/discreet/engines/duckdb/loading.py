@@ -20,13 +20,15 @@ import duckdb
 
 from ...core.control import Control
 from ...core.domain import Level
-from ...durable import sync_file, sync_folder
+from ...durable import OWN_FOLDER, owner_only, sync_file, sync_folder
 from ...errors import Cancelled, DataError, StoreError
 from ...file_names import DATA
 from ..coding import MOST_RECORDS, Coding, LoadReport, Source
 from .code_maps import dictionary
-from .keys import drawn_keys, id_key, own_key
-from .sources import RELATION, Opened, opened, scratch_connection
+from .keys import drawn_keys, own_key
+from .reading import Wanted
+from .scratch import scratch_connection
+from .sources import Opened, opened
 from .sql import Sql, joined, sql
 from .statements import Runner, sentence
 from .units import bound
@@ -44,7 +46,7 @@ def load(
     control = control or Control()
     file = target / DATA
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        target.mkdir(parents=True, exist_ok=True, mode=OWN_FOLDER)
         if any(target.iterdir()):
             raise StoreError(f"{target.name} is not empty; a version is loaded into a new folder.")
         file.touch(mode=0o600)
@@ -55,8 +57,8 @@ def load(
         ) from None
     done = False
     try:
-        report = _load(source, coding, target, control)
-        file.chmod(0o600)
+        with owner_only():
+            report = _load(source, coding, target, control)
         sync_file(file)
         sync_folder(file.parent)
         done = True
@@ -79,7 +81,8 @@ def _load(
     connection = scratch_connection(target / DATA, target)
     runner = Runner(connection, source.name, target, control)
     try:
-        with opened(runner, source, target, coding.source_columns) as relation:
+        wanted = Wanted(lambda _: coding.value_columns, coding.id_column, coding.salt)
+        with opened(runner, source, target, wanted) as relation:
             records, other, missing = _code(runner, relation, coding)
         dropped = bound(runner, relation, coding) if coding.id_column else 0
         _describe(runner, coding, records - dropped)
@@ -123,8 +126,8 @@ def _code(
         units = weight_sql(runner, relation, weight, coding.weight_mark)
         select.append(sql("{of} AS w", of=units))
     with contextlib.ExitStack() as stack:
-        parameters = {"salt": coding.salt} if coding.id_column else {}
-        unit = id_key(relation, coding.id_column) if coding.id_column else None
+        unit = sql("s.u") if coding.id_column else None
+        keyed, parameters = relation.keyed
         if coding.key_column:
             key = own_key(runner, relation, coding.key_column)
             if unit is not None:
@@ -138,7 +141,7 @@ def _code(
                 "CAST(k & 4294967295 AS UINTEGER) AS k_lo, CAST(k >> 32 AS UINTEGER) AS k_hi FROM "
                 "(SELECT {columns} FROM {source} s {joins})",
                 columns=joined(", ", select),
-                source=RELATION,
+                source=keyed,
                 joins=joined(" ", joins),
             ),
             parameters,

@@ -8,16 +8,15 @@ compares with codes, so a description made from a profile loads.
 from __future__ import annotations
 
 import itertools
-import shutil
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 from ...core.control import Control
 from ...errors import Cancelled
 from ..coding import ColumnProfile, Profile, Source
 from .canonical import canonical_sql, single_valued
-from .sources import RELATION, Opened, opened, scratch_connection
+from .reading import Choice, Wanted
+from .scratch import profile_folder, scratch_connection
+from .sources import RELATION, Opened, opened
 from .sql import Sql, joined, plain, sql
 from .statements import Runner
 
@@ -25,37 +24,46 @@ _MOST_CHILDREN = 100_000
 _SAMPLE_RECORDS = 20_000
 
 
-def profile(source: Source, control: Control | None = None, *, most_values: int = 2_000) -> Profile:
+def profile(
+    source: Source,
+    control: Control | None = None,
+    *,
+    most_values: int = 2_000,
+    only: Choice | None = None,
+    parents: bool = True,
+) -> Profile:
     """Look at every column of a source; at most `most_values` values of each are kept.
 
-    Temporary files, which hold records while the profile is made, lie in a private folder.
+    `only` chooses columns from the names there are; without `parents` no hierarchies are looked
+    for. Temporary files, which hold records while the profile is made, lie in a private folder.
     """
-    folder = Path(tempfile.mkdtemp(prefix="discreet-"))
-    connection = scratch_connection(None, folder)
-    runner = Runner(connection, source.name, folder, control or Control())
-    try:
-        with opened(runner, source, folder) as relation:
-            return _profile(runner, relation, most_values)
-    except KeyboardInterrupt:
-        raise Cancelled("Stopped while profiling; nothing was lost.") from None
-    finally:
-        connection.close()
-        shutil.rmtree(folder, ignore_errors=True)
+    with profile_folder() as folder:
+        connection = scratch_connection(None, folder)
+        runner = Runner(connection, source.name, folder, control or Control())
+        wanted = Wanted() if only is None else Wanted(only)
+        try:
+            with opened(runner, source, folder, wanted) as relation:
+                made = _profile(runner, relation, most_values)
+                return _with_parents(runner, relation, made) if parents else made
+        except KeyboardInterrupt:
+            raise Cancelled("Stopped while profiling; nothing was lost.") from None
+        finally:
+            connection.close()
 
 
 def _profile(runner: Runner, relation: Opened, most_values: int) -> Profile:
     records = relation.counted(runner)
+    chosen = relation.wanted.columns(relation.names)
     columns = []
-    for i, (name, kind) in enumerate(zip(relation.names, relation.types, strict=True)):
-        share = 0.1 + 0.7 * i / len(relation.names)
+    for place, name in enumerate(chosen):
+        share = 0.1 + 0.7 * place / len(chosen)
         runner.run("SELECT 1", doing=f"looking at {name}", share=(share, share))
-        columns.append(_column(runner, i, name, kind, records, most_values))
+        i = relation.position(name)
+        columns.append(_column(runner, i, name, relation.types[i], records, most_values))
     source = relation.source
     if relation.dialect is not None:
         source = replace(source, options=relation.dialect.options())
-    return _with_parents(
-        runner, relation, Profile(source, records, tuple(columns), relation.dialect)
-    )
+    return Profile(source, records, tuple(columns), relation.dialect)
 
 
 _SHAPES = (
@@ -127,8 +135,8 @@ def _column(
 def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile:
     """Which columns are parents of which, and which say the same in other words."""
     usable = [
-        (i, column)
-        for i, column in enumerate(profile.columns)
+        (relation.position(column.name), column)
+        for column in profile.columns
         if 2 <= column.distinct <= min(_MOST_CHILDREN, max(2, profile.records // 2))
     ]
     texts = {i: canonical_sql(sql("s.c{i}", i=i), relation.types[i]) for i, _ in usable}

@@ -9,17 +9,20 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
+from ...durable import OWN_FOLDER
 from ...errors import DataError, did_you_mean
 from .. import csv_dialect
 from ..coding import Dialect, Source
 from .canonical import canonical_sql, single_valued
+from .reading import Wanted, id_key
+from .scratch import nameless_file
 from .sql import Sql, identifier, joined, literal, plain, sql
 from .statements import Connection, Runner
 
@@ -39,6 +42,9 @@ class Opened:
     types: tuple[str, ...]
     dialect: Dialect | None = None
     records: int | None = field(default=None, repr=False)
+    wanted: Wanted = field(default_factory=Wanted)
+    staged: bool = False
+    """The relation is a scratch table: of the id, it holds the key only."""
 
     def position(self, column: str) -> int:
         """Where a column stands."""
@@ -64,6 +70,27 @@ class Opened:
         """SQL for a column as canonical text."""
         return canonical_sql(self.raw(column), self.types[self.position(column)])
 
+    @property
+    def key(self) -> Sql:
+        """SQL for the key of the id, over the source itself."""
+        assert self.wanted.id is not None
+        return id_key(self.text(self.wanted.id))
+
+    @property
+    def keyed(self) -> tuple[Sql, dict[str, object]]:
+        """The relation with the key of the id as `u`, where there is one; and its parameters.
+
+        The key is made where the source is read: nothing after that has the id.
+        """
+        if self.staged or self.wanted.id is None:
+            return RELATION, {}
+        of = sql("(SELECT *, {key} AS u FROM {source} s)", key=self.key, source=RELATION)
+        return of, self.wanted.parameters
+
+    def kept(self) -> list[int]:
+        """The columns that are wanted as they are, by position."""
+        return sorted({self.position(name) for name in self.wanted.columns(self.names)}) or [0]
+
     def counted(self, runner: Runner) -> int:
         """How many records there are, where there are any."""
         every = sql("SELECT count(*) FROM {source}", source=RELATION)
@@ -77,7 +104,7 @@ class Opened:
 
 @contextmanager
 def opened(
-    runner: Runner, source: Source, folder: Path, wanted: Sequence[str] | None = None
+    runner: Runner, source: Source, folder: Path, wanted: Wanted | None = None
 ) -> Iterator[Opened]:
     """The source as the relation `RELATION` of the runner's connection.
 
@@ -85,18 +112,20 @@ def opened(
     scratch table of the `wanted` columns (all by default); the other kinds are read in place.
     """
     _readable(source)
+    wanted = wanted or Wanted()
     scratch = folder / "scratch"
     try:
-        scratch.mkdir()
+        scratch.mkdir(mode=OWN_FOLDER)
     except OSError as error:
         raise runner.sentence(error) from None
     try:
         if source.kind == "csv":
             yield _open_csv(runner, source, scratch, wanted)
         elif source.kind == "sqlite":
-            yield _open_sqlite(runner, source, scratch)
+            yield _open_sqlite(runner, source, scratch, wanted)
         else:
-            yield (_open_parquet if source.kind == "parquet" else _open_duckdb)(runner, source)
+            in_place = _open_parquet if source.kind == "parquet" else _open_duckdb
+            yield replace(in_place(runner, source), wanted=wanted)
     finally:
         _forget(runner.connection)
         shutil.rmtree(scratch, ignore_errors=True)
@@ -151,47 +180,51 @@ def _show(connection: Connection, what: Sql) -> None:
     )
 
 
-def _open_csv(
-    runner: Runner, source: Source, scratch: Path, wanted: Sequence[str] | None
-) -> Opened:
+def _open_csv(runner: Runner, source: Source, scratch: Path, wanted: Wanted) -> Opened:
     dialect, written = csv_dialect.detect(source.path, source.options, runner.control)
     names = _checked(source, written)
-    relation = Opened(source, names, ("VARCHAR",) * len(names), dialect)
-    positions = (
-        range(len(names)) if wanted is None else sorted({relation.position(n) for n in wanted})
-    )
+    types = ("VARCHAR",) * len(names)
+    relation = Opened(source, names, types, dialect, wanted=wanted, staged=True)
+    relation.kept()  # a column that is not there is told before the file is read
     path = source.path
-    if not csv_dialect.is_utf8(dialect.encoding):
-        path = scratch / "source.csv"
-        try:
-            csv_dialect.as_utf8(source.path, dialect.encoding, path, runner.control)
-        except OSError as error:
-            raise runner.sentence(error) from None
     _stage(runner, scratch)
-    try:
-        _read_csv(runner, relation, dialect, path, positions)
-    except DataError:
-        mended = scratch / "lines.csv"
-        if not csv_dialect.one_line_end(path, mended, runner.control):
-            raise
-        _read_csv(runner, relation, dialect, mended, positions)
+    with ExitStack() as files:
+        if not csv_dialect.is_utf8(dialect.encoding):
+            try:
+                path = files.enter_context(nameless_file(scratch, "source.csv"))
+                csv_dialect.as_utf8(source.path, dialect.encoding, path, runner.control)
+            except OSError as error:
+                raise runner.sentence(error) from None
+        try:
+            _read_csv(runner, relation, dialect, path)
+        except DataError:
+            mended = files.enter_context(nameless_file(scratch, "lines.csv"))
+            if not csv_dialect.one_line_end(path, mended, runner.control):
+                raise
+            _read_csv(runner, relation, dialect, mended)
     _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))
     return relation
 
 
-def _read_csv(
-    runner: Runner, relation: Opened, dialect: Dialect, path: Path, positions: Sequence[int]
-) -> None:
-    """Copy the columns at these positions into the scratch database."""
+def _staged_columns(relation: Opened) -> Sql:
+    """What is copied into the scratch table: the wanted columns, and the key in the id's place."""
+    columns = [sql("c{i}", i=i) for i in relation.kept()]
+    if relation.wanted.id is not None:
+        columns.append(sql("{key} AS u", key=relation.key))
+    return joined(", ", columns)
+
+
+def _read_csv(runner: Runner, relation: Opened, dialect: Dialect, path: Path) -> None:
+    """Copy what is wanted into the scratch database."""
     every = range(len(relation.names))
     columns = joined(", ", (sql("'c{i}': 'VARCHAR'", i=i) for i in every))
     runner.run(
         sql(
             "CREATE TABLE {staged} AS SELECT {chosen} FROM read_csv({path}, auto_detect=false, "
             "strict_mode=true, header={header}, delim={delimiter}, quote={quote}, "
-            "escape={escape}, max_line_size=16777216, skip={skip}, columns={ {columns} })",
+            "escape={escape}, max_line_size=16777216, skip={skip}, columns={ {columns} }) s",
             staged=_STAGED,
-            chosen=joined(", ", (sql("c{i}", i=i) for i in list(positions) or [0])),
+            chosen=_staged_columns(relation),
             path=literal(str(path.absolute())),
             header=plain("true" if dialect.header else "false"),
             delimiter=literal(dialect.delimiter),
@@ -200,6 +233,7 @@ def _read_csv(
             skip=dialect.blank_lines,
             columns=columns,
         ),
+        relation.wanted.parameters,
         doing=f"reading {relation.source.name}",
         share=(0.02, 0.1),
     )
@@ -263,7 +297,7 @@ def _open_duckdb(runner: Runner, source: Source) -> Opened:
     return Opened(replace(source, table=chosen), names, types)
 
 
-def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
+def _open_sqlite(runner: Runner, source: Source, scratch: Path, wanted: Wanted) -> Opened:
     """SQLite through Python, copied as text into a scratch table."""
     _stage(runner, scratch)
     database = sqlite3.connect(f"{source.path.absolute().as_uri()}?mode=ro", uri=True)
@@ -279,12 +313,15 @@ def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
         try:
             cursor = database.execute(sql("SELECT * FROM {table}", table=identifier(chosen)))
             names = _checked(source, [str(column[0]) for column in cursor.description])
-            columns = joined(", ", (sql("c{i} VARCHAR", i=i) for i in range(len(names))))
+            types = ("VARCHAR",) * len(names)
+            relation = Opened(source, names, types, wanted=wanted, staged=True)
+            columns = [sql("c{i} VARCHAR", i=i) for i in relation.kept()]
+            columns += [] if wanted.id is None else [sql("u UBIGINT")]
             runner.connection.execute(
-                sql("CREATE TABLE {staged} ({columns})", staged=_STAGED, columns=columns)
+                sql("CREATE TABLE {staged} ({all})", staged=_STAGED, all=joined(", ", columns))
             )
             _show(runner.connection, sql("SELECT * FROM {staged}", staged=_STAGED))
-            records, raw = _copy(runner, cursor, source, names)
+            records, raw = _copy(runner, cursor, relation)
         except sqlite3.Error:
             raise DataError(
                 f"{source.name} cannot be read to its end: the database is damaged or in use."
@@ -292,14 +329,12 @@ def _open_sqlite(runner: Runner, source: Source, scratch: Path) -> Opened:
         except duckdb.Error as error:
             raise runner.sentence(error) from None
     types = tuple("BLOB" if i in raw else "VARCHAR" for i in range(len(names)))
-    return Opened(replace(source, table=chosen), names, types, records=records)
+    return replace(relation, source=replace(source, table=chosen), types=types, records=records)
 
 
-def _copy(
-    runner: Runner, cursor: sqlite3.Cursor, source: Source, names: tuple[str, ...]
-) -> tuple[int, set[int]]:
+def _copy(runner: Runner, cursor: sqlite3.Cursor, relation: Opened) -> tuple[int, set[int]]:
     """Copy every record; how many, and which columns hold raw bytes, which become missing."""
-    records, raw = 0, set[int]()
+    records, raw, names = 0, set[int](), relation.names
     schema = pa.schema([(f"c{i}", pa.string()) for i in range(len(names))])
     while rows := cursor.fetchmany(_SQLITE_BATCH):
         columns = [
@@ -309,11 +344,16 @@ def _copy(
         batch = pa.Table.from_arrays(columns, schema=schema)
         runner.connection.register("discreet_batch", batch)
         runner.connection.execute(
-            sql("INSERT INTO {staged} SELECT * FROM discreet_batch", staged=_STAGED)
+            sql(
+                "INSERT INTO {staged} SELECT {chosen} FROM discreet_batch s",
+                staged=_STAGED,
+                chosen=_staged_columns(relation),
+            ),
+            relation.wanted.parameters,
         )
         runner.connection.unregister("discreet_batch")
         records += len(rows)
-        runner.control.step(0.0, f"reading {source.name}: {records:,} records")
+        runner.control.step(0.0, f"reading {relation.source.name}: {records:,} records")
     return records, raw
 
 
@@ -357,22 +397,3 @@ def _forget(connection: Connection) -> None:
     ):
         with suppress(duckdb.Error):
             connection.execute(statement)
-
-
-def scratch_connection(path: Path | None, folder: Path) -> Connection:
-    """A connection that writes: into `path`, or in memory; spills and extensions stay in check."""
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "temp_directory": str(folder / "spill"),
-        "memory_limit": "2GB",
-        "preserve_insertion_order": "false",
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-    }
-    connection = duckdb.connect(str(path) if path else ":memory:", config=config)
-    # The progress bar itself is never printed; without it DuckDB keeps no progress to ask for.
-    # A moment's text must not depend on where the machine stands.
-    connection.execute(
-        "SET enable_progress_bar = true; SET enable_progress_bar_print = false; "
-        "SET progress_bar_time = 0; SET TimeZone = 'UTC'"
-    )
-    return connection

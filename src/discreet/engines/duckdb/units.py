@@ -18,8 +18,9 @@ def bound(runner: Runner, relation: Opened, coding: Coding) -> int:
     """Hold every unit to its number of records; how many were dropped.
 
     Which stay is decided by the unit's own records alone: those first in the order of the SHA-256
-    of key and codes, so neither the order of the file nor anybody else's record matters. Units are
-    told apart by their 64-bit keys.
+    of key and codes, so neither the order of the file nor anybody else's record matters. Records
+    of a unit that are alike are numbered, and each has a hash of its own: what a unit has many of is
+    kept as often as chance would. Units are told apart by their 64-bit keys.
     """
     doing, source = "checking units", relation.source.name
     most = coding.description.records_per_unit
@@ -52,12 +53,15 @@ def bound(runner: Runner, relation: Opened, coding: Coding) -> int:
         codes = (sql("CAST({name} AS VARCHAR)", name=name) for name in names)
         ((dropped,),) = runner.run(
             sql(
-                "DELETE FROM records WHERE rowid IN (SELECT row FROM (SELECT r.rowid AS row, "
-                "row_number() OVER (PARTITION BY {key} ORDER BY sha256({codes})) AS place "
-                "FROM records r WHERE {key} IN (SELECT k FROM discreet_given)) "
+                "DELETE FROM records WHERE rowid IN (SELECT row FROM (SELECT row, row_number() OVER "
+                "(PARTITION BY unit ORDER BY sha256(codes || CASE WHEN copy > 1 THEN ',' || copy "
+                "ELSE '' END)) AS place FROM (SELECT r.rowid AS row, {key} AS unit, "
+                "{codes} AS codes, row_number() OVER (PARTITION BY {all}) AS copy "
+                "FROM records r WHERE {key} IN (SELECT k FROM discreet_given))) "
                 "WHERE place > {most})",
                 key=key,
                 codes=joined(" || ',' || ", codes),
+                all=joined(", ", names),
                 most=most,
             ),
             doing=doing,

@@ -30,6 +30,7 @@ from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import impossible, protected, published_cells, totals_by_name
+from ..shared.unit import check_unit
 from .additive import additive_view
 from .cell_descriptions import CellTexts, cell_texts
 from .declaration import DECLARATION
@@ -123,6 +124,8 @@ class CellKeyMethod:
         description = facts.description
         policy = facts.policy.parameters(DECLARATION.name)
         settings = _settings(policy)
+        if settings.scheme is None:
+            check_unit(description)  # classical keys promise nothing about a unit
         treated = Treated.of(policy, treatment.settings)
         ready = _ready(settings, description.records_per_unit)
         texts, zeros, errors = [], [], []
@@ -147,12 +150,13 @@ class CellKeyMethod:
             ),
             guarantee=replace(
                 ready.guarantee,
-                unit=description.unit,
+                unit=description.protects,
                 neighbours=description.neighbours.words,
                 caveats=(
                     *large_delta(ready.guarantee, description),
                     *ready.guarantee.caveats,
                     *earlier(facts.earlier_laws, ready.settings),
+                    *description.counted,
                 ),
             ),
             errors=tuple(errors),

@@ -25,6 +25,7 @@ from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import protected
+from ..shared.unit import check_unit
 from . import plan_facts as telling
 from . import stored_plan as stored
 from .declaration import DECLARATION
@@ -193,6 +194,7 @@ def _dense(table: TrueTable, weighted: bool) -> true_values.Counts:
 def _check_tables(question: Question, description: Description) -> None:
     if not question.tables:
         raise RecipeError("A question needs at least one table, got none. Name its rows.")
+    check_unit(description)
     description.require_declared(question.variables)
 
 

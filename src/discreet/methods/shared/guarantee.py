@@ -73,7 +73,7 @@ def dp_guarantee(
         exact=exact,
         scope="this table" if tables == 1 else f"these {tables} tables together",
         invariants=(*known, *invariants),
-        caveats=(*caveats, _MORE, *_of_a_sample(kept, description, alike)),
+        caveats=(*caveats, *description.counted, _MORE, *_of_a_sample(kept, description, alike)),
         odds=_odds(exposure, description.unit, most, alike),
         composition=composition,
         **spent,

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.control import Control
 from ...core.domain import Domain
-from ...durable import replacing
+from ...durable import SHARED, replacing
 from ...errors import InputError
 from .synthetic_table import SyntheticTable
 
@@ -75,7 +75,7 @@ def write_columns(
     texts = [None if isinstance(k, type) else arrow.array(k, arrow.string()) for _, k in columns]
     written = 0
     open_writer: Any = pa_csv.CSVWriter if kind == ".csv" else pa_parquet.ParquetWriter
-    with replacing(target) as stream, open_writer(stream, schema) as writer:
+    with replacing(target, mode=SHARED) as stream, open_writer(stream, schema) as writer:
         for block in blocks:
             made = [
                 arrow.array(values)

@@ -21,6 +21,7 @@ from ...core.product import Margin, Reals, Shape, Whole, size
 from ...core.question import TableSpec
 from ...errors import Bug, RecipeError
 from .synthetic_table import SyntheticTable
+from .unit import check_unit
 
 MOST_MARGIN_CELLS = 5_000_000
 
@@ -147,6 +148,7 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
     for table in tables:
         for variable, level in _levels(table):
             used.setdefault(variable, set()).add(level)
+    check_unit(description)
     description.require_declared(used)
     refs = tuple(
         AxisRef(name, description.variable(name).refining(levels).name)

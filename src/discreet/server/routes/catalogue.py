@@ -124,7 +124,8 @@ def dataset(
         response.headers.update(spoken_in(spoken(description, language, [description.title])))
         return {
             **_summary(service, dataset, data, description, language),
-            **_of(description, "source", "licence", "contact", "notes", "records"),
+            **_of(description, "source", "licence", "contact", "records"),
+            "notes": [*description.counted, *description.notes],
             "rules": rules.in_words(data.policy),
             "neighbours": description.neighbours.words,
             "variable_names": [variable.name for variable in description.variables],

@@ -218,8 +218,8 @@ def _released(asking: Asking, identity: str) -> Release:
 
 def _publish(asking: Asking, release: Release, folder: pathlib.Path) -> dict[str, str]:
     """Tables, manifest, report and register, written; by format, the file of all tables."""
-    make_folder(folder, mode=0o700)
-    replace_bytes(folder / LANGUAGE, asking.language.encode(), mode=0o600)
+    make_folder(folder)
+    replace_bytes(folder / LANGUAGE, asking.language.encode())
     tables = tuple(table.in_language(asking.wish.language) for table in release.tables)
     translated = replace(release, tables=tables)
     written = publication.publish(

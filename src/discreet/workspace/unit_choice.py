@@ -1,0 +1,111 @@
+"""Who one unit of protection is: said by the custodian, at `init`, by `declare` or in discreet.yaml.
+
+Where a file leaves no doubt (`unit_columns`), what `init` writes is a proposal that it prints. Where
+it does, `unit: undecided` is written and no guarantee for a unit is given until somebody says.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.control import Control
+from ..core.description import UNDECIDED
+from ..durable import edit_text
+from ..errors import InputError
+from ..file_names import DESCRIPTION
+from .description_file import DescribedData, read
+from .yaml_edit import with_value
+
+if TYPE_CHECKING:
+    from .draft import Draft
+
+PERSON = "person"
+_WORD = re.compile(r"[^\W\d_][\w -]{0,39}")
+
+
+@dataclass(frozen=True)
+class UnitChoice:
+    """What a custodian said of the unit; what was not said is empty or None."""
+
+    unit: str = ""
+    """What one unit is: person, household, …"""
+    id: str | None = None
+    """The column that names it."""
+    records: int | None = None
+    """How many records of one unit count at most."""
+    drop: bool = False
+    """Leave out what is more, instead of refusing to load it."""
+
+    def __post_init__(self) -> None:
+        if self.unit and (not _WORD.fullmatch(self.unit) or self.unit == UNDECIDED):
+            raise InputError(
+                f"A unit is a word such as person or household, got {self.unit[:40]!r}."
+            )
+        if self.records is not None and self.records < 1:
+            raise InputError(f"records_per_unit must be at least 1, got {self.records}.")
+
+
+def settle(draft: Draft, choice: UnitChoice) -> None:
+    """Write into a draft who one unit is, or that it is undecided.
+
+    A word settles what is doubtful of one column; which of several columns it is must be said too.
+    A column of people that the custodian names needs no word.
+    """
+    units = draft.units
+    likeliest = units.likeliest
+    column = choice.id or (likeliest.column if likeliest else None)
+    taken = units.named(column)
+    named = choice.id is not None and taken is not None and taken.person and not taken.event
+    said = bool(choice.unit) and (choice.id is not None or not units.others(column))
+    if units.doubts(column) and not said and not named:
+        draft.unit, draft.id, draft.records_per_unit = UNDECIDED, None, 1
+        return
+    most = 1 if taken is None else taken.most
+    draft.unit, draft.id = choice.unit or PERSON, column
+    draft.left_out = [(name, reason) for name, reason in draft.left_out if name != column]
+    draft.records_per_unit = choice.records or most
+    draft.records_from_data = choice.records is None and most > 1
+    draft.bound = "drop" if choice.drop else "stop"
+
+
+def declare_unit(
+    folder: str | Path, choice: UnitChoice, control: Control | None = None
+) -> list[str]:
+    """Say in discreet.yaml who one unit is; comments and order stay. The lines that were written.
+
+    Where a column is named and no number of records, that of the source is taken, and noted as
+    such.
+    """
+    folder = Path(folder)
+    described = read(folder)
+    path, lines = folder / DESCRIPTION, {}
+    if choice.unit or described.description.unit == UNDECIDED:
+        lines["unit"] = choice.unit or PERSON
+    records, looked = choice.records, False
+    if choice.id is not None:
+        lines["id"] = choice.id
+        most = _most_records(described, choice.id, control)
+        looked = records is None and most > 1
+        records = records or most
+    if records is not None:
+        lines["records_per_unit"] = str(records)
+    if records is not None and (looked or described.description.bound_from_data):
+        lines["records_per_unit_from"] = "data" if looked else "rule"
+    if choice.drop:
+        lines["bound"] = "drop"
+    text = path.read_text(encoding="utf-8-sig")
+    for key, value in lines.items():
+        text = with_value(text, [key], value, str(path), after="unit")
+    edit_text(path, text)
+    return [f"{key}: {value}" for key, value in lines.items()]
+
+
+def _most_records(described: DescribedData, name: str, control: Control | None) -> int:
+    """The largest number of records that one value of a column has."""
+    from ..engines.duckdb.profiling import profile
+
+    seen = profile(described.source(), control, only=lambda _: [name], parents=False)
+    return seen.column(name).values[0][1]
