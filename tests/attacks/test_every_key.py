@@ -127,13 +127,14 @@ def keys(method: str) -> dict[str, Any]:
     return COMMON | {f"methods.{method}.{name}": v for name, v in OF_METHOD[method].items()}
 
 
-def test_every_key_moves_the_hash_or_no_number(world, tmp_path: Path):
+def test_every_key_moves_the_hash_or_no_number(world, tmp_path: Path, another_machine):
     """Numbers with the same hash are the same; treatments change what is shown and nothing else."""
     folder, method, asked, (digest, stored, numbers) = world
     moved, kept, refused = set(), set(), set()
     for position, (key, value) in enumerate(keys(method).items()):
         copy = tmp_path / str(position) / folder.name
         shutil.copytree(folder.parent, copy.parent)
+        another_machine()
         file = copy / "discreet.yaml"
         file.write_text(changed(file.read_text(), key, value))
         try:

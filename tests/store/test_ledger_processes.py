@@ -383,7 +383,7 @@ def answers_before_sync(trace: str) -> tuple[int, int]:
                 wal_writes += 1
                 # Large measurements are durable before the transaction that names them begins.
                 wrong += any("/measurements" in other for other in unsynced)
-            if file.endswith(("-wal", ".anchor.new")):
+            if file.endswith(("-wal", ".anchor.new", ".anchor")):
                 unsynced.add(file)
             if "/measurements/" in file:  # the name must last too
                 unsynced |= {file, file.rpartition("/")[0]}
