@@ -6,6 +6,7 @@ unbiased estimate of the same noise is what a table paid for can have at least.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -175,3 +176,19 @@ def test_the_figure_is_the_mean_distance() -> None:
     assert "deviation of 0.03." in _moved(off, quiet)
     assert _moved(off, np.full(4, 1.5)) == ""
     assert _moved(0 * off, quiet) == ""
+
+
+def test_an_answer_of_the_first_form_is_fitted_as_it_was() -> None:
+    """Stored without a form: the margins asked for are kept, and no table is taken as it is."""
+    shape = (3, 4, 5, 6)
+    rows, made, method = latent(shape, 700, 4), described(shape), MarginalsMethod()
+    names = [[f"v{a}" for a in margin] for margin in all_ways(4, 2)]
+    plan, stored, _ = released(rows, made, question(made, names, epsilon="50"))
+    assert stored.facts["fit"] == 2
+    assert method.measured(plan, stored, facts_of(made)) is plan
+    old = replace(stored, facts={k: v for k, v in stored.facts.items() if k != "fit"})
+    before = method.measured(plan, old, facts_of(made))
+    assert design_of(before).kept == design_of(before).margins
+    assert not design_of(before).exact
+    whole = method.synthesise(plan, stored).margin((0, 1, 2, 3))
+    assert np.abs(whole - true_margin(rows, shape, (0, 1, 2, 3))).sum() == 0

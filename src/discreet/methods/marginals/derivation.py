@@ -71,14 +71,14 @@ def fitted_together(design: Design, wanted: Wanted) -> bool:
     """Whether the release's table was fitted to these variables together."""
     source = design.source or design
     needed = set(design.space(wanted.margin))
-    return source.exact or any(needed <= set(margin) for margin in source.fitted)
+    return source.exact or any(needed <= set(margin) for margin in source.kept)
 
 
 def standard_errors(design: Design) -> list[tuple[tuple[str, ...], float]]:
     """For all variables measured and fitted together: their names, the standard error of a cell."""
-    known = _known(design, design.fitted)
+    known = _known(design, design.kept)
     found = []
-    for margin in closure(design.fitted if design.coding is None else design.workload.margins):
+    for margin in closure(design.kept if design.coding is None else design.workload.margins):
         variance = mean_variance(design.shape, known, design.space(margin))
         if variance < 1e30:
             names = tuple(design.workload.refs[axis].variable for axis in margin)

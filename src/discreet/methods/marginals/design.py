@@ -26,8 +26,11 @@ from .plan.table_allocations import plan_budget
 from .settings import Settings
 from .settings import Treatment as Treated
 
+FORM = 2
+"""The form of the fit. In form 1 whole numbers kept the margins asked for and no others."""
 MOST_DENSE, MOST_MARGINS = 1 << 18, 300
 """Up to so many cells, and margins within margins, all that was measured is fitted, however much."""
+_MOST_EARLIER = 1000
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Design:
     """The axes of each count."""
     source: Design | None = None
     """What was measured and fitted, where this design only reads further tables off it."""
+    form: int = FORM
+    """By which form of the fit: numbers once published stay as they are."""
 
     @property
     def shape(self) -> Shape:
@@ -64,8 +69,15 @@ class Design:
         return tuple(self.space(margin) for margin in self.workload.margins)
 
     @property
+    def kept(self) -> tuple[Margin, ...]:
+        """The margins that whole numbers keep; in the first form only those asked for."""
+        return self.margins if self.form == 1 else self.fitted
+
+    @property
     def exact(self) -> bool:
         """Whether hardly a cell of one table of all variables is noisy: it is then taken as it is."""
+        if self.form == 1:
+            return False
         (first, *others), axes = self.allocation.measured, range(len(self.shape))
         whole = first.margin == tuple(axes) and not first.contrast and not others
         return whole and self.coding is None and first.variance * size(self.shape, axes) <= 1
@@ -85,14 +97,16 @@ class Design:
         measured = {m.margin for m in self.allocation.measured}
         wide = {m for m in measured - known if 2 ** len(m) <= MOST_RANK}
         every, cells = closure([*asked, *wide]), size(self.shape, range(len(self.shape)))
-        rank = rank_of(self.shape, known)
+        rank, most_known = rank_of(self.shape, known), MOST_RANK
         most = MOST_CELLS_PRICED if rank > MOST_RANK else MOST_DENSE
         whole = cells <= most and len(every) <= MOST_MARGINS
+        if self.form == 1:
+            whole, most_known = False, _MOST_EARLIER if cells <= MOST_CELLS_PRICED else 0
         out = list(asked)
         for margin in sorted(wide, key=lambda m: (size(self.shape, m), m)):
             new = set(subsets(margin)) - known
             more = rank_of(self.shape, new)
-            if whole or rank + more <= MOST_RANK:
+            if whole or rank + more <= most_known:
                 out.append(margin)
                 rank += more
                 known |= new

@@ -121,14 +121,14 @@ class MarginalsMethod:
         control.step(0.0, "adding noise")
         arrays = draw_all(measured, margin)
         control.step(1.0, "adding noise")
-        return Measurements(arrays, {"measured": measured_facts(measured)})
+        return Measurements(arrays, {"measured": measured_facts(measured), "fit": design.form})
 
     def measured(self, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
         """The plan these measurements were made by, where today another would be chosen."""
-        design, description = design_of(plan), facts.description
+        design, description = _fitted_as(plan, measurements), facts.description
         said = measurements.facts.get("measured")
         if said == measured_facts(design.allocation.measured) or not isinstance(said, list):
-            return plan
+            return plan if design is design_of(plan) else replace(plan, detail=design)
         tables = tuple(Measured.read(name, noise) for name, noise in said)
         public = () if design.published is None else design.published.margins
         unit = design.settings.of_unit(
@@ -152,7 +152,7 @@ class MarginalsMethod:
         self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
     ) -> tuple[ProtectedTable, ...]:
         """The asked tables, all read off one synthetic table."""
-        design = design_of(plan)
+        design = _fitted_as(plan, measurements)
         table, residuals = self._fitted(plan, measurements, control)
         notes: tuple[str, ...] = ()
         if design.source is not None:
@@ -232,7 +232,7 @@ class MarginalsMethod:
     def _fitted(
         self, plan: Plan, measurements: Measurements, control: Control
     ) -> tuple[SyntheticTable, Residuals]:
-        design = design_of(plan)
+        design = _fitted_as(plan, measurements)
         design = design.source or design
         tables = _tables(design, measurements)
         said = json.dumps(plan.treatment, sort_keys=True).encode() + measurements.to_bytes()
@@ -262,6 +262,15 @@ def _told(design: Design, description: Description, digest: str) -> dict[str, An
         "warnings": telling.warnings(design, description),
         "detail": design,
     }
+
+
+def _fitted_as(plan: Plan, measurements: Measurements) -> Design:
+    """A plan's design, by the form of the fit these measurements were first published in."""
+    design, form = design_of(plan), int(measurements.facts.get("fit", 1))
+    if design.form == form:
+        return design
+    source = None if design.source is None else replace(design.source, form=form)
+    return replace(design, form=form, source=source)
 
 
 def _tables(design: Design, measurements: Measurements) -> list[Whole]:

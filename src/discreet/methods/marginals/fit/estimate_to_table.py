@@ -123,7 +123,7 @@ def fit_modern(
     if design.published is not None:
         made = _keep(design.published, rows, mass, targets)
     else:
-        repaired = design.fitted if design.allocation.rms < _LOUD else ()
+        repaired = design.kept if design.allocation.rms < _LOUD else ()
         made = whole_table(shape, rows, mass, total, margins=repaired, allowed=allowed)
     return _spread(design, tables, made, rows, mass, allowed, control)
 
@@ -181,7 +181,7 @@ def _spread(
     control: Control,
 ) -> SyntheticTable:
     """The whole table spread over more cells, unless a bound or a published margin speaks against."""
-    shape, wide = design.shape, maximal(design.fitted)
+    shape, wide = design.shape, maximal(design.kept)
     published = design.published
     if published is None:
         scaled = mass * (made.total / mass.sum())
