@@ -207,3 +207,13 @@ def test_an_adaptive_sequence_cheats_a_convolution_cap_and_is_stopped_by_the_sum
     table = Charge.laplace("1", cells=1, neighbours="add-remove", question="q")
     assert sum_of("approximate", [table]).fits(cap)
     assert not sum_of("approximate", [table, table]).fits(cap)
+
+
+def test_rare_losses_far_away_do_not_make_the_grid_endless():
+    """Large ε beside small ones, or beside each other: bounded memory, never below the truth."""
+    for first, second in (("20", "0.1"), ("30", "0.5"), ("25", "24.9"), ("12", "0.001")):
+        plan = FixedPlan(
+            moves_of((Move(PureLaplace.of(epsilon)), 1) for epsilon in (first, second))
+        )
+        assert len(plan._curve.masses) < 1 << 19
+        assert float(plan.rightly) >= 1 / (1 + math.exp(-float(first)))

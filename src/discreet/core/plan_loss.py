@@ -53,6 +53,8 @@ _LIGHT = 1e-12
 _PARTS = (27720, 2520, 840, 420, 60, 12, 6, 2, 1)
 """Into how many parts a gap may be cut: the more divisors, the more other gaps fit in."""
 _MOST_STEPS = 1 << 21
+_MOST_ON_GRID = 1 << 18
+"""Rare losses far from all others must not make the grid of several laws endless."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,7 @@ def _convolved(moves: Moves) -> _Losses:
     widest = sum(len(part.masses) * part.gap for part in parts)
     reach = min(widest, _FAR * sum(part.variance for part in parts) ** 0.5)
     gap = _common_gap([part.gap for part in parts], reach)
+    gap = max(gap, widest / _MOST_ON_GRID)
     out = _on_grid(parts[0], gap)
     for part in parts[1:]:
         out = _added(out, _on_grid(part, gap))
