@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import erf, exp, log, sqrt
