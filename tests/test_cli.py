@@ -183,7 +183,9 @@ def test_bad_input_exits_2(words, says, tmp_path):
 
 def test_law_says_what_was_promised():
     """--json carries pmf, moments and the two-sided audit."""
-    said = spoken("law", "design", "--epsilon", "0.5", "--delta", "1e-4", "--cells", "16")
+    said = spoken(
+        "law", "design", "--epsilon", "0.5", "--delta", "1e-4", "--cells", "16", "--rule", "sadeghi"
+    )
     assert said["max_perturbation"] == 25
     assert round(said["variance"], 4) == 49.0022
     assert said["mean"] == 0
@@ -242,6 +244,18 @@ def test_a_p_table_is_audited_as_it_was_written(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_ptable_is_designed_from_a_promise():
+    """The table keeps ε and δ with empty cells; the bias of cut rows is said; half a wish is told."""
+    words = ["ptable", "design", "--epsilon", "1", "--delta", "1e-3"]
+    facts = spoken(*words)
+    rows = facts["rows"]
+    assert rows[0]["mean"] > rows[1]["mean"] > 0 == rows[-1]["mean"]
+    assert facts["audit"]["delta"] <= 1e-3
+    assert "a true 0 comes out" in run(*words).stdout
+    assert "go together" in run(*words[:4]).stderr
+    assert "--variance is not used" in run(*words, "--variance", "2").stderr
+
+
 def test_ptables_convert_there_and_back(tmp_path):
     """A p-table through all three dialects and back is the same file."""
     first = tmp_path / "a.csv"

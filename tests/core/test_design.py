@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from fractions import Fraction
 from math import log
 
@@ -13,13 +14,13 @@ from discreet.core.audit import audit
 from discreet.core.convolution import Masses, multiply
 from discreet.core.design import design, epsilon_for_accuracy, epsilon_for_risk
 from discreet.core.law import Law
-from discreet.core.law_builders import laplace, max_entropy_for
+from discreet.core.law_builders import laplace, max_entropy, max_entropy_for
 from discreet.errors import LawError
 
 
 def test_example_1_is_designed() -> None:
     """sadeghi Example 1: ε = 0.5, δ = 1e-4 → D = 25, V = 49.0022, δ = 9.91298e-5."""
-    found = design(epsilon="0.5", delta="1e-4")
+    found = design(epsilon="0.5", delta="1e-4", rule="sadeghi")
     assert found.max_perturbation == 25
     assert round(float(found.variance), 4) == 49.0022
     assert float(found.audit.delta) == pytest.approx(9.91298e-5, abs=5e-11)
@@ -27,12 +28,89 @@ def test_example_1_is_designed() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-3"), ("1", "1e-6"), ("2.5", "0.2")])
-def test_a_design_is_the_smallest_that_keeps_its_promise(epsilon: str, delta: str) -> None:
-    found = design(epsilon, delta)
+def test_sadeghis_rule_gives_the_smallest_support_it_can(epsilon: str, delta: str) -> None:
+    found = design(epsilon, delta, rule="sadeghi")
     assert found.audit.delta <= Fraction(delta)
     if found.max_perturbation > 1:
         smaller = max_entropy_for(epsilon, found.max_perturbation - 1)
         assert audit(smaller, epsilon).delta > Fraction(delta)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "support", "variance"),
+    [("0.9", "1e-7", 29, "26.944278"), ("0.2", "0.004", 21, "60.689308")],
+)
+def test_a_design_beats_the_rule(epsilon: str, delta: str, support: int, variance: str) -> None:
+    """Golden figures; the law with one millionth less variance breaks the promise."""
+    found, rule = design(epsilon, delta), design(epsilon, delta, rule="sadeghi")
+    assert (found.max_perturbation, found.law.parameters["variance"]) == (support, variance)
+    assert found.audit.delta <= Fraction(delta)
+    assert found.max_perturbation < rule.max_perturbation
+    assert found.variance < rule.variance
+    less = max_entropy(support, Fraction(variance) - Fraction(1, 10**6))
+    assert audit(less, epsilon).delta > Fraction(delta)
+
+
+def _brute_force(epsilon: float, delta: float, support: int) -> float | None:
+    """The least variance on ±D that keeps δ, by a scan of 4,000 γ; None where none does."""
+    for gamma in np.geomspace(epsilon * 4 + 20, epsilon / (2 * support) / 8, 4_000):
+        z = np.arange(support + 1.0)
+        side = np.exp(-gamma * z * z)
+        excess = np.maximum(side[:-1] - np.exp(epsilon) * side[1:], 0).sum()
+        if (side[-1] + excess) / (2 * side.sum() - 1) <= delta:
+            return float(2 * (z * z * side).sum() / (2 * side.sum() - 1))
+    return None
+
+
+def _is_not_beaten(epsilon: str, delta: str) -> tuple[int, float]:
+    found, rule = design(epsilon, delta), design(epsilon, delta, rule="sadeghi")
+    assert found.audit.delta <= Fraction(delta)
+    assert audit(found.law, epsilon) == found.audit
+    assert found.max_perturbation <= rule.max_perturbation
+    if found.max_perturbation == rule.max_perturbation:
+        assert found.variance <= rule.variance + Fraction(1, 10**6)
+    numbers = float(Fraction(epsilon)), float(Fraction(delta))
+    for smaller in range(1, found.max_perturbation):
+        if smaller >= found.max_perturbation - 2 or smaller % 7 == 1:
+            assert _brute_force(*numbers, smaller) is None
+    scanned = _brute_force(*numbers, found.max_perturbation)
+    assert scanned is None or float(found.variance) <= scanned + 2e-6
+    gain = 1 - float(found.variance / rule.variance)
+    return rule.max_perturbation - found.max_perturbation, gain
+
+
+EPSILONS = ["0.1", "0.2", "0.35", "0.5", "0.7", "0.9", "1", "1.3", "1.7", "2.2", "3", "4", "5", "8"]
+DELTAS = ["0.2", "0.05", "0.01", "0.004", "1e-3", "1e-4", "1e-5", "1e-6", "1e-7", "1e-8", "1e-9"]
+DELTAS += ["3e-3", "3e-5", "3e-7", "1e-10"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [
+        *(("0.2", "0.004"), ("0.5", "1e-4"), ("0.9", "1e-7"), ("1", "1e-6"), ("1.7", "0.05")),
+        *(("3", "1e-10"), ("8", "0.2"), ("0.35", "3e-3"), ("5", "1e-9"), ("2.2", "1e-3")),
+    ],
+)
+def test_no_scan_beats_a_design(epsilon: str, delta: str) -> None:
+    """Neither a smaller support nor, at its own, a smaller variance keeps the promise."""
+    _is_not_beaten(epsilon, delta)
+
+
+@pytest.mark.proof
+def test_no_scan_beats_210_designs(record_property: Callable[[str, object], None]) -> None:
+    """Over 210 (ε, δ), a scan of 4,000 γ finds no smaller support than `design`, nor less variance."""
+    found = [_is_not_beaten(e, d) for e in EPSILONS for d in DELTAS]
+    record_property("designs", len(found))
+    record_property("smaller support than sadeghi's rule", sum(fewer > 0 for fewer, _ in found))
+    record_property("median variance saved", f"{np.median([gain for _, gain in found]):.1%}")
+
+
+def test_a_rule_must_be_known() -> None:
+    with pytest.raises(LawError, match="rule must be smallest or sadeghi, got sadegi"):
+        design("0.5", "1e-4", rule="sadegi")
+    with pytest.raises(LawError, match="iota_share belongs to rule sadeghi"):
+        design("0.5", "1e-4", iota_share="1/10")
 
 
 def test_few_keys_are_refused_by_design() -> None:

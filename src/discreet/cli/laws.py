@@ -31,6 +31,9 @@ Delta = Annotated[str | None, Option(help="Refuse a law whose δ exceeds this.")
 MostD = Annotated[str, Option("--max-perturbation", "-m", help="Largest perturbation D.")]
 KeyBits = Annotated[int, Option(help="Weights are integers over 2^this: 8 … 64.")]
 Quantiser = Annotated[str, Option(help="symmetric (mean exactly 0) or ceil (sadeghi 39).")]
+Rule = Annotated[
+    str, Option(help="smallest (D, then V) or sadeghi (III-D: V by the paper's rule).")
+]
 AtEpsilon = Annotated[str | None, Option(help="Audit δ at this ε. Default: the one asked for.")]
 
 
@@ -175,15 +178,16 @@ def design(
     delta: Annotated[str, Option(help="δ, between 0 and 1.")],
     key_bits: KeyBits = 64,
     quantiser: Quantiser = "symmetric",
+    rule: Rule = "smallest",
     telling: Telling = PLAINLY,
 ) -> None:
-    """From ε and δ to support, variance and law (sadeghi III-D).
+    """From ε and δ to the law with the smallest support, then the least variance, that keeps both.
 
     [bold]discreet law design --epsilon 0.5 --delta 1e-4[/bold]
     """
     from ..core import design as guide
 
-    designed = guide.design(epsilon, delta, key_bits=key_bits, quantiser=quantiser)
+    designed = guide.design(epsilon, delta, rule=rule, key_bits=key_bits, quantiser=quantiser)
     tell(designed.law, replace(telling, at_epsilon=telling.at_epsilon or epsilon))
     beyond = telling.at_epsilon or telling.cells > 1 or telling.neighbours != "add or remove one"
     if beyond and not telling.json:

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from ..durable import SHARED, replace_text
 from ..errors import LawError
 from . import show
-from .laws import AtEpsilon, MostD, whole
+from .laws import AtEpsilon, Rule, whole
 from .tables import Json
 
 if TYPE_CHECKING:
@@ -26,8 +26,15 @@ ptable_app = typer.Typer(
 
 @ptable_app.command("design")
 def ptable_design(
-    max_perturbation: MostD,
-    variance: Annotated[str, Option(help="Variance V of the noise.")],
+    max_perturbation: Annotated[
+        str | None, Option("--max-perturbation", "-m", help="Largest perturbation D.")
+    ] = None,
+    variance: Annotated[str | None, Option(help="Variance V of the noise.")] = None,
+    epsilon: Annotated[
+        str | None, Option(help="Instead of D and V: ε of one cell, empty cells included …")
+    ] = None,
+    delta: Annotated[str | None, Option(help="… with this δ.")] = None,
+    rule: Rule = "smallest",
     blocked_below: Annotated[
         str, Option(help="Positive results up to this are impossible (js).")
     ] = "0",
@@ -43,12 +50,32 @@ def ptable_design(
     output: Annotated[Path | None, Option("--output", "-o", help="Write the p-table.")] = None,
     json: Json = False,
 ) -> None:
-    """Maximum-entropy p-table: one row for each true count.
+    """Maximum-entropy p-table from D and V, or from ε and δ: one row for each true count.
+
+    From ε and δ every count has one law, cut at 0 for counts below D: they come out too large.
 
     [bold]discreet ptable design -m 5 --variance 3 --blocked-below 2 --dialect sdctools -o p.csv[/bold]
+    [bold]discreet ptable design --epsilon 1 --delta 1e-3 -o p.csv[/bold]
     """
     from ..methods.cellkey.design import design as make
 
+    if epsilon is not None or delta is not None:
+        unused = {
+            "--max-perturbation": max_perturbation,
+            "--variance": variance,
+            "--p-stay": p_stay,
+            "--blocked-below": None if blocked_below == "0" else blocked_below,
+            "--exact-variance": exact_variance or None,
+            "--no-monotone": no_monotone or None,
+        }
+        table = _from_promise(epsilon, delta, rule, unused)
+        _tell_ptable(table, json, epsilon, written=_save(table, output, dialect, keys))
+        return
+    if max_perturbation is None or variance is None:
+        raise LawError(
+            "A p-table is designed from --max-perturbation and --variance, or from --epsilon and "
+            "--delta. Give one of the two pairs."
+        )
     table = make(
         whole(max_perturbation, "max_perturbation"),
         variance,
@@ -58,6 +85,19 @@ def ptable_design(
         monotone=not no_monotone,
     )
     _tell_ptable(table, json, written=_text(table, output, dialect, keys))
+
+
+def _from_promise(
+    epsilon: str | None, delta: str | None, rule: str, unused: Mapping[str, object]
+) -> PTable:
+    from ..methods.cellkey.design import design_for
+
+    if epsilon is None or delta is None:
+        raise LawError("--epsilon and --delta go together: ε 1 with δ 1e-3, say.")
+    for name, value in unused.items():
+        if value is not None:
+            raise LawError(f"{name} is not used with --epsilon and --delta. Leave it out.")
+    return design_for(epsilon, delta, rule=rule)
 
 
 @ptable_app.command("audit")
@@ -150,6 +190,7 @@ def _tell_ptable(
     _print_rows(table)
     show.pairs(
         ("last row", f"serves every count from {table.max_count} on"),
+        *_bias_line(table),
         ("one cell, from 1 on", str(above)),
         ("with empty cells", str(found)),
         *(
@@ -169,6 +210,22 @@ def _tell_ptable(
         for words in written.notes:
             out.print(f"[yellow]{words}[/yellow]")
         out.print(f"[dim]Written to {written.path}[/dim]")
+
+
+def _bias_line(table: PTable) -> list[tuple[str, object]]:
+    """How far off counts come out on average, where a table is not right on average."""
+    off = [count for count, row in enumerate(table.rows) if row.mean]
+    if not off:
+        return []
+    worst = max(off, key=lambda count: abs(table.rows[count].mean))
+    mean = float(table.rows[worst].mean)
+    return [
+        (
+            "bias",
+            f"counts from {off[0]} to {off[-1]} are not right on average: a true {worst} comes out "
+            f"{abs(mean):.3g} too {'large' if mean > 0 else 'small'}, the others by less",
+        )
+    ]
 
 
 def _facts(table: PTable, lost: Mapping[str, Loss]) -> dict[str, Any]:

@@ -62,6 +62,8 @@ class Description:
     """The number of records where the custodian declares it public (an invariant), else None."""
     sample_rate: Fraction | None = None
     """The probability with which each unit was drawn by itself, where who was drawn is secret."""
+    about: int | None = None
+    """Roughly how many records there are, declared and not counted: for advice only."""
     weight: Weight | None = None
     structural_zeros: tuple[StructuralZero, ...] = ()
     source: str = ""

@@ -24,8 +24,8 @@ from .yaml_reader import Block, Items, Scalar, read_file
 
 KEYS = (
     "dataset", "title", "synthetic", "population", "period", "unit", "records_per_unit",
-    "records_per_unit_from", "bound", "records", "sample", "licence", "contact", "attribution",
-    "notes", "language", "source", "id",
+    "records_per_unit_from", "bound", "records", "about", "sample", "licence", "contact",
+    "attribution", "notes", "language", "source", "id",
     "key_column", "weight", "family", "method", "methods", "rules", "budget", "reliable",
     "variables", "structural_zeros", "report",
 )  # fmt: skip
@@ -96,6 +96,7 @@ def read(folder: Path) -> DescribedData:
         period=top.text("period"),
         records=_records(top),
         sample_rate=_sample(top),
+        about=top.whole("about", None, least=1),
         weight=weight,
         source=top.text("attribution"),
         licence=top.text("licence"),

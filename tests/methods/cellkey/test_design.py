@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from discreet.core.count_law import Row
 from discreet.core.law_builders import max_entropy
 from discreet.errors import LawError
-from discreet.methods.cellkey.design import design, least_variance, outcomes
+from discreet.methods.cellkey.design import design, design_for, least_variance, outcomes
 from discreet.methods.cellkey.ptable import PTable
+from discreet.methods.cellkey.settings import read_settings
 
 REFERENCE = Path(__file__).parent / "reference"
 TABLES = {
@@ -324,3 +325,29 @@ def test_extreme_designs_are_solved(d, js, variance, more):
             assert row.variance >= Fraction(variance) - slack
         if "p_stay" in more and 0 in row.weights:
             assert row.pmf[0] >= Fraction(more["p_stay"]) - slack
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-3"), ("0.5", "0.02")])
+def test_a_p_table_from_a_promise_keeps_it_at_zero_too(epsilon: str, delta: str) -> None:
+    """Rows below D are cut at 0, both directions of every pair keep (ε, δ), and the bias is exact."""
+    table = design_for(epsilon, delta)
+    found = table.audit(epsilon)
+    assert found.delta <= Fraction(delta)
+    assert not table.allows_negatives
+    assert not table.zeros_kept
+    law = table.rows[-1]
+    for count, row in enumerate(table.rows):
+        assert row.mean == sum(p * max(-count - v, 0) for v, p in law.pmf.items())
+    assert table.rows[-1].mean == 0
+    assert all(a.mean > b.mean for a, b in itertools.pairwise(table.rows))
+
+
+def test_a_policy_without_a_rule_keeps_the_law_it_had() -> None:
+    """Published tables were made by sadeghi's rule; the smallest law is asked for by name."""
+    promise = {"epsilon": "0.5", "delta": "1e-4"}
+    before = read_settings(promise).table
+    assert before == read_settings({**promise, "rule": "sadeghi"}).table
+    assert before.max_perturbation == 25
+    assert read_settings({**promise, "rule": "smallest"}).table.max_perturbation == 24
+    with pytest.raises(LawError, match="rule must be smallest or sadeghi"):
+        read_settings({**promise, "rule": "least"})

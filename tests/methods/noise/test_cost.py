@@ -212,10 +212,56 @@ def test_a_law_asked_by_delta_keeps_it_with_the_shortest_cut(world):
 
 
 def test_gaussian_with_epsilon_and_delta_is_charged_as_such(world):
-    """ρ is the largest that keeps (ε, δ); the charge is (ε, δ)."""
+    """ρ is the largest for which the noise's own δ keeps (ε, δ); the charge is (ε, δ)."""
     w = world([A, B])
     plan = w.plan(w.spec("a"), law="gaussian", epsilon="1", delta="1e-6")
     assert (plan.charge.loss.epsilon, plan.charge.loss.delta) == (1, Fraction(1, 10**6))
     (part,) = plan.detail.scheme.measured
+    assert ZcdpLoss(part.one_sided).to_approximate("1e-6").epsilon > 1
+    assert 0.9e-6 < _gaussian_delta([(part.law, 1)]) <= 1e-6
+
+
+def _gaussian_delta(cells):
+    """δ at ε = 1 of cells with these laws, each moved by 1: every outcome enumerated."""
+    losses, chances = np.zeros(1), np.ones(1)
+    for law, times in cells:
+        start, masses = law.masses()
+        kept = masses > 1e-10
+        z = np.arange(start, start + len(masses))[kept]
+        for _ in range(times):
+            losses = np.add.outer(losses, (1 - 2 * z) / (2 * float(law.sigma2))).ravel()
+            chances = np.multiply.outer(chances, masses[kept]).ravel()
+    over = losses > 1
+    return float(np.sum(chances[over] * -np.expm1(1 - losses[over])))
+
+
+@pytest.mark.parametrize("records", [None, 60])
+def test_gaussian_plans_use_the_whole_delta(world, records):
+    """Tables with shares and filters: what a unit can touch has δ just below that asked for."""
+    w = world([A, B], records=records)
+    specs = [w.spec("a", share="2/3"), w.spec("b", where={"a": [A.finest.codes[0]]}, share="1/3")]
+    plan = w.plan(*specs, law="gaussian", epsilon="1", delta="1e-3")
+    laws = {str(part.margin): part.law for part in plan.detail.scheme.measured}
+    assert len(set(laws.values())) == 2
+    if records is None:
+        assert 0.95e-3 < _gaussian_delta([(law, 1) for law in laws.values()]) <= 1e-3
+    else:  # two cells of the first table; records of one region are in one cell of it, a bound
+        wide = max(laws.values(), key=lambda law: law.sigma2)
+        cells = [(law, 1 if law == wide else 2) for law in laws.values()]
+        assert 0.3e-3 < _gaussian_delta(cells) <= 1e-3
+
+
+def test_more_than_one_step_keeps_to_what_any_noise_allows(world):
+    """Several records a unit, or weights: δ goes through ρ as before, a bound."""
+    w = world([A, B], records_per_unit=2)
+    plan = w.plan(w.spec("a"), law="gaussian", epsilon="1", delta="1e-6")
+    (part,) = plan.detail.scheme.measured
     assert ZcdpLoss(part.one_sided).to_approximate("1e-6").epsilon <= 1
-    assert ZcdpLoss(part.one_sided + Fraction(1, 10**6)).to_approximate("1e-6").epsilon > 1
+
+
+def test_a_policy_limit_in_rho_holds_for_what_is_drawn(world):
+    """rho_most bounds the noise's own ρ, which (ε, δ) alone would let be larger."""
+    w = world([A, B], parameters={"rho_most": "0.0255"})
+    plan = w.plan(w.spec("a"), law="gaussian", epsilon="1", delta="1e-6")
+    (part,) = plan.detail.scheme.measured
+    assert Fraction("0.025") < part.one_sided <= Fraction("0.0255")

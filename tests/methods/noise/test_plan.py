@@ -256,6 +256,12 @@ def test_warnings_speak_of_public_facts_only(people):
     assert any("Merge categories: half (2 instead of 3)" in text for text in plan.warnings)
     quiet = people().plan(people().spec("region", "sex", "ill"), epsilon="0.1")
     assert quiet.warnings == ()
+    rough = people(about=60).plan(people().spec("region", "sex", "ill"), epsilon="0.1")
+    assert "cells for about 60 records" in rough.warnings[0]
+    assert "Merge categories: half (2 instead of 3)" in rough.warnings[0]
+    assert rough.charge == quiet.charge
+    assert rough.guarantee == quiet.guarantee
+    assert people(about=10**6).plan(people().spec("sex"), epsilon="0.1").warnings == ()
     worse = people().plan(people().spec("region", "sex"), epsilon="1", plan="everything")
     assert any("Plan interior would have" in text for text in worse.warnings)
     private = people().plan(people().spec("sex"), epsilon="1", max_perturbation="8")

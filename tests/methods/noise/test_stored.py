@@ -10,6 +10,7 @@ import pytest
 from discreet.core.control import Control
 from discreet.errors import Bug
 from discreet.methods.base import Measurements, as_measured
+from discreet.methods.noise import method
 
 LAWS = [
     {"epsilon": "1"},
@@ -76,3 +77,20 @@ def test_what_cannot_be_read_is_our_fault(people):
     odd = [{**m, "margin": "sex"} for m in measured.facts["margins"]]
     with pytest.raises(Bug, match="other margins"):
         w.method.fit(plan, Measurements(measured.arrays, {"margins": odd}), w.facts, Control())
+
+
+def test_an_answer_calibrated_through_rho_is_still_the_answer(people, monkeypatch):
+    """The question has one hash whatever ρ its (ε, δ) allows, and the old noise is told as it was."""
+    w = people()
+    asked = {"epsilon": "1", "delta": "1e-5", "law": "gaussian"}
+    specs = [w.spec("region", "sex"), w.spec("ill")]
+    with monkeypatch.context() as before:
+        before.setattr(method, "calibrated", lambda planner, scheme, rho: scheme)
+        old_plan = w.plan(*specs, **asked)
+        measured = w.method.measure(old_plan, w.tables(old_plan), None, Control())
+    plan = w.plan(*specs, **asked)
+    assert plan.question_hash == old_plan.question_hash
+    assert plan.charge.loss == old_plan.charge.loss
+    assert plan.errors[0].noise_sd < 0.96 * old_plan.errors[0].noise_sd
+    (table, _) = w.method.fit(plan, measured, w.facts, Control())
+    assert table.noise.sd.min() == pytest.approx(old_plan.errors[0].noise_sd)

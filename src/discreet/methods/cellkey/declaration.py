@@ -34,6 +34,11 @@ DECLARATION = Declaration(
         _policy("exact_variance", "a designed p-table: hold the variance exactly", "no"),
         _policy("epsilon", "one law for every count, from ε and δ"),
         _policy("delta", "one law for every count, from ε and δ"),
+        _policy(
+            "rule",
+            "one law for every count: smallest (support, then variance) or sadeghi",
+            "sadeghi",
+        ),
         _policy("negatives", "one law for every count: allowed or clipped", "allowed"),
         _policy("ptable", "a p-table file inside the data set's folder"),
         _policy("dialect", "how that file is written", "found"),

@@ -18,6 +18,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from ...core.count_law import Row, check_keys
+from ...core.design import design as design_law
 from ...core.exact import Exact, exact, plain, rounded_down, rounded_up, shown
 from ...core.law import check_key_bits
 from ...errors import Bug, LawError
@@ -86,6 +87,23 @@ def design(
         "exact_variance": str(bool(exact_variance)).lower(),
     }
     return PTable(cut, tuple(rows), 1, "maximum entropy", parameters, ((0,), *map(tuple, reaches)))
+
+
+def design_for(
+    epsilon: Exact, delta: Exact, *, rule: str = "smallest", key_bits: int = 64
+) -> PTable:
+    """The p-table that keeps (ε, δ) for every count, 0 included, and publishes nothing below 0.
+
+    One law for every count, with the smallest support D and then the least variance (`rule` as in
+    `core.design`). What would fall below 0 is published as 0: a post-process, so (ε, δ) hold, but
+    counts below D come out too large on average (`PTable.rows[n].mean` says by how much).
+
+    >>> table = design_for("1", "1e-3")
+    >>> table.max_perturbation, table.max_count, round(float(table.rows[0].mean), 3)
+    (10, 10, 1.124)
+    """
+    law = design_law(epsilon, delta, rule=rule, key_bits=key_bits).law
+    return PTable.from_law(law, negatives="clipped")
 
 
 def _check_blocked(d: int, js: int) -> None:

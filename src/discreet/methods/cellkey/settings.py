@@ -2,7 +2,7 @@
 
 `declaration.py` lists them. The law is one of three: a designed p-table (max_perturbation and
 variance, if wanted blocked_below, p_stay, monotone, exact_variance), one law for every count from
-epsilon and delta (sadeghi III-D), or a p-table file, by its text or its path.
+epsilon and delta (by sadeghi III-D or the smallest), or a p-table file, by its text or its path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .risk import SAMENESS, Prior
 DEFAULT_MAX_PERTURBATION, DEFAULT_VARIANCE = "5", "2"
 
 _DESIGN = ("max_perturbation", "variance", "blocked_below", "p_stay", "monotone", "exact_variance")
-_LAW = ("epsilon", "delta", "negatives")
+_LAW = ("epsilon", "delta", "rule", "negatives")
 _FILE = ("ptable", "dialect")
 
 
@@ -185,7 +185,9 @@ def _table(given: Mapping[str, Any], keys: int) -> tuple[PTable, Fraction | None
                 f"A law from epsilon and delta needs a power of two of keys, got {keys}. "
                 "Use strong or sadeghi keys."
             )
-        law = design_law(given["epsilon"], given["delta"], key_bits=law_bits).law
+        # without a rule the paper's, by which tables were published before there was another
+        rule = str(given.get("rule", "sadeghi"))
+        law = design_law(given["epsilon"], given["delta"], rule=rule, key_bits=law_bits).law
         zeros = check_choice(str(given.get("zeros", "perturbed")), "zeros", ("perturbed", "kept"))
         negatives = str(given.get("negatives", "allowed"))
         table = PTable.from_law(law, zeros=zeros, negatives=negatives)

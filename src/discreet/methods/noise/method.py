@@ -28,6 +28,7 @@ from ..shared.assembly import protected
 from ..shared.unit import check_unit
 from . import plan_facts as telling
 from . import stored_plan as stored
+from .calibration import calibrated
 from .declaration import DECLARATION
 from .planner import Measured, Planner, Scheme
 from .settings import Settings, for_question, from_policy, treatment_for
@@ -73,6 +74,10 @@ class NoiseMethod:
         planner = replace(planner, settings=settings.with_budget(budget))
         schemes = planner.schemes(budget)
         chosen, recommended = planner.choose(schemes, budget)
+        if planner.settings.law == "gaussian":
+            larger = {scheme.name: calibrated(planner, scheme, budget) for scheme in schemes}
+            schemes = tuple(larger.values())
+            chosen, recommended = larger[chosen.name], larger[recommended.name]
         warnings = telling.warnings(chosen, recommended, planner)
         others = tuple(telling.told(s, chosen, recommended, planner) for s in schemes)
         name = chosen.name

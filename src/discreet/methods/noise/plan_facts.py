@@ -144,17 +144,22 @@ def warnings(scheme: Scheme, recommended: Scheme, planner: Planner) -> tuple[str
 
 
 def _sparse(spec: TableSpec, scheme: Scheme, planner: Planner) -> str:
-    """Advice to merge categories where noise is larger than the average count, if that is public."""
+    """Advice to merge categories where noise is larger than the average count.
+
+    From the number of records where that is public, else from the rough size that was declared.
+    """
     description = planner.description
     whole = interior(spec)
-    if description.records is None or spec.where or spec.weighted or not spec.axes:
+    size = description.about if description.records is None else description.records
+    if size is None or spec.where or spec.weighted or not spec.axes:
         return ""
     domain = domain_of(whole, description)
-    sd, average = scheme.targets[whole].variance ** 0.5, description.records / domain.size
+    sd, average = scheme.targets[whole].variance ** 0.5, size / domain.size
     if sd <= average:
         return ""
+    known = "" if description.records is not None else "about "
     text = (
-        f"{spec.name or whole}: {domain.size:,} cells for {description.records:,} records is "
+        f"{spec.name or whole}: {domain.size:,} cells for {known}{size:,} records is "
         f"{average:.2g} a cell on average, and the noise has a standard deviation of {sd:.2g}."
     )
     coarser = [

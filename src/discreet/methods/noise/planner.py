@@ -26,7 +26,7 @@ from ..shared.regions import Regions
 from ..shared.residuals import Cells, Components
 from . import laws
 from .candidates import MOST_MEASURED, Candidates, interior
-from .settings import largest_rho
+from .settings import safe_rho
 from .shares import given_shares
 
 MOST_SOLVED = 2_000_000
@@ -330,7 +330,8 @@ class Planner(Candidates):
     def budget(self) -> Fraction:
         """ε (or ρ) to spend: as asked, or the least in thousandths that gives the accuracy asked.
 
-        For law gaussian with ε and δ it is the largest ρ, in millionths, that keeps them.
+        For law gaussian with ε and δ it is a ρ, in millionths, that keeps them for any Gaussian noise;
+        `calibration` finds what the noise of a scheme allows beyond.
         """
         settings = self.settings
         if settings.within is not None:
@@ -342,7 +343,7 @@ class Planner(Candidates):
             return settings.rho
         assert settings.epsilon is not None
         assert settings.delta is not None
-        return largest_rho(settings.epsilon, settings.delta)
+        return safe_rho(settings.epsilon, settings.delta)
 
     def _least_budget(self, within: int, level: Fraction) -> Fraction:
         name = self.choose(self.schemes(Fraction(1)), Fraction(1))[0].name

@@ -276,8 +276,8 @@ def _truncation(settings: Settings) -> str:
     return ""
 
 
-def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest ρ, in millionths, that keeps ε and δ."""
+def safe_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest ρ, in millionths, that keeps ε and δ whatever the noise that costs it."""
     unit = 10**6
     low, high = 0, math.ceil(epsilon * unit)
 
