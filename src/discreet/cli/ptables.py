@@ -69,7 +69,7 @@ def ptable_design(
             "--no-monotone": no_monotone or None,
         }
         table = _from_promise(epsilon, delta, rule, unused)
-        _tell_ptable(table, json, epsilon, written=_save(table, output, dialect, keys))
+        _tell_ptable(table, json, epsilon, written=_text(table, output, dialect, keys))
         return
     if max_perturbation is None or variance is None:
         raise LawError(
