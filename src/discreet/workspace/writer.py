@@ -233,7 +233,7 @@ def _unit(out: _Page, draft: Draft) -> None:
             "The column that names the unit. Record keys are made from it, so the same person keeps "
             "the same key in every version. It is never published and never stored."
         )
-    out.put(0, f"id: {scalar(draft.id)}" if draft.id else "id:")
+    out.put(0, f"id: {scalar(draft.id)}" if draft.id else "# id: <column>")
 
 
 def _protection(out: _Page, draft: Draft) -> None:
