@@ -155,7 +155,8 @@ def todays_plan(
                 again = as_measured(method, plan, measurements, public)
             except (Bug, InputError, Refusal):
                 continue
-            if _alike(again, plan) and again.charge and _spends(again.charge) == _spends(*charges):
+            charge = again.charge if _is_calibrated(plan) else plan.charge
+            if _alike(again, plan) and charge and _spends(charge) == _spends(*charges):
                 return plan
     return None
 
@@ -211,12 +212,16 @@ def _alike(first: Plan, second: Plan) -> bool:
     if first.counts != second.counts:
         return False
     sds = [[error.noise_sd for error in plan.errors] for plan in (first, second)]
-    settings = second.question.settings
-    if settings.get("law") == "gaussian" and "epsilon" in settings:
-        # (ε, δ) went through ρ: all noise was larger by one factor
+    if _is_calibrated(second):  # all noise was larger by one factor
         ratios = [new / old for old, new in zip(*sds, strict=True)]
         return all(_LEAST_FACTOR < r <= 1 and abs(r - ratios[0]) < 1e-3 for r in ratios)
     return all(map(math.isclose, *sds))
+
+
+def _is_calibrated(plan: Plan) -> bool:
+    """Whether its noise is found from (ε, δ), which went through ρ in version 0.1."""
+    settings = plan.question.settings
+    return settings.get("law") == "gaussian" and "epsilon" in settings
 
 
 def _spends(*charges: Charge) -> list[dict[str, Any]]:
