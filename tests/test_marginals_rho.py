@@ -104,3 +104,22 @@ def _cells(table: Any) -> list[tuple[tuple[str, ...], int]]:
         for i, one in enumerate(first)
         for j, two in enumerate(second)
     ]
+
+
+def test_a_published_margin_fixes_the_number_of_records(tmp_path: Path) -> None:
+    """Of the data set, for every method: replace one; what does not add up to the data is refused,
+    and a margin published after something was spent does not go with what was promised."""
+    folder = make(tmp_path, "dp")
+    change(folder, load=True, methods={"marginals": {"published": {"area": counts("area")}}})
+    with dc.open(folder) as data:
+        for asked in ({**PAIRS, "epsilon": "0.5"}, {"rows": "sex", "epsilon": "0.5"}):
+            found = data.recipe(asked).release()
+            assert found.tables[0].guarantee.neighbours == "replace one"
+            assert "the number of records" in found.tables[0].guarantee.sentence()
+    wrong = {code: number + 1 for code, number in counts("area").items()}
+    change(folder, methods={"marginals": {"published": {"area": wrong}}})
+    with pytest.raises(InputError, match="under `published`"):
+        dc.open(folder)
+    change(folder, methods={})
+    with dc.open(folder) as data, pytest.raises(InputError, match="do not add up"):
+        data.table(rows="sex", epsilon="0.1").release()

@@ -59,7 +59,10 @@ class Description:
     population: str = ""
     period: str = ""
     records: int | None = None
-    """The number of records where the custodian declares it public (an invariant), else None."""
+    """The number of records where it is public (an invariant), else None: declared by the custodian,
+    or the sum of a margin that the policy publishes (`public_margins.under`)."""
+    published: tuple[str, ...] = ()
+    """The variables of such margins."""
     sample_rate: Fraction | None = None
     """The probability with which each unit was drawn by itself, where who was drawn is secret."""
     about: int | None = None
@@ -174,7 +177,7 @@ class Description:
 
     @property
     def neighbours(self) -> Neighbours:
-        """Replace-one where the number of records is declared public, else add or remove one."""
+        """Replace-one where the number of records is public, else add or remove one."""
         return Neighbours.ADD_REMOVE if self.records is None else Neighbours.REPLACE_ONE
 
     @property

@@ -31,6 +31,7 @@ from ..core.domain import AxisRef, Count, Domain
 from ..core.guarantee import Guarantee
 from ..core.names import canonical_conditions
 from ..core.origin import Origin
+from ..core.public_margins import under
 from ..core.question import Question, TableSpec, Treatment
 from ..core.table import ProtectedTable, Provenance, TrueTable
 from ..errors import Bug
@@ -74,6 +75,10 @@ class Facts:
     """What was released so far, for a method that remembers; None for all others."""
     sealed: Callable[[str], str] = str
     """A mark of a text that only the custodian's keys make: names what must stay private."""
+
+    def __post_init__(self) -> None:
+        # whatever method asks, and whoever made the facts: what fixes the number of records counts
+        object.__setattr__(self, "description", under(self.policy, self.description))
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
             "error",
             f"{declared:,} records are declared, but {manifest.records:,} are loaded.",
             DESCRIPTION,
-            "Write the right number, or `records: private`.",
+            "Write the right number, or `records: private` and no margin under `published`.",
         )
     if manifest.dropped:
         yield Finding(

@@ -262,8 +262,9 @@ def served(folder: Path, description: Description, family: Family) -> list[str] 
     if family is Family.DP and noted[1:] and noted[1] != promise:
         raise InputError(
             f"What was spent on {description.name} protects {noted[1]}; {DESCRIPTION} now says {promise}: "
-            "the two do not add up. Set unit, records_per_unit and records as they were; if "
-            f"nothing was ever published, remove {path}."
+            "the two do not add up. Set unit, records_per_unit, records and the margins under "
+            "`published`, which make the number of records public, as they were; if nothing was "
+            f"ever published, remove {path}."
         )
     return noted
 
@@ -286,7 +287,7 @@ def _agree(folder: Path, described: DescribedData, manifest: versions.Manifest) 
     if declared is not None and declared != manifest.records:
         raise InputError(
             f"{folder / DESCRIPTION} declares {declared:,} records, but the loaded data hold another "
-            "number. Write `records: private`, or the right number."
+            "number. Write `records: private` and no margin under `published`, or the right numbers."
         )
 
 

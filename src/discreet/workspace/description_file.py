@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..core.description import Description, Policy, StructuralZero, Weight
 from ..core.domain import Condition, Level, Text, Variable
+from ..core.public_margins import under
 from ..engines.coding import Coding, Columns, Source
 from ..errors import DescriptionError, InputError, did_you_mean
 from ..file_names import DESCRIPTION
@@ -108,6 +109,7 @@ def read(folder: Path) -> DescribedData:
     zeros = _structural_zeros(top, description)
     description = replace(description, structural_zeros=zeros)
     policy = replace(read_policy(top, folder, files), impossible=zeros)
+    description = under(policy, description)
     check_rules(top, policy, description)
     return DescribedData(
         folder=folder,

@@ -215,5 +215,5 @@ def _records_agree(described: DescribedData, records: int) -> None:
     if declared is not None and declared != records:
         raise DataError(
             f"discreet.yaml declares {declared:,} records, but the data hold another number. "
-            "Write `records: private`, or the right number."
+            "Write `records: private` and no margin under `published`, or the right numbers."
         )

@@ -46,7 +46,13 @@ def exposure(scheme: Scheme, description: Description) -> Exposure:
 
     elsewhere = ways(replaced=True)
     alone = description.neighbours is Neighbours.ADD_REMOVE
-    return Exposure(ways(replaced=False) if alone else elsewhere, elsewhere)
+    known = set(description.published)
+    asked = {axis.variable for margin in margins for axis in margin.axes}
+    asked |= {part.variable for margin in margins for part in margin.where}
+    category = () if known and asked <= known else elsewhere
+    return Exposure(
+        ways(replaced=False) if alone else elsewhere, category, tuple(sorted(asked & known))
+    )
 
 
 def charge(scheme: Scheme, description: Description, digest: str) -> Charge:

@@ -73,10 +73,27 @@ def dp_guarantee(
         exact=exact,
         scope="this table" if tables == 1 else f"these {tables} tables together",
         invariants=(*known, *invariants),
-        caveats=(*caveats, *description.counted, _MORE, *_of_a_sample(kept, description, alike)),
+        caveats=(
+            *caveats,
+            *_given(description),
+            *description.counted,
+            _MORE,
+            *_of_a_sample(kept, description, alike),
+        ),
         odds=_odds(exposure, description.unit, most, alike),
         composition=composition,
         **spent,
+    )
+
+
+def _given(description: Description) -> tuple[str, ...]:
+    """What a published margin takes away from the promise."""
+    if not description.published:
+        return ()
+    return (
+        "Published margins fix the number of records, so the promise is for one "
+        f"{description.protects} replaced by another; nothing is claimed that takes the margins "
+        "as given.",
     )
 
 

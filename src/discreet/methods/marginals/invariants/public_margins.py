@@ -7,8 +7,8 @@
           region × sex: {north: {F: 100000, M: 90000}, south: {F: 168000, M: 171655}}
 
 Any number of margins of any order. The numbers come from the policy, never from the data, so they
-cost nothing and the guarantee for everything else stands as it is; they are named in it as not
-protected. What they say of variables the question does not use is summed away. Numbers that
+cost nothing; they are named in the guarantee as not protected. They fix the number of records, so
+neighbours are *replace one* (`core.public_margins`). What they say of variables the question does not use is summed away. Numbers that
 contradict each other, the declared number of records or structural zeros are refused when a
 question is planned, and so are margins that no table of whole counts is found to keep.
 """
@@ -16,7 +16,6 @@ question is planned, and so are margins that no table of whole counts is found t
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +28,7 @@ from ....core.exact import exact
 from ....core.margins import merged
 from ....core.names import find_axis
 from ....core.product import Margin, Reals, Whole, maximal, subsets
+from ....core.public_margins import parts_of
 from ....errors import InputError
 from ...shared.residuals import HARD, Residual, Residuals, centre
 from ...shared.workload import Workload
@@ -36,7 +36,6 @@ from .joint_table import Step
 from .keep_margins import steps_for
 
 MOST_CELLS = 1_000_000
-_BETWEEN = re.compile(r"\s*[×,*]\s*")
 _RECORDS = "the number of records"
 
 
@@ -113,7 +112,7 @@ def read_published(
 
 
 def _written(name: str, counts: Mapping[Any, Any], description: Description) -> _Written:
-    refs = tuple(find_axis(description, part) for part in _BETWEEN.split(name.strip()) if part)
+    refs = tuple(find_axis(description, part) for part in parts_of(name))
     said = f"published.{name}"
     if len({ref.variable for ref in refs}) != len(refs):
         raise InputError(f"{said} names a variable twice. Name each variable once.")
