@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup
+# hundreds of processes are started below: what one compiled the next may read
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo test check hooks proof bench docs papers clean
 
@@ -33,7 +35,7 @@ check: $(STAMP)  ## under two minutes: format, lint, types, import rules, fast t
 	$(BIN)/ruff check src tests bench tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not proof and not slow' --doctest-modules src tests
+	$(BIN)/python -m pytest -n 2 --dist loadfile --hypothesis-profile quick -m 'not proof and not slow' --doctest-modules src tests
 
 hooks: $(STAMP)  ## before each commit, run the quick part of `make check` on what changed
 	git config core.hooksPath tools/hooks

@@ -22,6 +22,8 @@ from hypothesis import HealthCheck, settings
 
 # no example fails because the machine is busy
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# what `make check` takes: a part of the examples where a test does not say how many
+settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)
 settings.load_profile("patient")
 
 CI = os.environ.get("CI") == "true"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import subprocess
 import sys
 import time
@@ -15,12 +14,7 @@ import pytest
 
 import discreet as dc
 
-
-def run(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """The real command in a process of its own."""
-    command = [sys.executable, "-m", "discreet", *map(str, words)]
-    env = {**os.environ, "COLUMNS": "100"}
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, env=env)
+from .command import run
 
 
 def spoken(*words: str | Path) -> dict:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 LACKING = """
@@ -61,6 +63,7 @@ def run(folder: Path, text: str, **environment: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.slow
 def test_a_missing_component_fails_with_ci_only(tmp_path: Path) -> None:
     code, told = run(tmp_path, LACKING)
     assert (code, "1 passed, 3 skipped, 1 xfailed" in told) == (0, True), told
@@ -70,6 +73,7 @@ def test_a_missing_component_fails_with_ci_only(tmp_path: Path) -> None:
         assert f"With CI=true nothing may be missing. Skipped: {why}" in told
 
 
+@pytest.mark.slow
 def test_where_mounting_is_not_allowed_its_tests_are_left_out_aloud(tmp_path: Path) -> None:
     """And with CI=true they fail: nobody else would run them."""
     code, told = run(tmp_path, MOUNTING)

@@ -44,9 +44,7 @@ PAIRS = {"method": "marginals", "epsilon": "2", "workload": "all 2-way of area, 
 @pytest.fixture
 def people(tmp_path: Path) -> Path:
     """Made-up records with regions, under a budget of 10."""
-    folder = make(tmp_path, "dp")
-    change(folder, load=True, variables=VARIABLES)
-    return folder
+    return make(tmp_path, "dp", variables=VARIABLES)
 
 
 SUMS: list[dict[str, Any]] = [
@@ -255,13 +253,11 @@ def test_one_fit_serves_many_tables(people: Path):
 
 def test_a_coarse_category_that_holds_nothing_is_zero(tmp_path: Path):
     """A region without areas is a category like any other, in a release and in what follows."""
-    folder = make(tmp_path, "dp")
     levels = dict(VARIABLES["area"]["levels"]) | {
         "region": {"categories": {"n": "North", "s": "South", "e": "East, no areas yet"}}
     }
-    change(
-        folder, load=True, variables=VARIABLES | {"area": {**VARIABLES["area"], "levels": levels}}
-    )
+    areas = {**VARIABLES["area"], "levels": levels}
+    folder = make(tmp_path, "dp", variables=VARIABLES | {"area": areas})
     with dc.open(folder) as data:
         asked = {"rows": "region", "columns": "sex", "method": "marginals"}
         made = data.table(**asked, epsilon="1").release()

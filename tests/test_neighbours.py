@@ -10,8 +10,9 @@ import pytest
 
 import discreet as dc
 from discreet import release as flow
-from discreet.core.control import Control
 from discreet.errors import DiscreetError
+
+from .attacks.people import make
 
 QUESTIONS = [
     {"rows": "area", "columns": "sex", "epsilon": "0.5"},
@@ -27,30 +28,18 @@ QUESTIONS = [
 ]
 
 
-def write(path: Path, extra: bool) -> None:
-    """Three hundred made-up records; with `extra`, one more."""
-    lines = ["id,area,sex,job,band"]
-    for i in range(300):
-        lines.append(f"{i},a{i % 5},{'fm'[i % 2]},{'xyz'[i % 3]},{i % 4}")
-    if extra:
-        lines.append("9999,a0,f,x,0")
-    path.write_text("\n".join(lines) + "\n")
+LINES = [
+    "id,area,sex,job,band",
+    *(f"{i},a{i % 5},{'fm'[i % 2]},{'xyz'[i % 3]},{i % 4}" for i in range(300)),
+]
+"""Three hundred made-up records."""
 
 
 @pytest.fixture(params=["dp", "cell-key"])
 def neighbours(tmp_path: Path, request) -> tuple[str, list[Path]]:
     """Two data sets of one name that differ in one record."""
-    folders = []
-    for name, extra in (("one", False), ("two", True)):
-        (tmp_path / name).mkdir()
-        source = tmp_path / name / "people.csv"
-        write(source, extra)
-        folder = tmp_path / name / "people"
-        budget = {"epsilon": "10"} if request.param == "dp" else None
-        dc.init(source, folder, Control(), family=request.param, budget=budget)
-        dc.declare(folder)
-        folders.append(folder)
-    return request.param, folders
+    one = make(tmp_path / "one", request.param, LINES)
+    return request.param, [one, make(tmp_path / "two", request.param, [*LINES, "9999,a0,f,x,0"])]
 
 
 def seen(folder: Path, question: dict) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 import discreet as dc
@@ -28,7 +28,8 @@ from discreet.recipe import from_mapping
 from discreet.workspace import DataSet
 
 from . import wordings
-from .attacks.people import change, make, records
+from .attacks.people import make, records
+from .examples import examples
 from .wordings import Draw, reworded, said_default, spellings, values_of
 
 VARIABLES = {
@@ -75,12 +76,6 @@ METHODS = [
 ]
 
 
-def examples(count: int) -> settings:
-    """So many random questions a method."""
-    slow = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-    return settings(max_examples=count, deadline=None, suppress_health_check=slow)
-
-
 every_method = pytest.mark.parametrize(("world", "method"), METHODS)
 
 
@@ -88,11 +83,12 @@ every_method = pytest.mark.parametrize(("world", "method"), METHODS)
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, DataSet]]:
     """A data set of each family, and for each kind of budget, opened."""
     base = tmp_path_factory.mktemp("worlds")
-    folders = {name: make(base / name, "dp", records(300)) for name in WORLDS}
-    for name, folder in folders.items():
-        change(folder, load=True, variables=VARIABLES, **WORLDS[name])
-    folders["cell-key"] = make(base / "keys", "cell-key", records(300))
-    change(folders["cell-key"], load=True, variables=VARIABLES, structural_zeros=ZEROS)
+    folders = {
+        name: make(base / name, "dp", records(300), variables=VARIABLES, **changes)
+        for name, changes in WORLDS.items()
+    }
+    keyed = {"variables": VARIABLES, "structural_zeros": ZEROS}
+    folders["cell-key"] = make(base / "keys", "cell-key", records(300), **keyed)
     with DataSet.open(folders["pure"]) as data:
         ask(data, {"method": "marginals", "epsilon": "5", "workload": "all 2-way"}).release()
     folders["synthetic"] = dc.synthetic(folders["pure"], base / "open")
@@ -196,7 +192,7 @@ def spent(data: DataSet) -> str:
 
 
 @every_method
-@examples(6)
+@examples(6, HealthCheck.filter_too_much)
 @given(data=st.data())
 def test_other_words_are_the_same_question(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject
@@ -221,7 +217,7 @@ def test_other_words_are_the_same_question(
 
 
 @every_method
-@examples(6)
+@examples(6, HealthCheck.filter_too_much)
 @given(data=st.data())
 def test_a_treatment_is_free_and_changes_nothing_that_is_measured(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject
@@ -250,7 +246,7 @@ def test_a_treatment_is_free_and_changes_nothing_that_is_measured(
 
 
 @every_method
-@examples(6)
+@examples(6, HealthCheck.filter_too_much)
 @given(data=st.data())
 def test_a_resolved_question_said_in_full_is_the_same(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject
@@ -274,7 +270,7 @@ def measured_facts(plan: Plan) -> Any:
 
 
 @every_method
-@examples(6)
+@examples(6, HealthCheck.filter_too_much)
 @given(data=st.data())
 def test_what_is_measured_alike_is_one_question(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject
@@ -303,7 +299,7 @@ def test_every_spelling_is_read_alike(method: str):
 
 @pytest.mark.slow
 @every_method
-@examples(60)
+@examples(60, HealthCheck.filter_too_much)
 @given(data=st.data())
 def test_many_questions_of_all_kinds(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject

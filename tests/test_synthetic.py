@@ -26,7 +26,7 @@ from discreet.server import Settings
 from discreet.workspace import DataSet
 from discreet.workspace.description_file import read
 
-from .attacks.people import change, make
+from .attacks.people import make
 from .server.serving import serving
 
 AREAS = {f"a{i}": {"label": f"Area {i}", "parent": "n" if i < 2 else "s"} for i in range(5)}
@@ -58,8 +58,7 @@ PAIRS = {"method": "marginals", "epsilon": "2", "workload": "all 2-way of area, 
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`people` under a budget, its release in `out`, and `open`, made of that release's records."""
     folder = tmp_path_factory.mktemp("served")
-    people = make(folder, "dp")
-    change(people, load=True, variables=VARIABLES, structural_zeros=ZEROS)
+    people = make(folder, "dp", variables=VARIABLES, structural_zeros=ZEROS)
     with dc.open(people) as data:
         made = data.recipe(PAIRS).release()
         made.write(folder / "out", formats=["csv"], microdata=["csv", "parquet"])
@@ -121,8 +120,7 @@ def test_the_description_is_carried_over(world: Path):
 
 def test_levels_finer_than_measured_are_left_out(tmp_path: Path):
     """A release by region makes a data set whose finest areas are regions."""
-    people = make(tmp_path, "dp")
-    change(people, load=True, variables=VARIABLES)
+    people = make(tmp_path, "dp", variables=VARIABLES)
     with dc.open(people) as data:
         data.recipe(
             {"method": "marginals", "epsilon": "2", "tables": [{"rows": ["region", "sex"]}]}

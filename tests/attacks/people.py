@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from discreet.core.control import Control
 from discreet.recipe import from_mapping
 from discreet.release import Release
 from discreet.workspace import DataSet
+
+from ..kept import kept_folder
 
 
 def records(size: int = 600) -> list[str]:
@@ -27,16 +31,33 @@ def records(size: int = 600) -> list[str]:
 
 
 def make(into: Path, family: str, lines: list[str] | None = None, **changes: Any) -> Path:
-    """A loaded data set; `changes` are set at the top of its discreet.yaml before loading again."""
+    """A loaded data set; before loading, `changes` are set at the top of its discreet.yaml.
+
+    What is made alike is a copy of one: `make_anew` gives a data set with secrets of its own.
+    """
+    text = "\n".join(lines or records()) + "\n"
+    made = _made(family, text, yaml.safe_dump(changes, sort_keys=False))
+    shutil.copytree(made, into, dirs_exist_ok=True)
+    return into / "people"
+
+
+@cache
+def _made(family: str, text: str, changes: str) -> Path:
+    into = kept_folder()
+    folder = make_anew(into, family, text)
+    if changes != "{}\n":
+        change(folder, load=True, **yaml.safe_load(changes))
+    return into
+
+
+def make_anew(into: Path, family: str, text: str) -> Path:
+    """A loaded data set of this text, with secrets of its own."""
     into.mkdir(parents=True, exist_ok=True)
-    source = into / "people.csv"
-    source.write_text("\n".join(lines or records()) + "\n")
-    folder = into / "people"
+    source, folder = into / "people.csv", into / "people"
+    source.write_text(text)
     budget = {"epsilon": "10"} if family == "dp" else None
     dc.init(source, folder, Control(), family=family, budget=budget)
     dc.declare(folder)
-    if changes:
-        change(folder, **changes)
     return folder
 
 

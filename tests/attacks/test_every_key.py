@@ -18,6 +18,8 @@ from discreet.workspace import DataSet, load
 
 from .people import make, records
 
+pytestmark = pytest.mark.slow
+
 WEIGHT = {"column": "w", "decimals": 0, "bound": 20}
 ZERO = [{"where": {"sex": ["m"], "job": ["z"]}, "reason": "cannot be"}]
 COMMON: dict[str, Any] = {

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import formats
@@ -23,6 +23,7 @@ from discreet.recipe import Layout
 from discreet.report.facts import Edition, ReleaseFacts
 from discreet.report.release_report import render_report
 
+from ..examples import examples
 from ..formats.tables import GUARANTEE, axis, deaths, make
 from ..methods.cellkey import test_method as cell_keys
 from ..methods.cellkey.world import spec
@@ -86,7 +87,7 @@ def _filled(table: ProtectedTable, random: np.random.Generator) -> ProtectedTabl
 
 
 @given(pairs())
-@settings(deadline=None, max_examples=25)
+@examples(25)
 def test_no_view_depends_on_what_is_hidden(pair) -> None:
     """Files, pages, terminal, data frame and reports are the same, byte by byte."""
     one, other = pair
@@ -103,7 +104,7 @@ def test_a_table_cannot_hold_a_hidden_number() -> None:
 
 
 @given(pairs())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_percentages_say_no_more_than_the_counts_beside_them(pair) -> None:
     """From the file alone: each is count ÷ total of the file, and missing where either is."""
     table = pair[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from discreet.release import ask as asked_of
 from discreet.workspace import DataSet, load
 
 from ..methods.ration.declaration import DECLARATION as RATION
-from .people import ask, change, make, records
+from .people import ask, change, make, make_anew, records
 
 
 def hash_of(data: DataSet, **recipe: Any) -> str:
@@ -134,8 +135,8 @@ def test_a_history_outlives_a_load(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_private_law_cannot_be_confirmed_by_a_guess(tmp_path: Path):
     """The same p-table in another data set has another mark; a public one is named by its digest."""
     marks = []
-    for number, law in enumerate(("private", "private", "public", "public")):
-        folder = make(tmp_path / str(number), "cell-key")
+    folders = [make_anew(tmp_path / name, "cell-key", "\n".join(records())) for name in "ab"]
+    for law, folder in itertools.product(("private", "public"), folders):
         change(folder, methods={"cell-key": {"law": law}})
         with DataSet.open(folder) as data:
             made = ask(data, rows="area")

@@ -32,6 +32,7 @@ from discreet.methods.noise import laws
 from discreet.methods.noise.method import NoiseMethod
 
 from ..engines.numpy_engine import NumpyEngine
+from ..examples import examples
 from ..facts import policy
 
 A = variable("a", ["0", "1", "2"], levels={"pair": {"0": "x", "1": "x", "2": "y"}})
@@ -186,7 +187,7 @@ QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 
 @given(asked=question, **ANY)
-@settings(max_examples=8, deadline=None, suppress_health_check=QUIET)
+@examples(8, *QUIET)
 def test_no_question_costs_more_than_its_charge(asked, replaced, many, zeros):
     """Random questions: levels, filters, weights, zeros, many records, both neighbours, four laws."""
     check(asked, replaced, many, zeros)

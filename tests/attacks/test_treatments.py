@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ from discreet.errors import RecipeError, Refusal
 from discreet.file_names import DATA
 from discreet.workspace import DataSet
 
+from ..command import run
 from .people import change, make
 
 QUESTION = {"rows": "area", "columns": "sex", "epsilon": "1"}
@@ -30,9 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def command(*words: str) -> dict[str, object]:
-    done = subprocess.run(
-        [sys.executable, "-m", "discreet", *words, "--json"], capture_output=True, text=True
-    )
+    done = run(*words, "--json")
     assert done.returncode == 0, done.stdout
     return json.loads(done.stdout)
 

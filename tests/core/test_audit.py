@@ -8,7 +8,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core import composition
@@ -21,6 +21,8 @@ from discreet.core.law_builders import laplace, max_entropy, max_entropy_for, no
 from discreet.core.neighbours import Neighbours
 from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import LawError
+
+from ..examples import examples
 
 
 def by_events(law: Law, epsilon: Fraction) -> Fraction:
@@ -39,7 +41,7 @@ def by_events(law: Law, epsilon: Fraction) -> Fraction:
     weights=st.lists(st.integers(0, 40), min_size=1, max_size=6),
     epsilon=st.fractions(min_value=0, max_value=3, max_denominator=50),
 )
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_delta_is_the_worst_event(weights: list[int], epsilon: Fraction) -> None:
     law = Law("any", {}, -2, (*weights, 256 - sum(weights)), 8)
     assert delta(law, epsilon) == by_events(law, epsilon)

@@ -6,7 +6,7 @@ import pickle
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core import law_kinds
@@ -25,6 +25,8 @@ from discreet.core.law_builders import (
 from discreet.core.masses import gamma_for_variance
 from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import LawError
+
+from ..examples import examples
 
 # sadeghi (35), Example 1: ε = 0.5, D = 25. The print gives p(±11) the label ±12 (errata).
 EXAMPLE_1 = {
@@ -183,7 +185,7 @@ def test_truncated_laplace_keeps_epsilon_after_rounding() -> None:
     m=st.integers(1, 40),
     bits=st.integers(8, 64),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_symmetric_laws_add_up_and_have_mean_zero(epsilon: Fraction, m: int, bits: int) -> None:
     for build in (laplace, normal, max_entropy_for):
         law = build(epsilon, m, key_bits=bits)

@@ -49,9 +49,13 @@ REACH = 60
 
 
 def _pmf(law: NoiseLaw, cells: int = 1) -> dict[int, Any]:
-    """Probabilities of sums by plain convolution of single ones, as far as REACH each."""
+    """Probabilities of sums by plain convolution of single ones, as far as REACH each.
+
+    Fractions of a law without ends have no small denominator: they are added as floats.
+    """
     low, high = law.ends or (-REACH, REACH)
-    one = {z: law.probability(z) for z in range(low, high + 1)}
+    number = Fraction if law.ends else float
+    one = {z: number(law.probability(z)) for z in range(low, high + 1)}
     out: dict[int, Any] = {0: 1}
     for _ in range(cells):
         grown: dict[int, Any] = {}

@@ -17,6 +17,7 @@ from discreet.core.domain import AxisRef, Condition, Count, Variable, variable
 from discreet.engines.base import Engine
 from discreet.errors import Cancelled, InputError, RecipeError
 
+from ..examples import examples
 from .people import People, towns, values
 
 ENGINES = ("duckdb", "numpy")
@@ -208,7 +209,7 @@ def check(people: People, counts: list[Count], order: list[int]) -> None:
             assert [values(table) for table in tables] == expected, engine.name
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(8, *HealthCheck)
 @given(some_people())
 def test_any_data_any_order_any_engine(drawn: tuple[People, list[Count], list[int]]) -> None:
     """Random variables, levels, filters and weights: both engines are brute force, in any order."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from pyaxis import pyaxis
 
 from discreet import formats
@@ -18,6 +18,7 @@ from discreet.core.table import ProtectedTable, Status
 from discreet.formats.px import LINE, SYMBOLS, plain_text
 from discreet.recipe import Layout
 
+from ..examples import examples
 from .tables import axis, deaths, make, tables
 
 GRAND_TOTAL = make([], (), values=[1234])
@@ -69,7 +70,7 @@ def read_by_pyaxis(table: ProtectedTable, path: Path, **named: Any) -> dict[str,
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @example(table=deaths())
 @example(table=GRAND_TOTAL)
 @given(table=tables())
@@ -96,7 +97,7 @@ def test_a_px_file_is_well_formed_and_holds_every_cell(table: ProtectedTable) ->
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @example(table=deaths())
 @example(table=GRAND_TOTAL)
 @given(table=tables())

@@ -22,6 +22,7 @@ from discreet.arrangement import laid_out
 from discreet.core.table import ProtectedTable, Status
 from discreet.recipe import Layout
 
+from ..examples import examples
 from .tables import HYPERLINK, axis, deaths, make, tables, unescaped
 
 Rows = list[dict[str, Any]]
@@ -144,7 +145,7 @@ def test_csv_parquet_xlsx_read_back_as_the_same_rows(
     assert from_csvw(table, tmp_path_factory.mktemp("csvw")) == rows
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @example(table=deaths())
 @example(table=GRAND_TOTAL)
 @given(table=tables())

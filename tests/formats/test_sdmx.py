@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from pysdmx.io import read_sdmx
 from pysdmx.model.dataset import ActionType
 
@@ -17,6 +17,7 @@ from discreet import formats
 from discreet.core.table import ProtectedTable, Status
 from discreet.formats import sdmxcsv
 
+from ..examples import examples
 from .tables import axis, deaths, make, tables, unescaped
 
 GRAND_TOTAL = make([], (), values=[1234])
@@ -30,7 +31,7 @@ def rows_of(table: ProtectedTable) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @example(table=deaths())
 @example(table=GRAND_TOTAL)
 @given(table=tables())

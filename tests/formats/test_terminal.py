@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -16,6 +16,7 @@ from discreet.core.table import ProtectedTable, Status, TrueTable
 from discreet.formats.terminal import Limits, render, to_text
 from discreet.recipe import Layout
 
+from ..examples import examples
 from .tables import axis, deaths, make, tables
 
 
@@ -51,7 +52,7 @@ def test_a_table_looks_like_this() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(table=tables())
 def test_every_line_fits_and_no_label_steers_the_terminal(table: ProtectedTable) -> None:
     """Whatever the labels hold, lines stay within the width and free of control characters."""

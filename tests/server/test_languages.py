@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 from discreet import workspace
 from discreet.server import Settings
 
+from ..command import run
 from ..workspace.people import YAML, make_people
 from .serving import Served, add_accounts, serving
 
@@ -148,9 +147,7 @@ def test_labels_come_in_the_language_on_disk_too(spoken: Served, tmp_path: Path)
         with pytest.raises(RecipeError, match=r"'de'; it has en, fr\.$"):
             people.table(rows=["sex"], language="de")
     words = ["table", str(spoken.workspace / "people"), "--rows", "sex", "--language", "de"]
-    done = subprocess.run(
-        [sys.executable, "-m", "discreet", *words], capture_output=True, text=True
-    )
+    done = run(*words)
     assert (done.returncode, "it has en, fr" in done.stderr) == (2, True)
     with dc.open(spoken.workspace / "plain") as plain:
         assert plain.table(rows=["sex"], language="de").release()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import subprocess
-import sys
 
 import httpx
 
 import discreet as dc
 
+from ..command import run
 from .serving import Served
 
 PATH = "/datasets/deaths/tables"
@@ -43,9 +42,8 @@ def test_percentages_are_the_same_everywhere_under_their_own_tag(served: Served)
     with dc.open(served.workspace / "deaths") as data:
         local = data.table(rows=["region"], columns=["sex"], percent="rows").release()
         assert local.to_pandas()["percent"].tolist() == said["value"]
-    command = [sys.executable, "-m", "discreet", "table", str(served.workspace / "deaths")]
-    command += ["--rows", "region", "--columns", "sex", "--percent", "rows", "--format", "csv"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    words = ["--rows", "region", "--columns", "sex", "--percent", "rows", "--format", "csv"]
+    done = run("table", served.workspace / "deaths", *words)
     assert done.stdout.splitlines() == text.splitlines()
 
 

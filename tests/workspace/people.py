@@ -5,13 +5,16 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import sys
 import time
+from functools import cache
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from ..kept import kept_folder
 from ..patience import PATIENCE
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -58,6 +61,21 @@ def make_people(folder: Path, records: int = 60, yaml: str = YAML) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "discreet.yaml").write_text(yaml)
     write_people(folder, records)
+    return folder
+
+
+def loaded_people(folder: Path) -> Path:
+    """The data set of `make_people`, loaded: all that are made here are copies of one."""
+    shutil.copytree(_loaded(), folder, dirs_exist_ok=True)
+    return folder
+
+
+@cache
+def _loaded() -> Path:
+    from discreet.workspace import load
+
+    folder = make_people(kept_folder())
+    load(folder)
     return folder
 
 

@@ -11,7 +11,7 @@ from discreet.errors import InputError
 from discreet.workspace import check, declare, init, load
 from discreet.workspace.description_file import read
 
-from .people import YAML, make_people
+from .people import YAML, loaded_people, make_people
 
 
 def said(folder: Path, severity: str) -> str:
@@ -20,9 +20,7 @@ def said(folder: Path, severity: str) -> str:
 
 @pytest.fixture
 def people(tmp_path: Path) -> Path:
-    folder = make_people(tmp_path / "people", 60)
-    load(folder)
-    return folder
+    return loaded_people(tmp_path / "people")
 
 
 def test_a_sound_data_set_has_no_error(people: Path) -> None:
@@ -167,14 +165,12 @@ def test_a_change_of_facts_that_makes_old_questions_new_is_told(tmp_path: Path) 
         assert data.ledger_facts()["spent"] == "epsilon = 1"
 
 
-def test_another_family_than_the_one_served_is_an_error(tmp_path: Path) -> None:
-    folder = make_people(tmp_path / "people", 60)
-    load(folder)
-    with dc.open(folder) as data:
+def test_another_family_than_the_one_served_is_an_error(people: Path) -> None:
+    with dc.open(people) as data:
         data.table(rows="sex").release()
-    file = folder / "discreet.yaml"
+    file = people / "discreet.yaml"
     file.write_text(YAML + 'family: dp\nbudget: {epsilon: "3"}\n')
-    assert "has served tables of family cell-key" in said(folder, "error")
+    assert "has served tables of family cell-key" in said(people, "error")
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ from discreet.workspace import DataSet, Workspace, load, resolve
 from discreet.workspace.secrets import DataSetSecrets, create, open_to_others
 from discreet.workspace.secrets import read as read_secrets
 
-from .people import YAML, make_people, write_people
+from .people import YAML, loaded_people, make_people, write_people
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
     for name in ("alpha", "beta"):
-        load(make_people(folder / name))
+        loaded_people(folder / name)
     (folder / "not-data").mkdir()
     return folder
 

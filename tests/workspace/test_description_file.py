@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.domain import Text
@@ -17,6 +17,8 @@ from discreet.file_names import DESCRIPTION
 from discreet.workspace.description_file import DescribedData, read
 from discreet.workspace.draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft
 from discreet.workspace.writer import write
+
+from ..examples import examples
 
 PLAIN = """\
 dataset: town
@@ -318,7 +320,7 @@ def drafts(draw: st.DrawFn) -> Draft:
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60)
 @given(drafts())
 def test_what_is_written_reads_back_equal(
     tmp_path_factory: pytest.TempPathFactory, draft: Draft

@@ -118,8 +118,18 @@ def people(n: int = 400) -> list[list[object]]:
     return rows
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+DELIMITERS = (",", ";", "\t", "|")
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "cp1252")
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "encoding"),
+    [
+        pytest.param(delimiter, encoding, marks=() if i == j else pytest.mark.slow)
+        for i, delimiter in enumerate(DELIMITERS)
+        for j, encoding in enumerate(ENCODINGS)
+    ],
+)
 def test_ids_weights_levels_labels_and_missing_codes_are_guessed(
     tmp_path: Path, delimiter: str, encoding: str
 ) -> None:

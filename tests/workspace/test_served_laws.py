@@ -6,9 +6,9 @@ from pathlib import Path
 
 import discreet as dc
 from discreet.file_names import SERVED_LAWS
-from discreet.workspace import DataSet, check, load
+from discreet.workspace import DataSet, check
 
-from .people import YAML, make_people
+from .people import YAML, loaded_people
 
 
 def policy(folder: Path, text: str) -> None:
@@ -25,8 +25,7 @@ def warned(folder: Path) -> str:
 
 
 def test_a_changed_law_is_said_in_guarantee_and_check(tmp_path: Path) -> None:
-    folder = make_people(tmp_path / "people", 60)
-    load(folder)
+    folder = loaded_people(tmp_path / "people")
     DataSet.open(folder).close()
     assert not (folder / SERVED_LAWS).exists()  # nothing was made yet
     assert "answered" not in caveats(folder)
@@ -44,16 +43,14 @@ def test_a_changed_law_is_said_in_guarantee_and_check(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_note_counts_as_a_law(tmp_path: Path) -> None:
-    folder = make_people(tmp_path / "people", 60)
-    load(folder)
+    folder = loaded_people(tmp_path / "people")
     (folder / SERVED_LAWS).write_bytes(b"\xff\xfe\n")
     assert "under 1 other law before" in caveats(folder)
 
 
 def test_drawn_noise_needs_no_note(tmp_path: Path) -> None:
-    folder = make_people(tmp_path / "people", 60)
+    folder = loaded_people(tmp_path / "people")
     policy(folder, 'family: dp\nbudget: {epsilon: "1"}\n')
-    load(folder)
     with dc.open(folder) as data:
         data.table(rows=["area"], epsilon="0.5").release()
     assert not (folder / SERVED_LAWS).exists()

@@ -184,6 +184,7 @@ def test_synthetic_records_keep_their_release(upgraded: Path):
         assert people.ledger().find(opened.origin.release) is not None
 
 
+@pytest.mark.slow
 def test_the_server_goes_on(old: Path):
     """Accounts, tokens, saved tables, releases and jobs: done ones keep their bytes, waiting ones run."""
     told = FACTS["server"]
@@ -216,6 +217,7 @@ def test_it_is_harmless_to_run_it_again(old: Path):
     assert {path: path.read_bytes() for path in old.rglob("*.sqlite3")} == before
 
 
+@pytest.mark.slow
 def test_the_copy_is_the_old_workspace(old: Path, another_machine: Callable[[], None]):
     """The copy can take the workspace's place: upgraded itself, it gives the same names."""
     copy = upgrade(old).copy
@@ -414,9 +416,9 @@ def check_kill(into: Path, step: int, names: list[str]) -> set[str]:
     return states
 
 
-@pytest.mark.parametrize("points", [6, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_killed_at_any_moment_it_is_old_or_new(
-    tmp_path: Path, upgraded: Path, points: int, another_machine: Callable[[], None]
+    tmp_path: Path, upgraded: Path, another_machine: Callable[[], None]
 ):
     """Whatever the step it dies at: each ledger is whole in one form, and the next run finishes."""
     with DataSet.open(upgraded / "people") as data:
@@ -424,6 +426,7 @@ def test_killed_at_any_moment_it_is_old_or_new(
     all_steps = killed_after(unpacked(tmp_path / "all"), 10**6)
     assert all_steps is not None
     states: set[str] = set()
+    points = 60
     for point in range(points):
         step = 1 + point * (all_steps - 1) // points
         another_machine()
@@ -489,6 +492,7 @@ def test_words_of_today_are_not_rewritten_again():
     assert todays_recipe(once) == once
 
 
+@pytest.mark.slow
 def test_the_copy_holds_data_sets_behind_links(old: Path, tmp_path: Path):
     """A data set that is a link into another folder is upgraded, so it is copied before."""
     elsewhere = tmp_path / "elsewhere"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.count_law import Row
@@ -20,6 +20,8 @@ from discreet.errors import LawError
 from discreet.methods.cellkey.design import design, design_for, least_variance, outcomes
 from discreet.methods.cellkey.ptable import PTable
 from discreet.methods.cellkey.settings import read_settings
+
+from ...examples import examples
 
 REFERENCE = Path(__file__).parent / "reference"
 TABLES = {
@@ -196,7 +198,7 @@ def test_p_stay_is_a_bound_that_holds():
         design(5, "2", p_stay=["0.5"])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     d=st.integers(1, 8),
     js=st.integers(0, 3),

@@ -46,6 +46,7 @@ def test_one_hundred_thousand_records_give_the_same_table(name):
     assert max(value for value in mine.values() if value) > 750  # the mapping was needed
 
 
+@pytest.mark.slow
 def test_the_missing_category_bug():
     """Its pandas code sums keys without the missing category: key 0, one noise for all its cells.
 

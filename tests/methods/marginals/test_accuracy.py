@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.control import Control
@@ -32,6 +32,7 @@ from discreet.methods.marginals.plan.bound import tables_beyond
 from discreet.methods.marginals.plan.table_allocations import plan_budget
 from discreet.methods.shared.residuals import Residual, combine
 
+from ...examples import examples
 from .margins import all_ways
 from .people import described, facts_of, latent, question, true_margin
 
@@ -68,7 +69,7 @@ def error(design: Design, rows: np.ndarray, seed: int, fitted: Sequence[Margin])
     return float(np.mean(off))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.data())
 def test_no_plan_promises_more_error_than_independent_noise(data: st.DataObject) -> None:
     """Whatever the domain: a plan that leaves nothing out has at most the error of equal shares of

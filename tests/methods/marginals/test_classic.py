@@ -195,6 +195,7 @@ def test_bit_coding_goes_there_and_back() -> None:
     assert (coding.decode_margin(margin, (0, 2)) == expected).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fourier", [True, False])
 def test_theorems_7_and_8_hold(fourier: bool) -> None:
     """No margin of 12 releases exceeds its bound at δ = 1/20, which is printed before spending.

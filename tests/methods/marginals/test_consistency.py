@@ -22,6 +22,7 @@ from discreet.core.table import ProtectedTable
 from discreet.errors import InputError
 from discreet.methods.shared.synthetic_table import SyntheticTable, whole_table
 
+from ...examples import examples
 from .people import described, latent, question, released
 
 MOST_BITS = 11
@@ -120,7 +121,7 @@ def _part(values: np.ndarray, margin: tuple[int, ...], kept: list[int]) -> np.nd
 
 
 @given(asked(3000))
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(20, *HealthCheck)
 def test_whole_nonnegative_and_in_agreement(
     case: tuple[np.ndarray, Description, list[tuple[int, ...]], dict[str, str]],
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.control import Control
@@ -30,12 +30,13 @@ from discreet.methods.shared.microdata import write_microdata
 from discreet.recipe import from_mapping
 from tests.facts import people
 
+from ...examples import examples
 from .people import count, described, facts_of, latent, question, released, true_margin
 
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(40)
 def test_every_output_is_whole_nonnegative_and_consistent(data: st.DataObject) -> None:
     """Show 5: any domain, workload, ε, mode and neighbours."""
     shape = (2, *data.draw(st.lists(st.integers(1, 5), min_size=0, max_size=4)))

@@ -19,6 +19,7 @@ from discreet.methods.marginals.method import MarginalsMethod
 from discreet.recipe import from_mapping
 from tests.facts import people
 
+from ...examples import examples
 from .people import described, facts_of, latent, question, released, true_margin
 
 SHAPE = (3, 4, 5)
@@ -202,7 +203,7 @@ def random_release(data: st.DataObject) -> None:
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(12)
 def test_random_margins_zeros_and_data(data: st.DataObject) -> None:
     """A dozen of the releases that the proof makes hundreds of."""
     random_release(data)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.neighbours import Neighbours
@@ -20,6 +20,7 @@ from discreet.methods.marginals.plan.coefficients import coefficients
 from discreet.methods.marginals.plan.table_allocations import plan_budget
 from discreet.methods.marginals.settings import Settings
 
+from ...examples import examples
 from .margins import all_ways
 
 BOTH: tuple[Neighbours, ...] = (Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE)
@@ -145,7 +146,7 @@ def test_coefficients_of_any_list_of_margins(
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_tables_of_cells_and_differences(data: st.DataObject) -> None:
     """Mixed categories, any margins, any axes of two categories as differences: exact, both ways."""
     shape = tuple(data.draw(st.lists(st.sampled_from([2, 2, 3, 4]), min_size=1, max_size=4)))

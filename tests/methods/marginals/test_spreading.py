@@ -6,13 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.product import Rows, Shape, margin_of_rows
 from discreet.methods.marginals.fit.spread import spread_out
 from discreet.methods.shared.synthetic_table import SyntheticTable
 
+from ...examples import examples
 from .margins import all_ways
 
 
@@ -41,7 +42,7 @@ def off(table: SyntheticTable, aims: dict, power: int = 2) -> float:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.data())
 def test_records_are_kept_and_margins_stay_near(data: st.DataObject) -> None:
     """Whatever the domain, workload and noise: a table of whole counts > 0 with the same total,

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.control import Control
@@ -26,6 +26,8 @@ from discreet.methods.shared.residuals import Cells, Components
 from discreet.methods.shared.rounding import whole_numbers
 from discreet.recipe import Question
 from discreet.rules import mark
+
+from ...examples import examples
 
 
 def _fit(world, plan, arrays):
@@ -405,7 +407,7 @@ def test_least_squares_predicts_its_own_variance(people):
         )
     )
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_whole_numbers_stay_near(values):
     """Every cell moves by at most 1, the total by at most 1, rows of a 2-way table by at most 1."""
     rounded = whole_numbers(values)
@@ -417,7 +419,7 @@ def test_whole_numbers_stay_near(values):
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_integers_always_add_up(data):
     """consistency integers: in every table totals are exactly the sums of its cells."""
     from .conftest import World

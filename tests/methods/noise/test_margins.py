@@ -6,7 +6,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.domain import AxisRef, Condition, variable
@@ -15,6 +15,7 @@ from discreet.core.table import Status
 from discreet.methods.shared.regions import Regions
 
 from ... import trees
+from ...examples import examples
 from .conftest import World
 
 AREA = variable(
@@ -40,7 +41,7 @@ records = st.lists(
     records,
     st.permutations(REFS).flatmap(lambda refs: st.integers(0, 3).map(lambda n: tuple(refs[:n]))),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_sums_of_a_source_are_the_counts_of_the_target(rows, axes):
     """Any table over any levels, in any order, also of a variable by its own level, is a sum."""
     w = World([AREA, SEX, AGE], rows)

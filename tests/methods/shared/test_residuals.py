@@ -6,12 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.core.product import closure, subsets
 from discreet.errors import Bug
 from discreet.methods.shared.residuals import Cells, Components, precisions, sum_variance
+
+from ...examples import examples
 
 
 def rows_of(shape, margin) -> np.ndarray:
@@ -39,7 +41,7 @@ def readings(draw):
 
 
 @given(readings(), st.randoms(use_true_random=False))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_estimate_and_variances_are_those_of_generalised_least_squares(made, random):
     """Every margin that can be had: its cells, their variance, and that of sums over categories."""
     shape, parts = made

@@ -16,6 +16,8 @@ from discreet.methods.shared.rounding import (
     systematic,
 )
 
+from ...examples import examples
+
 NEAR = 1 + 1e-6
 
 
@@ -51,7 +53,7 @@ def tables(draw: st.DrawFn) -> np.ndarray:
 
 
 @given(tables())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_controlled_rounding_always_exists(table: np.ndarray) -> None:
     """Any table: cells, rows, columns and the total within 1."""
     rounded = controlled(table)
