@@ -11,17 +11,15 @@ import discreet as dc
 from discreet.core.control import Control
 from discreet.errors import Refusal
 
+from .attacks.people import make
+
 
 @pytest.fixture
 def people(tmp_path: Path) -> Path:
     """Made-up records under a budget of 2."""
     lines = ["id,area,sex,job"]
     lines += [f"{i},a{i % 5},{'fm'[i % 2]},{'xyz'[i % 3]}" for i in range(240)]
-    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
-    folder = tmp_path / "people"
-    dc.init(tmp_path / "people.csv", folder, Control(), family="dp", budget={"epsilon": "2"})
-    dc.declare(folder)
-    return folder
+    return make(tmp_path, "dp", lines, budget={"epsilon": "2"})
 
 
 def test_a_margin_follows_from_a_released_table(people: Path):

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.core.control import Control
 from discreet.errors import InputError
+
+from .attacks.people import change, make
 
 
 @pytest.fixture
@@ -22,11 +23,7 @@ def people(tmp_path: Path) -> Path:
     """Made-up records under a budget of 5."""
     lines = ["id,area,sex,job"]
     lines += [f"{i},a{i % 5},{'fm'[i % 2]},{'xyz'[i % 3]}" for i in range(600)]
-    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
-    folder = tmp_path / "people"
-    dc.init(tmp_path / "people.csv", folder, Control(), family="dp", budget={"epsilon": "5"})
-    dc.declare(folder)
-    return folder
+    return make(tmp_path, "dp", lines, budget={"epsilon": "5"})
 
 
 def test_checksums_manifest_and_register_agree(people: Path, tmp_path: Path):
@@ -106,13 +103,9 @@ def test_the_report_says_what_was_declared_and_draws_the_law_used(people: Path, 
     """`report:` in discreet.yaml is printed; the picture is of the law, its ends and its reach."""
     file = people / "discreet.yaml"
     before = file.read_text()
-    file.write_text(
-        before.replace("budget: {epsilon: 5}", 'budget: {epsilon: 5, delta: "0.001"}').replace(
-            "records_per_unit: 1", "records_per_unit: 2"
-        )
-        + "report:\n  purpose: To be read by a test.\n  chosen_by_looking: no\n"
-    )
-    dc.load(people)
+    budget = {"epsilon": "5", "delta": "0.001"}
+    report = {"purpose": "To be read by a test.", "chosen_by_looking": False}
+    change(people, load=True, budget=budget, records_per_unit=2, report=report)
     with dc.open(people) as data:
         asked = {"rows": ["area"], "epsilon": "1"}
         made = data.recipe({**asked, "max_perturbation": "40"}).release()

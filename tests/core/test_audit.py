@@ -221,6 +221,7 @@ def test_cells_lie_between_one_cell_and_the_sum() -> None:
         assert delta(law, "1") <= together <= cells * delta(law, Fraction(1, cells))
 
 
+@pytest.mark.slow
 def test_pure_laplace_cells_are_a_binomial() -> None:
     """Two-outcome losses: δ(ε') of d cells is 0 from dε on and exact below."""
     law = laplace("0.1")
@@ -242,6 +243,7 @@ def test_weights_and_pure_laplace_give_a_bound() -> None:
     assert bound.high >= delta_of_cells(laplace("1", 120, sensitivity=4), "1", 3).low
 
 
+@pytest.mark.slow
 def test_few_keys_give_a_wider_bracket_and_say_so() -> None:
     law = max_entropy_for("0.5", 10, key_bits=12)
     found = delta_of_cells(law, "0.5", 8)

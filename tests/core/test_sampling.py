@@ -248,6 +248,7 @@ def test_a_negative_number_of_draws_is_refused() -> None:
         draw(laplace("1"), -1)
 
 
+@pytest.mark.slow
 def test_wide_laws_get_a_wide_type() -> None:
     assert draw(laplace("0.01"), 10).dtype == np.int16
     assert draw(laplace("0.0001"), 10).dtype.itemsize >= 2

@@ -77,7 +77,12 @@ def test_one_exception_breaks_a_hierarchy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("delimiter", "encoding"),
-    [(",", "utf-8-sig"), (";", "utf-16"), ("\t", "cp1252"), ("|", "utf-8")],
+    [
+        pytest.param(",", "utf-8-sig", marks=pytest.mark.slow),
+        (";", "utf-16"),
+        pytest.param("\t", "cp1252", marks=pytest.mark.slow),
+        pytest.param("|", "utf-8", marks=pytest.mark.slow),
+    ],
 )
 def test_dialects_are_found_and_serve_to_load(
     delimiter: str, encoding: str, tmp_path: Path

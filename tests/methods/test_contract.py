@@ -83,7 +83,14 @@ def _ration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.METHODS, RATION.name, RATION)
 
 
-@pytest.fixture(params=CASES, ids=str)
+SLOW = (CASES[2], CASES[4])
+"""Those that search long for their amount: in `make test` only."""
+
+
+@pytest.fixture(
+    params=[pytest.param(one, marks=[pytest.mark.slow] if one in SLOW else []) for one in CASES],
+    ids=str,
+)
 def asked(request: pytest.FixtureRequest) -> Asked:
     return Asked(request.param)
 

@@ -57,6 +57,7 @@ def test_our_own_page_a_token_and_an_answered_question_are_let_through(
     assert token.headers["Discreet-Charged"] == "yes"
 
 
+@pytest.mark.slow
 def test_one_of_many_who_ask_the_same_at_once_is_told_that_it_was_charged(served: Served) -> None:
     """The ledger has one charge, one answer says so, and all numbers are the same."""
 

@@ -72,6 +72,7 @@ def test_a_process_that_dies_anywhere_leaves_no_half(fresh_demo: Path, monkeypat
     assert seen == {"replace_text", "_forget", "set_cap"}
 
 
+@pytest.mark.slow
 def test_others_that_open_meanwhile_change_nothing(fresh_demo: Path):
     """Readers that open the data set all the while never take the change for one of the file."""
     folder = fresh_demo / "deaths-dp"

@@ -177,11 +177,20 @@ def test_another_family_than_the_one_served_is_an_error(people: Path) -> None:
     ("keys", "scheme", "told"),
     [
         (lambda n: n * 17 % 13, "strong", "has 13 different keys for 60 records"),
-        (lambda n: n * 997 % 256, "strong", "has keys within 2"),
-        (lambda n: 100_000 + n, "strong", "has keys within 59 of one another"),
+        pytest.param(
+            lambda n: n * 997 % 256, "strong", "has keys within 2", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            lambda n: 100_000 + n,
+            "strong",
+            "has keys within 59 of one another",
+            marks=pytest.mark.slow,
+        ),
         (lambda n: n * 2654435761 % 2**32, "strong", None),
-        (lambda n: f"0.{(n * 2654435761) % 10**8:08d}", "strong", None),
-        (lambda n: n * 17 % 13, "ons-256", None),
+        pytest.param(
+            lambda n: f"0.{(n * 2654435761) % 10**8:08d}", "strong", None, marks=pytest.mark.slow
+        ),
+        pytest.param(lambda n: n * 17 % 13, "ons-256", None, marks=pytest.mark.slow),
     ],
 )
 def test_strong_keys_over_few_or_small_keys_are_told(tmp_path: Path, keys, scheme, told) -> None:

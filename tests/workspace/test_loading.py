@@ -118,6 +118,7 @@ def test_a_declared_number_of_records_must_be_true(tmp_path: Path) -> None:
         DataSet.open(folder)
 
 
+@pytest.mark.slow
 def test_a_failed_load_leaves_the_old_version(tmp_path: Path) -> None:
     folder = make_people(tmp_path / "people")
     load(folder)

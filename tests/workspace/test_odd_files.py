@@ -79,6 +79,7 @@ def test_dates_and_decimals_of_any_country_are_no_categories(
     assert reason in left["when"]
 
 
+@pytest.mark.slow
 def test_weights_with_decimal_commas(tmp_path: Path) -> None:
     """The mark is found, written down, and the weighted counts are right; without it the load stops."""
     rows = [f"{i};{'fm'[i % 2]};{1 + i % 7},{25 * (i % 4):02d}" for i in range(200)]

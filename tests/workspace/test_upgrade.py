@@ -208,6 +208,7 @@ def test_the_server_goes_on(old: Path):
         assert get("ana", waiting).json()["state"] == "done"
 
 
+@pytest.mark.slow
 def test_it_is_harmless_to_run_it_again(old: Path):
     """The second run finds nothing to do and copies nothing."""
     first = upgrade(old)

@@ -43,7 +43,9 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("start", DIALECTS)
+@pytest.mark.parametrize(
+    "start", ["ons", *(pytest.param(d, marks=pytest.mark.slow) for d in DIALECTS if d != "ons")]
+)
 def test_through_all_three_and_back_is_the_same_file(name, start):
     """256 keys: from any dialect through the other two and back, byte for byte."""
     around = [d for d in DIALECTS if d != start]

@@ -35,7 +35,9 @@ def as_ons_does(codes, keys, text, *, lost=-1):
     return made
 
 
-@pytest.mark.parametrize("name", ["10-5 rule", "D=5 V=3 js=2"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("10-5 rule", marks=pytest.mark.slow), "D=5 V=3 js=2"]
+)
 def test_one_hundred_thousand_records_give_the_same_table(name):
     """Every cell of the full grid: the same number, the same cells below the threshold."""
     codes, keys = people(100_000, missing=False)

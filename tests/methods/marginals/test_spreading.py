@@ -66,7 +66,9 @@ def test_records_are_kept_and_margins_stay_near(data: st.DataObject) -> None:
     assert np.array_equal(made.counts, again.counts)
 
 
-@pytest.mark.parametrize("shape", [(3, 4, 5, 6), (7, 2, 9, 4, 5, 3, 6)])
+@pytest.mark.parametrize(
+    "shape", [(3, 4, 5, 6), pytest.param((7, 2, 9, 4, 5, 3, 6), marks=pytest.mark.slow)]
+)
 def test_what_was_not_measured_comes_far_nearer(shape: Shape) -> None:
     """All pairs known, without noise: triples of a table on few cells are wrong by far; spread,
     by what pairs do not tell. With every cell taken and with rows drawn."""
