@@ -23,26 +23,33 @@ from .methods.base import title_of
 
 
 def arranged(
-    tables: Sequence[ProtectedTable], recipe: Recipe, description: Description
+    tables: Sequence[ProtectedTable],
+    recipe: Recipe,
+    description: Description,
+    notes: Sequence[str] = (),
 ) -> tuple[ProtectedTable, ...]:
-    """The tables of a recipe, each in its layout."""
+    """The tables of a recipe, each in its layout, with notes that belong under all of them."""
     only = recipe.title if len(recipe.question.tables) == 1 else ""
     turned = []
     for table, spec, layout in zip(tables, recipe.question.tables, recipe.layouts, strict=True):
-        title = only or _title(table, spec, layout, description)
-        turned.append(laid_out(_cut(replace(table, title=title), spec, description), layout))
+        said = {
+            "title": only or _title(table, spec, layout, description),
+            "notes": (*table.notes, *notes),
+        }
+        turned.append(laid_out(_cut(table, spec, description), layout, **said))
     return tuple(turned)
 
 
-def laid_out(table: ProtectedTable, layout: Layout) -> ProtectedTable:
+def laid_out(table: ProtectedTable, layout: Layout, **said: Any) -> ProtectedTable:
     """The same table with its axes in a layout's order: layers, rows, columns.
 
     A layout names axes by level, variable or both (`area:region`); those it does not name become
-    further rows. One that names none leaves the order as it is.
+    further rows. One that names none leaves the order as it is. What else is to be `said` of the
+    table (its title, notes) changes with it.
     """
     if not layout.axes:
         unturned = replace(table.layout, language=layout.language, percent=layout.percent)
-        return replace(table, layout=unturned)
+        return replace(table, layout=unturned, **said)
     axes = table.domain.axes
     taken: list[int] = []
     for name in layout.axes:
@@ -51,17 +58,20 @@ def laid_out(table: ProtectedTable, layout: Layout) -> ProtectedTable:
     order = [*taken[:down], *(i for i in range(len(axes)) if i not in taken), *taken[down:]]
     named = [str(axes[i].ref) for i in order]
     first, last = len(layout.layers), len(order) - len(layout.columns)
+    said["layout"] = replace(
+        layout,
+        layers=tuple(named[:first]),
+        rows=tuple(named[first:last]),
+        columns=tuple(named[last:]),
+    )
+    if order == sorted(order):
+        return replace(table, **said)
     return _each(
         table,
         lambda array: np.ascontiguousarray(array.transpose(order)),
         domain=Domain(tuple(axes[i] for i in order)),
         totals=tuple(table.totals[i] for i in order),
-        layout=replace(
-            layout,
-            layers=tuple(named[:first]),
-            rows=tuple(named[first:last]),
-            columns=tuple(named[last:]),
-        ),
+        **said,
     )
 
 
@@ -138,6 +148,9 @@ def _title(table: ProtectedTable, spec: TableSpec, layout: Layout, description: 
     """The table's title, its axes in the order asked for: rows, columns, layers."""
     by_name = {str(ref): ref for ref in spec.axes}
     asked = [*layout.rows, *layout.columns, *layout.layers]
-    if table.title != title_of(spec, description) or sorted(asked) != sorted(by_name):
+    if sorted(asked) != sorted(by_name):
         return table.title
-    return title_of(replace(spec, axes=tuple(by_name[name] for name in asked)), description)
+    axes = tuple(by_name[name] for name in asked)
+    if axes == spec.axes or table.title != title_of(spec, description):
+        return table.title
+    return title_of(replace(spec, axes=axes), description)

@@ -28,7 +28,7 @@ from .core.table import ProtectedTable
 from .errors import Alternative, Bug, HistoryMoved, Refusal, StoreError
 from .fit import fit
 from .methods import registry
-from .methods.base import Facts, Measurements, Method, Plan, Remembers, as_measured
+from .methods.base import Facts, Measurements, Method, Plan, as_measured, remembers
 from .methods.declaration import Declaration, Spends
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ class Asked:
 
     def _facts(self) -> Facts:
         """Public facts, with what was released for a method that remembers it."""
-        if not isinstance(self.method, Remembers):
+        if not remembers(self.method):
             return self.data.facts
         return replace(self.data.facts, history=earlier.history(self.data))
 
@@ -388,10 +388,7 @@ class Asked:
     def _shown(self, tables: Sequence[ProtectedTable]) -> tuple[ProtectedTable, ...]:
         """Judged by the one rule on protected values, then arranged as the recipe wants them."""
         judged = [rules.mark(table, self.data.policy) for table in tables]
-        shown = arranged(judged, self.recipe, self.data.description)
-        if not self.data.notes:
-            return shown
-        return tuple(replace(table, notes=(*table.notes, *self.data.notes)) for table in shown)
+        return arranged(judged, self.recipe, self.data.description, self.data.notes)
 
 
 def _charge(plan: Plan) -> Charge:

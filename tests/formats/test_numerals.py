@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,9 +26,15 @@ WHOLE = st.one_of(
 )
 
 
+AGAIN = pytest.mark.parametrize("again", [1, 300])
+"""Few numbers are written one by one, many at once."""
+
+
+@AGAIN
 @CALM
-@given(st.lists(st.tuples(WHOLE, st.booleans()), max_size=30))
-def test_whole_numbers(cells: list[tuple[int, bool]]) -> None:
+@given(cells=st.lists(st.tuples(WHOLE, st.booleans()), max_size=30))
+def test_whole_numbers(cells: list[tuple[int, bool]], again: int) -> None:
+    cells = cells * again
     numbers = [number for number, _ in cells]
     hidden = [i for i, (_, hide) in enumerate(cells) if hide]
     wanted = [None if hide else number for number, hide in cells]
@@ -38,9 +45,11 @@ def test_whole_numbers(cells: list[tuple[int, bool]]) -> None:
     assert listed(column) == [str(number) for number in numbers]
 
 
+@AGAIN
 @CALM
-@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30))
-def test_real_numbers(numbers: list[float]) -> None:
+@given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30))
+def test_real_numbers(numbers: list[float], again: int) -> None:
+    numbers = numbers * again
     assert listed(np.array(numbers, dtype=np.float64)) == [repr(number) for number in numbers]
 
 

@@ -134,6 +134,17 @@ class Description:
             ) from None
 
     @cached_property
+    def axes_by_name(self) -> dict[str, AxisRef]:
+        """Every level of every variable by its full names; the first of two is meant."""
+        named: dict[str, AxisRef] = {}
+        for variable in self.variables:
+            for level in variable.levels:
+                ref = AxisRef(variable.name, level.name)
+                named.setdefault(str(ref), ref)
+                named.setdefault(f"{ref.variable}:{ref.level}", ref)
+        return named
+
+    @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages its texts are in, its own first; none where it does not say any."""
         codes = dict.fromkeys([self.language])

@@ -30,11 +30,8 @@ def find_axis(description: Description, text: str) -> AxisRef:
     """
     if not description.variables:
         raise RecipeError(f"No variable of {description.name} is declared yet, so it has no table.")
-    for variable in description.variables:
-        for level in variable.levels:
-            ref = AxisRef(variable.name, level.name)
-            if text.strip() in (str(ref), f"{ref.variable}:{ref.level}"):
-                return ref
+    if named := description.axes_by_name.get(text.strip()):
+        return named
     if _OTHER_STATISTIC.match(text):
         raise _counts_only(text)
     if ":" in text:

@@ -36,6 +36,13 @@ class TableSpec:
         """What an engine must count for it."""
         return Count(self.axes, self.where)
 
+    @property
+    def unnamed(self) -> TableSpec:
+        """The same table without its name and its share."""
+        if not self.name and self.share is None:
+            return self
+        return replace(self, name="", share=None)
+
     def canonical(self) -> dict[str, Any]:
         """The table in canonical form."""
         form: dict[str, Any] = {
@@ -74,6 +81,8 @@ class Question:
 
     def without_shares(self) -> Question:
         """The same question for a method that has no budget to share."""
+        if all(table.share is None for table in self.tables):
+            return self
         return replace(self, tables=tuple(replace(table, share=None) for table in self.tables))
 
     def resolve(self, settings: Mapping[str, str]) -> Question:
@@ -92,9 +101,11 @@ class Question:
     @property
     def distinct(self) -> tuple[TableSpec, ...]:
         """Its tables in canonical order, one asked twice once with both shares; alone it has all."""
+        if len(self.tables) == 1:
+            return (self.tables[0].unnamed,)
         shares: dict[TableSpec, Fraction | None] = {}
         for table in self.tables:
-            plain_table = replace(table, name="", share=None)
+            plain_table = table.unnamed
             before = shares.get(plain_table)
             both = table.share if before is None else before + (table.share or 0)
             shares[plain_table] = both
@@ -176,10 +187,13 @@ class Recipe:
 
 
 def _order(table: TableSpec) -> str:
-    return json.dumps(table.canonical(), sort_keys=True, ensure_ascii=False)
+    return _spaced(table.canonical())
+
+
+_spaced = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+_close = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 
 
 def digest(form: Mapping[str, Any]) -> str:
     """SHA-256 of plain values in one canonical text, in hex."""
-    text = json.dumps(form, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_close(form).encode()).hexdigest()

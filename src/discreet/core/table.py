@@ -183,6 +183,8 @@ class ProtectedTable:
 
     def in_language(self, language: str) -> ProtectedTable:
         """The same table with its labels in another language; empty: the data set's own."""
+        if language == self.layout.language:
+            return self
         return replace(self, layout=replace(self.layout, language=language))
 
     @property

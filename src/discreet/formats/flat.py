@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -121,21 +122,20 @@ def flatten(table: ProtectedTable) -> Flat:
         for i, axis in enumerate(table.domain.axes)
     )
 
-    def column(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        return np.broadcast_to(array, table.shape).reshape(-1)
+    def column(array: npt.NDArray[Any], seen: Mask, instead: Any = 0) -> npt.NDArray[Any]:
+        """One entry a cell where it may be seen, and what stands there instead elsewhere."""
+        whole = array if array.shape == table.shape else np.broadcast_to(array, table.shape)
+        kind = np.float64 if isinstance(instead, float) else np.int64
+        return np.where(seen, whole.reshape(-1), instead).astype(kind, copy=False)
 
-    def hidden_as_zero(array: npt.NDArray[np.generic]) -> Whole:
-        return np.where(shown, column(array), 0).astype(np.int64)
-
-    shown = column(table.shown).astype(np.bool_)
-    status = column(table.status).astype(np.uint8)
-    values = hidden_as_zero(table.values)
+    shown, status = table.shown.reshape(-1), table.status.reshape(-1)
+    values: Whole = column(table.values, shown)
     noise_sd = lower = upper = None
     if table.noise is not None:
-        certain = status == Status.STRUCTURAL_ZERO
-        noise_sd = np.where(shown & ~certain, column(table.noise.sd), 0.0).astype(np.float64)
-        lower = np.where(certain, values, hidden_as_zero(table.noise.lower))
-        upper = np.where(certain, values, hidden_as_zero(table.noise.upper))
+        noisy = shown & (status != Status.STRUCTURAL_ZERO)
+        noise_sd = column(table.noise.sd, noisy, 0.0)
+        lower = column(table.noise.lower, noisy, values)
+        upper = column(table.noise.upper, noisy, values)
     return Flat(
         axes=axes,
         measure=table.measure,
@@ -145,7 +145,7 @@ def flatten(table: ProtectedTable) -> Flat:
         noise_sd=noise_sd,
         lower=lower,
         upper=upper,
-        extra={name: hidden_as_zero(array) for name, array in extra.items()},
+        extra={name: column(array, shown) for name, array in extra.items()},
         percent=_percent(table, values, shown, lower, upper) if wanted else None,
     )
 

@@ -19,6 +19,8 @@ Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 Blocks = npt.NDArray[np.uint32]
 
+_FEW_WHOLE, _FEW_REAL = 256, 64
+"""Up to so many numbers are written one by one: for them that is the quicker way."""
 _FOUR = 10_000
 _MOST = _FOUR * _FOUR
 _WIDTH = 10  # sign, four digits, four digits, comma
@@ -32,6 +34,9 @@ def listed(numbers: Whole | Real) -> list[str]:
     >>> listed(np.array([1.5, 0.25, 1.5]))
     ['1.5', '0.25', '1.5']
     """
+    few = _FEW_REAL if numbers.dtype == np.float64 else _FEW_WHOLE
+    if numbers.size <= few:
+        return list(map(repr, numbers.tolist()))
     if numbers.dtype == np.float64:
         written = _by_bits(numbers)  # type: ignore[arg-type]
         if written is not None:
@@ -48,7 +53,7 @@ def joined(numbers: Whole | Real, hidden: Sequence[int] = ()) -> bytes:
     >>> joined(np.array([12, -3, 40_000]), [1])
     b'12,null,40000'
     """
-    if numbers.size and numbers.dtype == np.int64:
+    if numbers.size > _FEW_WHOLE and numbers.dtype == np.int64:
         least, most = int(numbers.min()), int(numbers.max())
         if least > -_MOST and most < _MOST:
             return _from_blocks(numbers, hidden, least < 0)  # type: ignore[arg-type]

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -27,7 +28,7 @@ import numpy.typing as npt
 from ..core.charge import Charge
 from ..core.control import Control
 from ..core.description import Description, Policy
-from ..core.domain import AxisRef, Count, Domain
+from ..core.domain import AxisRef, Condition, Count, Domain
 from ..core.guarantee import Guarantee
 from ..core.names import canonical_conditions
 from ..core.origin import Origin
@@ -79,6 +80,19 @@ class Facts:
     def __post_init__(self) -> None:
         # whatever method asks, and whoever made the facts: what fixes the number of records counts
         object.__setattr__(self, "description", under(self.policy, self.description))
+
+    @cached_property
+    def zeros(self) -> tuple[tuple[Condition, ...], ...]:
+        """The structural zeros in canonical form.
+
+        A condition that all categories of a variable meet says nothing and is not there.
+        """
+        return tuple(
+            canonical_conditions(
+                self.description, [(AxisRef(c.variable, c.level), c.codes) for c in zero.conditions]
+            )
+            for zero in self.description.structural_zeros
+        )
 
 
 @dataclass(frozen=True)
@@ -281,6 +295,11 @@ class Remembers(Protocol):
     remembers: ClassVar[bool]
 
 
+def remembers(method: Method) -> bool:
+    """Whether a method keeps `Remembers`: what `isinstance` would say, at once."""
+    return hasattr(method, "remembers")
+
+
 def as_measured(method: Method, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
     """The plan stored measurements were made by, for methods that keep it with them."""
     return method.measured(plan, measurements, facts) if isinstance(method, KeepsPlan) else plan
@@ -295,20 +314,10 @@ def own_part(plan: Plan, kind: type[D]) -> D:
 
 def stored_name(spec: TableSpec) -> str:
     """What a table's values are stored under: one question may name its tables in any order."""
-    form = replace(spec, share=None).canonical()
-    return json.dumps(form, sort_keys=True, ensure_ascii=False)
+    return _written(spec.unnamed.canonical())
 
 
-def _zeros_over(used: frozenset[str], description: Description) -> Iterator[list[list[str]]]:
-    """The structural zeros that can make a cell over these variables impossible, in canonical form.
-
-    A condition that all categories of a variable meet says nothing, whether it is used or not.
-    """
-    for zero in description.structural_zeros:
-        wanted = [(AxisRef(c.variable, c.level), c.codes) for c in zero.conditions]
-        conditions = canonical_conditions(description, wanted)
-        if all(part.variable in used for part in conditions):
-            yield [[part.variable, part.level, *part.codes] for part in conditions]
+_written = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 
 
 def question_hash(question: Question, facts: Facts) -> str:
@@ -321,11 +330,14 @@ def question_hash(question: Question, facts: Facts) -> str:
     if not question.resolved:
         raise Bug("Only a resolved question has a hash.")
     description, used = facts.description, question.variables
+    zeros = (zero for zero in facts.zeros if all(part.variable in used for part in zero))
     measuring: dict[str, Any] = {
         "unit": description.unit,
         "records_per_unit": description.records_per_unit,
         "records": description.records,
-        "structural_zeros": sorted(_zeros_over(used, description)),
+        "structural_zeros": sorted(
+            [[part.variable, part.level, *part.codes] for part in zero] for zero in zeros
+        ),
     }
     weight = description.weight
     if weight is not None and any(table.weighted for table in question.tables):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from ..core.exact import exact, plain, shown
@@ -192,7 +193,7 @@ class Declaration:
     hints: Mapping[str, str] = field(default_factory=dict)
     """Sentences for names that people try and that this method has no use for."""
 
-    @property
+    @cached_property
     def by_name(self) -> dict[str, Setting]:
         """All settings, those of the policy included."""
         return {setting.name: setting for setting in self.settings}

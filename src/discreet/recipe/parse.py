@@ -67,10 +67,12 @@ def from_mapping(recipe: Mapping[str, Any], description: Description, policy: Po
 
 def _settings_of(recipe: Mapping[str, Any], declared: Declaration) -> dict[str, Any]:
     """What a recipe says of its method; other keys than those of recipes and methods are refused."""
-    of_any_method = {setting.name for one in registry.METHODS.values() for setting in one.settings}
-    own = tuple(setting.name for setting in declared.asked())
     known = (*_RECIPE_KEYS, *_TABLE_KEYS)
     settings = {key: value for key, value in recipe.items() if key not in known}
+    if not settings:
+        return settings
+    of_any_method = {setting.name for one in registry.METHODS.values() for setting in one.settings}
+    own = tuple(setting.name for setting in declared.asked())
     _check_keys([key for key in settings if key not in of_any_method], (*known, *own), "a recipe")
     return settings
 

@@ -146,11 +146,10 @@ class Asking:
         """What the rules say of the question."""
         return self.asked.verdict
 
-    @cached_property
+    @property
     def cells(self) -> int:
         """How many cells the tables have together."""
-        tables = self.recipe.question.tables
-        return sum(rules.cells_of(spec, self.data.description) for spec in tables)
+        return self.verdict.cells
 
     def works(self, recipe: Recipe) -> bool:
         """Whether another recipe would be answered instead: by its rules, its plan and the budget."""

@@ -50,7 +50,6 @@ class Results:
             return
         with self._lock, self._tried():
             connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
             connection.execute(
                 "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)",
                 (question, digest(result), len(result), self._ticks(), result),
@@ -59,7 +58,6 @@ class Results:
             if self._grown * 20 > self.most_bytes:  # look at the whole cache now and then
                 self._shrink(connection)
                 self._grown = 0
-            connection.execute("COMMIT")
 
     def close(self) -> None:
         """Let go of the file."""

@@ -26,11 +26,12 @@ FIRST_EPOCH = "epoch-1"
 class DataSetSecrets:
     """Derives keys; its repr shows the epoch, never a key."""
 
-    __slots__ = ("__master", "__salt", "epoch")
+    __slots__ = ("__derived", "__master", "__salt", "epoch")
 
     def __init__(self, master: bytes, salt: bytes, epoch: str = FIRST_EPOCH) -> None:
         self.__master = master
         self.__salt = salt
+        self.__derived: dict[str, bytes] = {}
         self.epoch = epoch
 
     def derive(self, purpose: str) -> bytes:
@@ -42,11 +43,14 @@ class DataSetSecrets:
         >>> s.derive("cell keys") == s.derive("cell keys"), len(s.derive("cell keys"))
         (True, 32)
         """
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+        if purpose not in self.__derived:
+            from cryptography.hazmat.primitives.hashes import SHA256
+            from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        context = b"discreet 1\x00" + self.epoch.encode() + b"\x00" + purpose.encode()
-        return HKDF(SHA256(), SIZE, salt=None, info=context).derive(self.__master)
+            context = b"discreet 1\x00" + self.epoch.encode() + b"\x00" + purpose.encode()
+            key = HKDF(SHA256(), SIZE, salt=None, info=context).derive(self.__master)
+            self.__derived[purpose] = key
+        return self.__derived[purpose]
 
     def record_salt(self) -> bytes:
         """What record keys are salted with at load."""

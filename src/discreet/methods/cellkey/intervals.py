@@ -86,7 +86,7 @@ class Readings:
 
     def _place(self, values: Whole) -> Whole:
         if self._cycle == 1:
-            return np.clip(values, self._first, self._last) - self._first
+            return np.minimum(np.maximum(values, self._first), self._last) - self._first
         beyond = self._last - (self._last - values) % self._cycle
         place = np.where(values > self._last, beyond, np.maximum(values, self._first))
         return place - self._first

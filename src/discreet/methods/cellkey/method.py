@@ -6,7 +6,6 @@ a cache. Its guarantee is of kind *law*: the exact (ε, δ) of one cell asked on
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -114,10 +113,7 @@ class CellKeyMethod:
 
     def law_version(self, parameters: Mapping[str, Any]) -> str:
         """What the noise of a cell depends on besides keys: another version answers cells anew."""
-        settings = _settings(parameters)
-        scheme = "strong" if settings.scheme is None else repr(settings.scheme)
-        form = json.dumps([settings.table.digest, scheme, settings.sameness])
-        return hashlib.sha256(form.encode()).hexdigest()
+        return _settings(parameters).law_version
 
     def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
         """What to count, the law of one cell, the risk and the error; reads no data."""
@@ -135,7 +131,7 @@ class CellKeyMethod:
             texts.append(cell_texts(description, spec.count, totals))
             zeros.append(impossible(spec, description))
             errors.append(_expected(spec, description, ready))
-        law = self.law_version(policy)
+        law = settings.law_version
         if not settings.law_is_public:
             law = facts.sealed(law)  # few p-tables are likely: a digest alone would confirm a guess
         question = question.without_shares().resolve({"law": law[:32], "stored": _FORM})
@@ -211,7 +207,9 @@ class CellKeyMethod:
         for number, spec in enumerate(plan.question.tables):
             control.step(number / len(plan.question.tables), "fitting")
             values = measurements.arrays[base.stored_name(spec)]
-            counts = measurements.arrays[base.stored_name(replace(spec, weighted=False))]
+            counts = values
+            if spec.weighted:
+                counts = measurements.arrays[base.stored_name(replace(spec, weighted=False))]
             made.append(_protected(plan, spec, values, counts, detail.zeros[number], facts))
         return tuple(made)
 

@@ -7,9 +7,12 @@ epsilon and delta (by sadeghi III-D or the smallest), or a p-table file, by its 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,13 @@ class Settings:
     notes: tuple[str, ...] = ()
     law_is_public: bool = True
     """Whether the rows of the p-table travel with tables; risks always assume that they do."""
+
+    @cached_property
+    def law_version(self) -> str:
+        """What the noise of a cell depends on besides keys: another version answers cells anew."""
+        scheme = "strong" if self.scheme is None else repr(self.scheme)
+        form = json.dumps([self.table.digest, scheme, self.sameness])
+        return hashlib.sha256(form.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
