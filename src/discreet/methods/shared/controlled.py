@@ -27,7 +27,7 @@ _WINDOWS = (0.02, 0.06, 0.15, 0.3, 0.5)
 def controlled(table: npt.ArrayLike) -> Whole:
     """Round a two-way table so that each of its sums goes to one of its two nearest integers.
 
-    Cells near one half are the first to go to the farther integer.
+    The total goes to the nearer one. Cells near one half are the first to go to the farther integer.
 
     >>> rounded = controlled([[0.5, 0.5, 0.2], [0.5, 0.5, 0.8]])
     >>> rounded.sum(axis=0), int(rounded.sum())
@@ -37,9 +37,11 @@ def controlled(table: npt.ArrayLike) -> Whole:
     down = np.floor(reals + WHOLE)
     part = np.clip(reals - down, 0.0, 1.0)
     units = np.where(part < WHOLE, 0, np.rint(part * UNIT)).astype(np.int64)
+    whole = down.astype(np.int64)
     if units.any():
-        return down.astype(np.int64) + _ups(units, _slack(reals, units))
-    return down.astype(np.int64)
+        even = bool(np.bitwise_xor.reduce(whole, axis=None) % 2 == 0)
+        return whole + _ups(units, _slack(reals, units), even)
+    return whole
 
 
 def finite(table: npt.ArrayLike) -> Reals:
@@ -80,27 +82,38 @@ def _bounds(units: Any, slack: Any) -> tuple[Whole, Whole]:
     return (units + slack) // UNIT, -((slack - units) // UNIT)
 
 
-def _ups(units: Whole, slack: Whole) -> Whole:
-    """What each fraction becomes: its nearer integer, but for as few near one half as will do."""
+def _ups(units: Whole, slack: Whole, even: bool) -> Whole:
+    """What each fraction becomes: its nearer integer, but for as few near one half as will do.
+
+    So does each row and column. The total does so always, or sums of many tables would be too low;
+    from one half it goes to the even one, `even` telling whether what is rounded up from is.
+    """
     rows, columns = units.shape
     row, column = 2 + np.arange(rows), 2 + rows + np.arange(columns)
     # A circulation: total (0) → rows → cells → columns → total (1) → total (0).
     tails = np.concatenate([np.zeros(rows, np.int64), column, [1]])
     heads = np.concatenate([row, np.ones(columns, np.int64), [0]])
-    sums = (np.concatenate([a.sum(axis=1), a.sum(axis=0), [a.sum()]]) for a in (units, slack))
-    low, high = _bounds(*sums)
+    sums, free = (np.concatenate([a.sum(axis=1), a.sum(axis=0), [a.sum()]]) for a in (units, slack))
+    low, high = _bounds(sums, free)
+    beyond = 2 * sums - (low + high) * UNIT
+    start = np.where(beyond > 0, high, low)
+    if abs(beyond[-1]) <= 2 * free[-1]:
+        start[-1] = low[-1] + ((low[-1] % 2 == 0) != even) * (high[-1] - low[-1])
+    down, room = start > low, high - low
+    room[-1] = 0
     least, most = _bounds(units, slack)
     part = (units - least * UNIT) / UNIT
     near = np.where(part > 0.5, most, least)
     supply = np.concatenate([[0, 0], -near.sum(axis=1), near.sum(axis=0)])
-    np.add.at(supply, heads, low)
-    np.add.at(supply, tails, -low)
+    np.add.at(supply, heads, start)
+    np.add.at(supply, tails, -start)
+    leave, enter = np.where(down, heads, tails), np.where(down, tails, heads)
     for reach in _WINDOWS:
         i, j = np.nonzero((most > least) & (np.abs(part - 0.5) <= reach))
         back = near[i, j] > least[i, j]
         leaves, enters = np.where(back, column[j], row[i]), np.where(back, row[i], column[j])
-        arcs = np.append(tails, leaves), np.append(heads, enters)
-        moved = _flow(*arcs, np.append(high - low, np.ones(len(i), np.int64)), supply)
+        arcs = np.append(leave, leaves), np.append(enter, enters)
+        moved = _flow(*arcs, np.append(room, np.ones(len(i), np.int64)), supply)
         if moved is not None:
             near[i, j] += np.where(back, -1, 1) * moved[len(tails) :]
             return near
