@@ -11,23 +11,25 @@ import pytest
 
 from discreet.core.control import Control
 from discreet.core.product import closure
-from discreet.errors import InputError
+from discreet.errors import InputError, RecipeError
 from discreet.methods.marginals.bits import BitCoding
-from discreet.methods.marginals.declaration import OBJECTIVES
+from discreet.methods.marginals.declaration import PROGRAMS
+from discreet.methods.marginals.design import design_of
 from discreet.methods.marginals.fit.classic import (
     Features,
     Objective,
     Program,
+    simple_shift,
     solve_program,
     theorem_7,
     theorem_8,
 )
 from discreet.methods.marginals.fit.estimate_to_table import _warm
-from discreet.methods.marginals.measured_tables import Measured, draw_all
+from discreet.methods.marginals.measured_tables import Measured
+from discreet.methods.marginals.method import MarginalsMethod
 
 from .margins import all_ways
-from .people import described, latent, question, released, true_margin
-from .simple_margins import simple_nonnegative, simple_shift
+from .people import described, facts_of, latent, question, released, true_margin
 
 
 def binary_rows(k: int, records: int, seed: int) -> np.ndarray:
@@ -94,7 +96,7 @@ def test_column_generation_reaches_the_optimum(k: int, order: int) -> None:
         assert len(program.rows) <= features.count, "a vertex: support at most |B| (§3.2)"
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", PROGRAMS)
 @pytest.mark.parametrize("in_cells", [False, True])
 def test_every_objective_reaches_its_optimum(objective: Objective, in_cells: bool) -> None:
     """§4.1–4.2: largest, total and hybrid, over coefficients and over cells of margins."""
@@ -236,34 +238,89 @@ def test_theorems_7_and_8_hold(fourier: bool) -> None:
     )
 
 
-def test_simple_nonnegativity_is_consistent_and_nonnegative() -> None:
-    """§4.3 with the shift of Corollary 1, t = 3: exact fractions that agree, none negative.
+def test_simple_nonnegativity_from_a_recipe() -> None:
+    """§4.3, Corollary 1 with t = 3: nothing is solved; a public number of records is spread over all
+    cells, tables agree but for rounding, and none is negative.
 
     Negative with probability ≤ e^−3 a release by the corollary; over 20 releases here the L1 norm
     of the noise would have to exceed 12|B|²/ε, six times its mean: below 1e-7.
     """
-    rows, k = binary_rows(5, 400, 2), 5
-    every = closure(all_ways(k, 2))
-    epsilon = Fraction(1)
-    measured = [Measured(m, m, epsilon / (2 * len(every))) for m in every]
+    rows, made = latent((2, 4, 2, 2), 400, 2), described((2, 4, 2, 2))
+    margins = all_ways(4, 2)
+    names = [[f"v{a}", f"v{b}"] for a, b in margins]
+    asked = question(made, names, epsilon="1", mode="classic", objective="shift")
     for _ in range(20):
-        noisy = draw_all(measured, lambda m: true_margin(rows, (2,) * k, m))["coefficients"]
-        found = simple_nonnegative(
-            dict(zip(every, noisy.tolist(), strict=True)), all_ways(k, 2), epsilon
+        plan, _, tables = released(rows, made, asked)
+        count = len(design_of(plan).allocation.measured)
+        shift = 12 * count**2
+        assert f"{shift:,} records are spread evenly" in tables[0].notes[1]
+        assert len({int(table.values[-1, -1]) for table in tables}) == 1
+        for axis in range(4):
+            ones = [
+                table.values[-1] if margin[1] == axis else table.values[:, -1]
+                for margin, table in zip(margins, tables, strict=True)
+                if axis in margin
+            ]
+            assert all((one == ones[0]).all() for one in ones)
+        for table in tables:
+            inside = table.values[:-1, :-1]
+            assert inside.min() >= 0
+            assert abs(int(inside.sum()) - int(table.values[-1, -1])) <= inside.size
+            even = shift / inside.size
+            assert (np.abs(inside - table.extra["unbiased"][:-1, :-1] - even) <= 1).all()
+            assert not any("synthetic table" in note for note in table.notes)
+
+
+def test_a_shift_is_a_treatment_of_the_same_measurements() -> None:
+    """The same question as with a program; beyond what a program can take it still answers."""
+    made = described((2,) * 5)
+    names = [["v0", "v1"], ["v2", "v3", "v4"]]
+    both = [
+        MarginalsMethod().plan(
+            *question(made, names, epsilon="1", mode="classic", objective=objective), facts_of(made)
         )
-        total = {sum(cells) for cells in found.values()}
-        assert len(total) == 1
-        first = {
-            margin: (cells[0] + cells[2], cells[1] + cells[3]) for margin, cells in found.items()
-        }
-        assert first[(0, 1)] == first[(0, 2)] == first[(0, 4)]
-        assert min(min(cells) for cells in found.values()) >= 0
+        for objective in ("largest", "shift")
+    ]
+    assert both[0].question_hash == both[1].question_hash
+    wide = described((2,) * 24)
+    every = [[f"v{i}", f"v{i + 1}"] for i in range(23)]
+    asked = question(wide, every, epsilon="1", mode="classic", objective="shift")
+    _, _, tables = released(latent((2,) * 24, 50, 1), wide, asked)
+    assert min(table.values.min() for table in tables) >= 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "names", "more", "words"),
+    [
+        ((3, 2), [["v0", "v1"], ["v0"]], {}, "2, 4, 8"),
+        ((2, 2), [["v0", "v1"]], {}, "noise_on: coefficients"),
+        ((2, 2), [["v0"], ["v1"]], {"noise_on": "cells"}, "noise_on: coefficients"),
+    ],
+)
+def test_what_a_shift_cannot_do(shape, names, more, words) -> None:
+    """Codes without a category would get records; noise on cells leaves no coefficients."""
+    made = described(shape)
+    asked = question(made, names, epsilon="1", mode="classic", objective="shift", **more)
+    with pytest.raises(RecipeError, match=words):
+        MarginalsMethod().plan(*asked, facts_of(made))
 
 
 def test_small_t_is_refused() -> None:
     """The corollary fails for small t, so t < 3 is not offered."""
     with pytest.raises(InputError, match="t must be ≥ 3"):
-        simple_shift(10, Fraction(1), Fraction(2))
+        simple_shift(10, Fraction(1), 2)
+
+
+def test_bounds_count_all_records_of_a_unit() -> None:
+    """A unit of three records gets three times the noise, and the bound says so, in plan and table."""
+    for records in (1, 3):
+        made = described((2, 2, 2), records_per_unit=records)
+        asked = question(made, [["v0", "v1"], ["v1", "v2"]], epsilon="1", mode="classic")
+        plan, _, tables = released(latent((2, 2, 2), 90, 1), made, asked)
+        bound = theorem_7(2, 6, Fraction(1, records), Fraction(1, 20))
+        assert f"≤ {bound:,.0f}." in plan.errors[0].note
+        for table in tables:
+            assert any(f"≤ {bound:,.0f}." in note for note in table.notes)
 
 
 def test_too_many_bits_are_refused_before_anything_is_spent() -> None:

@@ -22,7 +22,8 @@ from ..declaration import (
 
 MODES = ("modern", "classic")
 NOISE_ON = ("coefficients", "cells")
-OBJECTIVES = ("largest", "total", "hybrid")
+PROGRAMS = ("largest", "total", "hybrid")
+OBJECTIVES = (*PROGRAMS, "shift")
 _UNTRUNCATED = (
     "The marginals method spends epsilon (Laplace noise, delta = 0) or rho (Gaussian noise), both "
     "untruncated: {} has no place. Set epsilon or rho."
@@ -30,17 +31,17 @@ _UNTRUNCATED = (
 
 
 def objective(value: Any, name: str, fails: Fails) -> str:
-    """`largest`, `total` or `hybrid`, alone or with "in margins" after it.
+    """`largest`, `total` or `hybrid`, alone or with "in margins" after it; or `shift`.
 
     >>> objective("Total in-margins", "objective", ValueError)
     'total in margins'
     """
     words = " ".join(str(value).replace("-", " ").casefold().split())
     first = words.removesuffix(" in margins")
-    if first not in OBJECTIVES:
+    if first not in OBJECTIVES or words == "shift in margins":
         raise fails(
-            f"objective must be one of {', '.join(OBJECTIVES)}, alone or with 'in margins' after it, "
-            f"got {shown(value)!r}.{did_you_mean(first, OBJECTIVES)}"
+            f"objective must be one of {', '.join(OBJECTIVES)}, all but shift alone or with 'in "
+            f"margins' after it, got {shown(value)!r}.{did_you_mean(first, OBJECTIVES)}"
         )
     return words
 
@@ -86,7 +87,7 @@ DECLARATION = Declaration(
             "objective",
             Part.TREATED,
             "classic only: which distance the fit makes small: largest, total or hybrid; 'in margins' "
-            "after it: over cells of margins",
+            "after it: over cells of margins; shift: no fit, records spread over all cells (barak §4.3)",
             objective,
             "largest",
             words=OBJECTIVES,

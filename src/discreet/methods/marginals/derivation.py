@@ -57,6 +57,11 @@ def measured_margins(design: Design) -> list[Margin]:
     ]
 
 
+def all_measured(design: Design) -> bool:
+    """Whether every table of a design is one whose variables were measured together."""
+    return all(measured_together(design, wanted) for wanted in design.workload.tables)
+
+
 def measured_together(design: Design, wanted: Wanted) -> bool:
     """Whether an unbiased estimate of a table can be made of what was measured or is public."""
     as_coded = not wanted.passes and all(ref in design.workload.refs for ref in wanted.spec.axes)

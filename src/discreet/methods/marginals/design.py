@@ -126,7 +126,10 @@ def designed(
     neighbours = description.neighbours
     if settings.mode == "classic":
         coding = BitCoding(workload.shape)
-        budget = _classic_allocation(settings, workload, coding, each)
+        shifts = treated.objective == "shift"
+        if shifts:
+            _check_shift(workload, coding)
+        budget = _classic_allocation(settings, workload, coding, each, fits=not shifts)
         covers = _covers(workload.shape, workload.margins)
         return Design(settings, treated, workload, budget, coding, None, None, covers), []
     published, total = read_published(settings.published, workload, description)
@@ -188,8 +191,22 @@ def all_spent(design: Design, description: Description) -> bool:
     return spent == design.settings.amount and cost_is_exact(*given)
 
 
+def _check_shift(workload: Workload, coding: BitCoding) -> None:
+    """§4.3 puts records into all codes, so every code must be a category that can hold some."""
+    if any(n != 1 << width for n, width in zip(coding.axes, coding.widths, strict=True)):
+        raise RecipeError(
+            "objective shift is for variables of 2, 4, 8, … categories: it spreads records over all "
+            "codes. Use objective largest."
+        )
+    if workload.forbidden:
+        raise RecipeError(
+            "objective shift spreads records over all cells, structural zeros among them. Use "
+            "objective largest."
+        )
+
+
 def _classic_allocation(
-    settings: Settings, workload: Workload, coding: BitCoding, epsilon: Fraction
+    settings: Settings, workload: Workload, coding: BitCoding, epsilon: Fraction, *, fits: bool
 ) -> Allocation:
     """Theorem 6 as written: every coefficient of the downward closure gets ε / 2|B| (§4.2: every
     margin ε / 2|A|). The total gets noise too, whether it is public or not."""
@@ -209,7 +226,8 @@ def _classic_allocation(
     else:
         rate = epsilon / (2 * len(margins))
         measured = tuple(Measured(m, (), rate) for m in margins)
-    Features(coding.shape, measured)  # refuses what is too large, before anything is spent
+    if fits:
+        Features(coding.shape, measured)  # refuses what is too large, before anything is spent
     if rate < Fraction(1, 10**6):
         raise InputError(
             f"Classic mode would share ε among {len(measured):,} coefficients, less than 0.000001 "

@@ -33,7 +33,7 @@ from ..shared.residuals import Residuals, combine
 from ..shared.synthetic_table import SyntheticTable
 from ..shared.workload import read_workload
 from .declaration import DECLARATION
-from .derivation import derived, measured_margins, standard_errors
+from .derivation import all_measured, derived, measured_margins, standard_errors
 from .design import (
     Design,
     all_spent,
@@ -153,6 +153,10 @@ class MarginalsMethod:
     ) -> tuple[ProtectedTable, ...]:
         """The asked tables, all read off one synthetic table."""
         design = _fitted_as(plan, measurements)
+        if design.treatment.objective == "shift":
+            asked = design.margins if design.source is None else measured_margins(design)
+            estimate = _estimated(design, _tables(design, measurements), asked)
+            return publish(design, plan, None, estimate, facts)
         table, residuals = self._fitted(plan, measurements, control)
         notes: tuple[str, ...] = ()
         if design.source is not None:
@@ -169,7 +173,7 @@ class MarginalsMethod:
         policy = facts.policy.parameters(DECLARATION.name)
         treated = Treated.of(policy, treatment.settings, source.settings)
         design = derived(replace(source, treatment=treated), question, facts.description)
-        if design is None:
+        if design is None or (treated.objective == "shift" and not all_measured(design)):
             return None
         everything = f"release {plan.question_hash[:12]} and everything made from it"
         return replace(
@@ -185,6 +189,8 @@ class MarginalsMethod:
 
     def fitted(self, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
         """The measurements with the synthetic table beside them, so that it need not be made again."""
+        if design_of(plan).treatment.objective == "shift":
+            return measurements
         table = self.synthesise(plan, measurements, control)
         more = {_ROWS: table.rows.astype(np.int64), _COUNTS: table.counts}
         return replace(measurements, arrays={**measurements.arrays, **more})
@@ -224,9 +230,11 @@ class MarginalsMethod:
         files = []
         for kind in kinds:
             records, numbers = folder / f"microdata.{kind}", folder / f"measurements.{kind}"
-            self.write_records(plan, measurements, records, control)
+            if design_of(plan).treatment.objective != "shift":  # has no records behind it
+                self.write_records(plan, measurements, records, control)
+                files.append(records)
             write_measurements(design_of(plan), measurements, numbers, control)
-            files += [records, numbers]
+            files.append(numbers)
         return files
 
     def _fitted(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from ...core.exact import plain
 from ...core.limits import Limits
@@ -94,9 +94,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Treatment:
-    """Classic mode: which distance to the measurements the fit makes small."""
+    """Classic mode: which distance to the measurements the fit makes small, or none of them."""
 
-    objective: Objective = "largest"
+    objective: Objective | Literal["shift"] = "largest"
     in_margins: bool = False
     """Distances are taken over cells of margins instead of coefficients."""
 
@@ -114,6 +114,12 @@ class Treatment:
         written = DECLARATION.read_policy(policy, InputError)
         words = asked.get("objective", written.get("objective", "largest"))
         first = words.removesuffix(" in margins")
+        if first == "shift":
+            if not settings.fourier:
+                raise RecipeError(
+                    "objective shift needs noise on coefficients. Set noise_on: coefficients."
+                )
+            return cls("shift")
         # noise on the cells of margins leaves nothing but cells of margins to compare
         return cls(cast("Objective", first), words != first or not settings.fourier)
 

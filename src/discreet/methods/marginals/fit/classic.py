@@ -9,7 +9,8 @@ the whole program. Objectives (§4.1), as distances between what the table says 
     total     the sum of distances
     hybrid    the largest plus the mean
 
-each over Fourier coefficients or over cells of margins.
+each over Fourier coefficients or over cells of margins. `shift` (§4.3) solves nothing: margins come
+straight from the coefficients, with a public number of records spread evenly over all cells.
 
 Two things the paper leaves open. The largest distance rarely has *one* nearest table: a handful of
 numbers decide it and the others may lie anywhere within it. `settled` takes, of those among the
@@ -38,6 +39,7 @@ from .fourier import masks_of, transform
 from .model import MOST_CELLS_PRICED
 
 Objective = Literal["largest", "total", "hybrid"]
+LEAST_T = 3
 _FORBIDDEN = 1e30
 _MOST_ROUNDS = 400
 _FEW_CELLS = 128
@@ -260,6 +262,23 @@ def _settled(columns: Reals, target: Reals, units: Reals, value: float, weights:
 def _check(found: Any) -> None:
     if not found.success:
         raise Bug(f"A linear program that has a solution was not solved ({found.message}).")
+
+
+def simple_shift(closure_size: int, epsilon: Fraction, t: int = LEAST_T) -> Fraction:
+    """Corollary 1 (§4.3): how many records to spread evenly over all cells, 4t|B|²/ε; t ≥ 3.
+
+    Then a table ≥ 0 with the noisy coefficients exists with probability 1 − e^−t, and no program
+    has to find it. The shift depends on public numbers only: the true norm of the noise is never
+    used. For t below about one half the corollary fails, so t < 3 is refused.
+
+    >>> simple_shift(37, Fraction(1))
+    Fraction(16428, 1)
+    """
+    if t < LEAST_T:
+        raise InputError(
+            f"t must be ≥ {LEAST_T}, got {t}: for small t the bound e^−t does not hold."
+        )
+    return 4 * t * closure_size**2 / epsilon
 
 
 def theorem_7(order: int, closure_size: int, epsilon: Fraction, delta: Fraction) -> float:

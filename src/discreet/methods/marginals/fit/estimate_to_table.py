@@ -25,7 +25,7 @@ from ..invariants.keep_margins import kept_exactly, raked, whole_with
 from ..invariants.public_margins import Published, forbidden_with
 from ..measured_tables import Measured
 from ..plan.bound import farthest_out, tables_beyond, within_bounds
-from .classic import Features, solve_program
+from .classic import Features, Objective, solve_program
 from .column_generation import Limits, fit_sparse
 from .dense import MOST_RANK, DenseFit
 from .model import FourierModel, ResidualModel, Targets, fit_weights, model_of
@@ -262,9 +262,9 @@ def fit_classic(
             [rebuild(coding.shape, residuals, m).ravel() for m in design.margins]
         )
     start = _warm(features, target, control)
-    program = solve_program(
-        features, target, design.treatment.objective, start=start, settled=True, control=control
-    )
+    asked = design.treatment.objective  # shift has no table: records are those of the first program
+    objective: Objective = "largest" if asked == "shift" else asked
+    program = solve_program(features, target, objective, start=start, settled=True, control=control)
     counts = np.rint(program.weights).astype(np.int64)
     return SyntheticTable.of(coding.axes, coding.decode(program.rows), counts)
 

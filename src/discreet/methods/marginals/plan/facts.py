@@ -14,14 +14,13 @@ from ....core.description import Description
 from ....core.exact import plain
 from ....core.guarantee import Guarantee
 from ....core.product import closure, rank_of, size
-from ....errors import Bug
 from ...base import ExpectedError
 from ...shared.assembly import assembled, part_at, totals_by_name
 from ...shared.guarantee import dp_guarantee
 from ...shared.residuals import mean_variance, sum_variance
 from ...shared.workload import Wanted
 from ..derivation import measured_together
-from ..fit.classic import theorem_7, theorem_8
+from ..fit.classic import LEAST_T, simple_shift, theorem_7, theorem_8
 from ..fit.dense import MOST_RANK
 from ..fit.model import MOST_CELLS_PRICED
 from ..fit.spread import MOST_PLACES, MOST_ROWS
@@ -134,16 +133,32 @@ def _expected(design: Design, wanted: Wanted) -> ExpectedError:
 def _note(design: Design, wanted: Wanted) -> str:
     if design.coding is None:
         return "Before it is known that no count is negative; the fit is usually closer."
-    settings, margins = design.settings, design.margins
-    if settings.epsilon is None:
-        raise Bug("A question without ε was planned.")
+    return theorem_in_words(design, wanted)
+
+
+def classic_epsilon(design: Design) -> Fraction:
+    """The paper's ε: what one record may cost. A unit of several has that many times as much."""
+    measured = design.allocation.measured
+    return 2 * len(measured) * measured[0].rate
+
+
+def theorem_in_words(design: Design, wanted: Wanted) -> str:
+    """What the paper proves of a table of classic mode."""
+    measured, margins, epsilon = design.allocation.measured, design.margins, classic_epsilon(design)
     order = len(design.space(wanted.margin))
-    if settings.fourier:
-        bound = theorem_7(order, len(design.allocation.measured), settings.epsilon, BOUND_DELTA)
+    if design.treatment.objective == "shift":
+        shift = float(simple_shift(len(measured), epsilon))
+        return (
+            f"barak §4.3: {shift:,.0f} records are spread evenly over all cells, "
+            f"{shift / 2**order:,.1f} in each of this table; with probability "
+            f"{1 - math.exp(-LEAST_T):.2f} no number is negative."
+        )
+    if design.settings.fourier:
+        bound = theorem_7(order, len(measured), epsilon, BOUND_DELTA)
         which = "Theorem 7"
     else:
         total = sum(2 ** len(m) for m in margins)
-        bound = theorem_8(order, len(margins), total, settings.epsilon, BOUND_DELTA)
+        bound = theorem_8(order, len(margins), total, epsilon, BOUND_DELTA)
         which = "Theorem 8"
     return f"barak {which}: with probability 0.95 the errors of all cells add up to ≤ {bound:,.0f}."
 

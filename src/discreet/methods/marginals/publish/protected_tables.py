@@ -17,7 +17,8 @@ from ...shared.residuals import Residuals, rebuild
 from ...shared.synthetic_table import SyntheticTable
 from ...shared.workload import Wanted
 from ..derivation import fitted_together
-from ..plan.facts import WIDTH, variances
+from ..fit.classic import simple_shift
+from ..plan.facts import WIDTH, classic_epsilon, theorem_in_words, variances
 from .table_law import sources_of, table_law
 
 if TYPE_CHECKING:
@@ -29,12 +30,15 @@ _MOST = 2.0**62
 def publish(
     design: Design,
     plan: Plan,
-    table: SyntheticTable,
+    table: SyntheticTable | None,
     residuals: Residuals,
     facts: Facts,
     said: tuple[str, ...] = (),
 ) -> tuple[ProtectedTable, ...]:
-    """One protected table for each asked one, in order; `said` is noted on each."""
+    """One protected table for each asked one, in order; `said` is noted on each.
+
+    Without a synthetic table the numbers are those of barak §4.3.
+    """
     # the same for all tables, and there may be a thousand of each
     sources, where = sources_of(design), provenance(plan, facts)
     return tuple(
@@ -53,7 +57,7 @@ def _numbers(
     design: Design,
     plan: Plan,
     wanted: Wanted,
-    table: SyntheticTable,
+    table: SyntheticTable | None,
     residuals: Residuals,
     facts: Facts,
     sources: tuple[Source, ...],
@@ -61,8 +65,11 @@ def _numbers(
 ) -> dict[str, Any]:
     """Values, statuses, noise, estimates, law and notes of one table."""
     spec = wanted.spec
-    inside = wanted.read_off(table)
-    values = add_totals(inside) if spec.totals else inside
+    if table is None:
+        values = _whole(np.rint(_shifted(design, wanted, residuals)))
+    else:
+        inside = wanted.read_off(table)
+        values = add_totals(inside) if spec.totals else inside
     sd = np.sqrt(variances(design, wanted, totals=spec.totals))
     known = bool(np.isfinite(sd).all())
     status = zero_status(spec, facts.description)
@@ -74,7 +81,7 @@ def _numbers(
         near, sure = np.rint(estimate), sd == 0
         estimate = np.where(sure, near, estimate)
         extra["unbiased"] = _whole(np.where(status == Status.STRUCTURAL_ZERO, 0, near))
-        moved = _moved(values - estimate, sd)
+        moved = "" if table is None else _moved(values - estimate, sd)
         reach = WIDTH[design.settings.noise] * sd
         if design.source is not None:
             off = (np.abs(values - estimate) > reach) & (status == Status.OK)
@@ -111,10 +118,19 @@ def _moved(off: Reals, sd: Reals) -> str:
 
 def _notes(design: Design, plan: Plan, wanted: Wanted, known: bool) -> list[str]:
     """What a reader should know of a table's numbers: where they come from, how far they reach."""
-    notes = [
-        "All tables of this release are read off one synthetic table of whole counts, so they "
-        "agree wherever they overlap.",
-    ]
+    shifts = design.treatment.objective == "shift"
+    if shifts:
+        notes = [
+            "Numbers come straight from the noisy coefficients, rounded one by one: tables agree "
+            "wherever they overlap, but for the rounding.",
+        ]
+    else:
+        notes = [
+            "All tables of this release are read off one synthetic table of whole counts, so they "
+            "agree wherever they overlap.",
+        ]
+    if design.coding is not None and (design.source is None or shifts):
+        notes.append(theorem_in_words(design, wanted))
     if design.source is not None:
         notes.append(
             f"Read off release {plan.question_hash[:12]} at no further cost; the guarantee is that "
@@ -142,6 +158,19 @@ def _notes(design: Design, plan: Plan, wanted: Wanted, known: bool) -> list[str]
             "variables were independent."
         )
     return [*notes, last]
+
+
+def _shifted(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
+    """The estimate with the records of §4.3 in it: so many in all, alike in every cell."""
+    totals = wanted.spec.totals
+    shape = [design.workload.shape[axis] for axis in wanted.axes]
+    shift = float(simple_shift(len(design.allocation.measured), classic_epsilon(design)))
+    parts = {
+        kept: np.full([shape[i] for i in kept], shift / 2 ** len(design.space(axes)))
+        for kept, axes in wanted.margins(totals)
+    }
+    even = assembled(parts, shape, totals, np.float64)
+    return _unbiased(design, wanted, residuals) + wanted.opened(even, totals)
 
 
 def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
