@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .core.control import Control
 from .core.table import ProtectedTable
 from .methods import registry
-from .methods.base import KeepsFit, Measurements, Plan
+from .methods.base import Measurements, Plan, keeps_fit
 
 if TYPE_CHECKING:
     from .workspace import DataSet
@@ -29,7 +29,7 @@ def fit(
 def fitted(data: DataSet, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
     """The measurements with a method's long work done on them, kept for the next time."""
     method = registry.get(plan.method)
-    if not isinstance(method, KeepsFit):
+    if not keeps_fit(method):
         return measurements
     treatment = json.dumps(dict(plan.treatment), sort_keys=True).encode()
     key = f"fit {hashlib.sha256(treatment + measurements.to_bytes()).hexdigest()}"

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -360,8 +361,10 @@ def mark(table: ProtectedTable, policy: Policy) -> ProtectedTable:
         return table
     sd = np.broadcast_to(table.noise.sd, table.shape)
     loud = sd > float(reliable_limit(policy)) * np.maximum(table.values, 0.5)
-    status = np.where(loud & (table.status == Status.OK), np.uint8(Status.UNRELIABLE), table.status)
-    return replace(table, status=status)
+    loud &= table.status == Status.OK
+    if not loud.any():
+        return table
+    return replace(table, status=np.where(loud, np.uint8(Status.UNRELIABLE), table.status))
 
 
 def _uses(refs: Sequence[AxisRef], description: Description, name: str) -> bool:
@@ -372,6 +375,12 @@ def _uses(refs: Sequence[AxisRef], description: Description, name: str) -> bool:
 
 
 def _whole(value: Any, name: str) -> int:
+    read = _read_whole if isinstance(value, str) else _read_whole.__wrapped__
+    return read(value, name)
+
+
+@lru_cache(maxsize=64)  # a policy's limits are read for every question
+def _read_whole(value: Any, name: str) -> int:
     number = exact(value, name, least=0, error=DescriptionError)
     if number.denominator != 1:
         raise DescriptionError(f"{name} must be a whole number, got {value}.")

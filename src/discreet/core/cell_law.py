@@ -10,6 +10,7 @@ likes without a change here.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -268,6 +269,11 @@ class CellLaw:
             raise LawError(
                 f"This is no law of a table that discreet wrote ({type(problem).__name__})."
             ) from None
+
+    @cached_property
+    def text(self) -> str:
+        """`to_json` as one line of JSON; the same law stands in many tables."""
+        return json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":"))
 
     @cached_property
     def digest(self) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 from ..errors import InputError, LawError
@@ -145,6 +146,7 @@ def _rounded(value: Fraction, digits: int, rounding: str) -> str:
     )
 
 
+@lru_cache(maxsize=64)
 def plain(value: Fraction) -> str:
     """An exact number as the shortest text that reads back to it: decimal where it ends, else a/b.
 

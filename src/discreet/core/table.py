@@ -144,7 +144,7 @@ class ProtectedTable:
             raise Bug(f"A table of shape {self.shape} got values of shape {self.values.shape}.")
         if self.values.dtype != np.int64:
             raise Bug(f"Published values are whole numbers, got {self.values.dtype}.")
-        if self.status.max(initial=0) > Status.UNRELIABLE and np.any(self.values[~self.shown]):
+        if int(self.status.max(initial=0)) > Status.UNRELIABLE and np.any(self.values[~self.shown]):
             raise Bug("A table holds a number that its status says is not published.")
         named = self.layout.axes
         if named and named != tuple(str(axis.ref) for axis in self.domain.axes):

@@ -241,10 +241,11 @@ def jsonable(value: Any) -> Any:
     """
     if isinstance(value, str):  # most of what comes here
         return value
+    if isinstance(value, list | tuple | set | frozenset):
+        inners = sorted(value) if isinstance(value, set) else value
+        return [inner if type(inner) is str else jsonable(inner) for inner in inners]
     if isinstance(value, Mapping):
         return {str(key): jsonable(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [jsonable(inner) for inner in (sorted(value) if isinstance(value, set) else value)]
     if isinstance(value, Fraction):
         return plain(value)
     if isinstance(value, np.generic | np.ndarray):

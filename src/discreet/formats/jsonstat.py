@@ -124,6 +124,7 @@ def _dataset(table: ProtectedTable) -> dict[str, Any]:
 def _extension(table: ProtectedTable, flat: Flat, facts: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in facts.items() if key not in ("status", "footnote")}
     extension = _Open(kept)
+    extension["law"] = _Encoded(table.law.text.encode(errors="replace"))
     extension["measure"] = flat.measure
     extension["layout"] = _layout(table, flat)
     extension["status"] = {"label": facts["status"]}

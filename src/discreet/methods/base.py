@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -298,6 +298,11 @@ class Remembers(Protocol):
 def remembers(method: Method) -> bool:
     """Whether a method keeps `Remembers`: what `isinstance` would say, at once."""
     return hasattr(method, "remembers")
+
+
+def keeps_fit(method: Method) -> TypeGuard[KeepsFit]:
+    """Whether a method keeps `KeepsFit`, likewise."""
+    return hasattr(method, "fitted")
 
 
 def as_measured(method: Method, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
