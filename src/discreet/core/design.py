@@ -71,7 +71,7 @@ def design(
 
     >>> found = design(epsilon="0.9", delta="1e-7")
     >>> found.max_perturbation, round(float(found.variance), 3), rounded_up(found.audit.delta, 4)
-    (29, 26.944, '0.0000001')
+    (29, 26.944, '1e-7')
     >>> found = design(epsilon="0.5", delta="1e-4", rule="sadeghi")
     >>> found.max_perturbation, round(float(found.variance), 4), rounded_up(found.audit.delta, 6)
     (25, 49.0022, '0.0000991299')

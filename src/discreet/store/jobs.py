@@ -106,9 +106,11 @@ class Jobs:
     def end_cancelled(self) -> tuple[Job, ...]:
         """End jobs that were asked to stop and whose worker is gone; who ends one gives up its hold."""
         silent = "WHERE cancel_requested = 1 AND state = 'running' AND lease_until <= ?"
-        now = self._clock()
-        jobs = self._database.records(Job, "jobs", silent, now)
-        end = f"UPDATE jobs SET state = 'cancelled', lease = NULL {silent} AND id = ?"
+        jobs, now = self._database.records(Job, "jobs", silent, self._clock()), self._clock()
+        end = (
+            "UPDATE jobs SET state = 'cancelled', lease = NULL WHERE cancel_requested = 1 "
+            "AND state = 'running' AND lease_until <= ? AND id = ?"
+        )
         return tuple(job for job in jobs if self._database.execute(end, now, job.id))
 
     def heartbeat(self, identity: str, lease: str, *, seconds: float = 60.0) -> bool:

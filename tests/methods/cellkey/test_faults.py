@@ -91,7 +91,7 @@ def check_bounds():
 
 def check_ceil():
     """sadeghi Example 2: 425760, 1126343, 2255949."""
-    masses = design_law("0.5", "1e-4").law
+    masses = design_law("0.5", "1e-4", rule="sadeghi").law
     shares = list(masses.pmf.values())
     weights = quantisers.quantised(list(masses.pmf), shares, 1 << 32, "ceil")
     assert np.cumsum(weights)[:3].tolist() == [425760, 1126343, 2255949]
@@ -201,7 +201,7 @@ def check_intervals():
 
 def check_hired_today():
     """Example 1's law: 0.960."""
-    table = ptable.PTable.from_law(design_law("0.5", "1e-4").law)
+    table = ptable.PTable.from_law(design_law("0.5", "1e-4", rule="sadeghi").law)
     assert round(float(risk.hired_today(table, 3).success), 3) == 0.960
     steep = design(5, "3", 2)
     a, b = steep.row(3).pmf, steep.row(4).pmf

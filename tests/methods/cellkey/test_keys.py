@@ -152,7 +152,7 @@ def test_sadeghi_example_2_lookups():
     """Example 2: key 2552 means −25 and key 1200124 means −23."""
     from discreet.core.design import design as design_law
 
-    law = design_law("0.5", "1e-4", key_bits=32, quantiser="ceil").law
+    law = design_law("0.5", "1e-4", rule="sadeghi", key_bits=32, quantiser="ceil").law
     lookup = Lookup(PTable.from_law(law))
     keys = np.array([2552, 1200124, 425759, 425760], dtype=np.uint64)
     assert lookup(np.zeros(4, np.int64), keys).tolist() == [-25, -23, -25, -24]

@@ -48,7 +48,7 @@ def fits(hits: int, tries: int, chance: float) -> bool:
 
 def test_hired_today_of_example_1_is_0_960():
     """sadeghi's Example 1: 1 − Σ p(z)p(z+1) = 0.960, and no false alarm."""
-    table = PTable.from_law(design_law("0.5", "1e-4").law)
+    table = PTable.from_law(design_law("0.5", "1e-4", rule="sadeghi").law)
     found = hired_today(table, 5)
     assert float(found.success) == pytest.approx(0.960, abs=5e-4)
     assert found.false_alarm == 0

@@ -100,7 +100,7 @@ def design_for(
 
     >>> table = design_for("1", "1e-3")
     >>> table.max_perturbation, table.max_count, round(float(table.rows[0].mean), 3)
-    (10, 10, 1.124)
+    (9, 9, 1.063)
     """
     law = design_law(epsilon, delta, rule=rule, key_bits=key_bits).law
     return PTable.from_law(law, negatives="clipped")
