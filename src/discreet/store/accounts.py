@@ -105,8 +105,10 @@ class Accounts:
 
     def users(self) -> list[User]:
         """Every account, revoked ones too."""
-        columns = "name, role, created, revoked, password IS NOT NULL, made_by"
-        rows = self._db.rows(f"SELECT {columns} FROM users ORDER BY name")  # nosec B608
+        rows = self._db.rows(
+            "SELECT name, role, created, revoked, password IS NOT NULL, made_by FROM users "
+            "ORDER BY name"
+        )
         return [
             User(name, role, created, revoked, bool(has), made_by)
             for name, role, created, revoked, has, made_by in rows
