@@ -43,11 +43,11 @@ def planned(shape: tuple[int, ...], facts: dict[str, Any], policy: Any, **amount
 
 
 def errors(design: Design, rows: np.ndarray, seed: int) -> dict[Any, tuple[float, float]]:
-    """For each measured table: the mean error of its counts, and of its unbiased estimate."""
+    """For each table measured or asked for: the mean error of its counts, and of its estimate."""
     tables = noisy(design, rows, seed)
-    margins = [m.margin for m in design.allocation.measured]
+    margins = dict.fromkeys([*(m.margin for m in design.allocation.measured), *design.margins])
     made = fit_modern(design, tables, _estimated(design, tables, design.fitted), Control())
-    unbiased = _estimated(design, tables, margins)
+    unbiased = _estimated(design, tables, list(margins))
     found = {}
     for margin in margins:
         true = true_margin(rows, design.shape, margin)
@@ -68,6 +68,10 @@ CASES = [
     ((2, 3, 7, 9), 8000, {"epsilon": "1"}, (), ZEROS),
     ((2, 3, 7, 9), 8000, {"epsilon": "2"}, ((0, 1),), ()),
     ((3, 4, 5, 6), 6000, {"epsilon": "2"}, ((0, 1), (2,)), ZEROS),
+    ((3, 4, 5, 6), 6000, {"rho": "3"}, ((0, 1), (2,)), ZEROS),
+    ((3, 4, 5, 6), 6000, {"rho": "5"}, ((0, 1), (2,)), ()),
+    ((3, 4, 5, 6), 6000, {"epsilon": "4"}, ((0, 1), (1, 2), (0, 2)), ()),
+    ((6, 5, 4, 3, 2), 3000, {"rho": "2"}, ((0,),), ()),
 ]
 
 
@@ -79,7 +83,8 @@ def check(
     zeros: tuple[StructuralZero, ...],
     draws: int,
 ) -> None:
-    """No measured table is off by more than 1.2 times its unbiased estimate, draws together."""
+    """No table, measured or asked for, is off by more than 1.2 times its unbiased estimate, draws
+    together."""
     rows = latent(shape, records, 1)
     if zeros:
         rows = rows[(rows[:, 0] != 1) | ~np.isin(rows[:, 2], (0, 3))]
@@ -88,7 +93,7 @@ def check(
     seen = [errors(design, rows, seed) for seed in range(draws)]
     for margin in seen[0]:
         count, unbiased = np.mean([one[margin] for one in seen], axis=0)
-        assert count <= 1.2 * unbiased + 0.1, (margin, count, unbiased)
+        assert count <= 1.2 * unbiased + 0.01, (margin, count, unbiased)
 
 
 @pytest.mark.slow

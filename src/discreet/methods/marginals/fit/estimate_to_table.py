@@ -181,19 +181,27 @@ def _spread(
     control: Control,
 ) -> SyntheticTable:
     """The whole table spread over more cells, unless a bound or a published margin speaks against."""
-    shape, wide = design.shape, maximal(design.kept)
-    published = design.published
-    if published is None:
+    shape, published = design.shape, design.published
+    wide = list(dict.fromkeys([*maximal(design.margins), *maximal(design.kept)]))
+    if published is not None and design.form == 1:
+        aims = {m: made.margin(m).astype(np.float64) for m in wide}
+    else:
+        if published is not None:
+            rows, mass = raked(shape, rows, mass, published.tables, allowed or _anywhere)
         scaled = mass * (made.total / mass.sum())
         aims = {m: margin_of_rows(rows, shape, m, scaled) for m in wide}
-    else:
-        aims = {m: made.margin(m).astype(np.float64) for m in wide}
+        if published is not None:
+            aims |= {m: t.astype(np.float64) for m, t in published.tables.items()}
     noise = design.allocation.rms**2 if math.isfinite(design.allocation.rms) else 0.0
     out = spread_out(made, aims, noise=noise, allowed=allowed, control=control)
     if published is not None:
         out = kept_exactly(out, published.steps, published.tables)
     beyond = 0 if out is made else farthest_out(design, tables, out)[1]
     return made if beyond and beyond > farthest_out(design, tables, made)[1] else out
+
+
+def _anywhere(rows: Rows) -> Reals:
+    return np.ones(len(rows))
 
 
 def _keep(published: Published, rows: Rows, mass: Reals, targets: Targets) -> SyntheticTable:

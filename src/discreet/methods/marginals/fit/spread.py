@@ -56,7 +56,7 @@ def spread_out(
     `_OF_NOISE` of the noise more; else it is `table`.
     """
     every = range(len(table.shape))
-    if table.total == 0 or not targets or tuple(every) in targets:
+    if table.total == 0 or not targets or list(targets) == [tuple(every)]:
         return table
     rows, weights = _candidates(table, targets, allowed)
     sums = _Sums(rows, table.shape, targets)
