@@ -170,8 +170,8 @@ def test_what_whole_counts_cost_is_said(monkeypatch) -> None:
             notes = [note for note in table.notes if note.startswith("Whole counts")]
             if epsilon == "1":
                 assert not notes
-            elif off >= 0.1:
-                assert abs(float(notes[0].split(" are ")[1].split()[0]) - off) < 0.1
+            elif off >= 0.1:  # the column is rounded itself, by up to a half
+                assert abs(float(notes[0].split(" are ")[1].split()[0]) - off) < 0.51
 
 
 def test_the_figure_is_the_mean_distance() -> None:
