@@ -7,10 +7,12 @@ where mounting is not allowed, and the end of the run says so. With CI=true both
 from __future__ import annotations
 
 import fcntl
+import gc
 import logging
 import os
 import secrets
 import shutil
+import ssl
 import subprocess
 import tempfile
 from collections.abc import Callable, Generator, Iterator
@@ -25,6 +27,9 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 # what `make check` takes: a part of the examples where a test does not say how many
 settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)
 settings.load_profile("patient")
+
+# no test speaks TLS, and each client that is made would read all authorities anew
+ssl.create_default_context = cache(ssl.create_default_context)
 
 CI = os.environ.get("CI") == "true"
 
@@ -125,6 +130,16 @@ def mount(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     yield mount_one
     for folder in made:
         subprocess.run(["umount", str(folder)], check=True)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Collecting makes many objects and leaves nearly all of them: nothing is looked for there."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

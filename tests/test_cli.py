@@ -250,6 +250,7 @@ def test_a_ptable_is_designed_from_a_promise():
     assert "--variance is not used" in run(*words, "--variance", "2").stderr
 
 
+@pytest.mark.slow
 def test_ptables_convert_there_and_back(tmp_path):
     """A p-table through all three dialects and back is the same file."""
     first = tmp_path / "a.csv"

@@ -202,6 +202,7 @@ def test_replace_one_agrees_with_enumeration() -> None:
             assert abs(found.high - by_product(law, Fraction(text), 1, 1)) < Fraction(1, 10**12)
 
 
+@pytest.mark.slow
 def test_sixteen_and_a_hundred_cells_of_example_1() -> None:
     """One person in a 4-way table with its margins touches 16 cells: δ = 0.0759; 100: 0.409."""
     law = max_entropy_for("0.5", 25)

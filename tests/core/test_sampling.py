@@ -123,6 +123,7 @@ def assert_enumeration_is_law(
         assert decided <= law.probability(z) <= decided + undecided
 
 
+@pytest.mark.slow
 def test_reduced_pure_laplace_sampler_is_the_law() -> None:
     """Guide, longer words, ties, exact brackets and memoryless tails, over all 16^5 inputs."""
     draws, tail = reduced_two_sided()
@@ -267,7 +268,10 @@ def chi_square(values: NDArray[np.integer], law: PureLaplace, reach: int) -> flo
     return float(chi2.sf(statistic, len(expected) - 1))
 
 
-@pytest.mark.parametrize(("text", "reach"), [("1", 10), ("0.1", 60), ("0.0001", 40_000)])
+@pytest.mark.parametrize(
+    ("text", "reach"),
+    [("1", 10), ("0.1", 60), pytest.param("0.0001", 40_000, marks=pytest.mark.slow)],
+)
 def test_a_million_draws_look_like_the_law(text: str, reach: int) -> None:
     """n = 10^6, Pearson's χ² (for the wide law over 17 bands), false-positive rate 10^-8 each."""
     law = laplace(text)

@@ -42,6 +42,7 @@ def in_forks(count: int, work: Callable[[], bytes]) -> list[bytes]:
     return answers
 
 
+@pytest.mark.slow
 def test_no_repeated_block_over_16_forked_workers() -> None:
     """16 children of a process whose source was in use, and the process itself: 0 repeats."""
     source = system_source()

@@ -104,6 +104,7 @@ class Pollers:
                     self.early += [(who, status) for status in statuses if status == 200]
 
 
+@pytest.mark.slow
 def test_nobody_reads_while_a_release_is_made(embargoed: Served) -> None:
     """Anonymous, analyst and auditor poll every way from before the release until after it."""
     with (
@@ -120,6 +121,7 @@ def test_nobody_reads_while_a_release_is_made(embargoed: Served) -> None:
         assert cas.post(PATH, json=recipe(0)).status_code == 200
 
 
+@pytest.mark.slow
 def test_two_successors_are_decided_before_either_is_charged(embargoed: Served) -> None:
     """Of two posted at once one is made; the other is refused, and nothing was charged for it."""
     with embargoed.client("cas") as cas, embargoed.client("odo") as odo:
@@ -176,6 +178,7 @@ def test_withdrawing_before_its_time_publishes_nothing(embargoed: Served) -> Non
                 assert 200 not in reads(other, recipe(0))
 
 
+@pytest.mark.slow
 def test_for_cell_keys_it_holds_the_version_of_the_data(embargoed: Served) -> None:
     """Other tables of the same people show the same numbers, so none is given before the time."""
     asked = {"rows": ["region"]}

@@ -246,6 +246,7 @@ def test_jobs_tell_their_progress_and_can_be_cancelled(served: Served):
         assert job.json()["id"] in [j["id"] for j in ana.get("/jobs").json()["jobs"]]
 
 
+@pytest.mark.slow
 def test_a_running_job_is_stopped_on_the_engine(served: Served):
     """A job that is counting ends as cancelled soon after it was asked to, and has no result."""
     with served.client("ben") as ben:
@@ -587,6 +588,7 @@ def test_who_changed_a_policy_is_said(served: Served, demo, tmp_path):
             assert history()[0] in said
 
 
+@pytest.mark.slow
 def test_a_change_cut_short_is_made_by_the_next_process(served: Served, demo, tmp_path):
     """Agreed, and the process died before anything was written: made at the next start, once."""
     import shutil

@@ -80,6 +80,7 @@ def test_an_account_made_after_the_proposal_cannot_accept_it(office: Served) -> 
     assert entry["who"] == "cas and eve"
 
 
+@pytest.mark.slow
 def test_accounts_of_one_origin_never_settle_anything_together(office: Served) -> None:
     """However long the chain by which they were handed on."""
     custodian(office, "eve", proposed_by="cas", accepted_by="dora")

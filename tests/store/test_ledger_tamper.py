@@ -313,6 +313,7 @@ def check_bit_flips(sound, tmp_path, tries, first_seed):
     return found
 
 
+@pytest.mark.slow
 def test_flipped_bits_never_change_an_answer_or_a_sum(sound, tmp_path):
     assert check_bit_flips(sound, tmp_path, 40, 0) >= 5
 

@@ -234,6 +234,7 @@ def test_the_copy_is_the_old_workspace(old: Path, another_machine: Callable[[], 
                 assert names == there.ledger().questions(data_version)
 
 
+@pytest.mark.slow
 def test_going_back_to_the_copy_counts_what_was_spent_meanwhile(old: Path):
     """Upgraded, charged, and the copy upgraded in its place: refused until that is accepted."""
     copy = upgrade(old).copy

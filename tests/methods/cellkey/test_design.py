@@ -310,7 +310,7 @@ def test_transition_matrix_rows_are_laws():
         (8, 1, "1.01", {}),
         (12, 1, "1.001", {}),
         (12, 0, "0.001", {"p_stay": "0.999"}),
-        (20, 0, "0.05", {"monotone": False}),
+        pytest.param(20, 0, "0.05", {"monotone": False}, marks=pytest.mark.slow),
         (20, 4, "6.001", {"p_stay": "0.5"}),
         (8, 0, "0.5", {"exact_variance": True, "monotone": False, "p_stay": "0.3"}),
         (5, 0, "9.99", {}),

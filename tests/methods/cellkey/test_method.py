@@ -65,7 +65,9 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize("parameters", POLICIES)
+@pytest.mark.parametrize(
+    "parameters", [*POLICIES[:-1], pytest.param(POLICIES[-1], marks=pytest.mark.slow)]
+)
 def test_the_same_cell_has_the_same_number_wherever_it_is_seen(parameters):
     """Interior, margin, filter, another level, another order: one cell, one number (empty ones too)."""
     world = make(parameters=parameters)

@@ -89,6 +89,7 @@ def test_no_plan_promises_more_error_than_independent_noise(data: st.DataObject)
     assert budget.rms <= alone * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_one_way_margins_of_their_own_only_where_tables_are_filled_from_them() -> None:
     """Tables that are full enough get all of ε, however long their axes; a quarter goes to one-way
     margins where thin tables are left out and filled, and where a question asks for it."""

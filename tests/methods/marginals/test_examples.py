@@ -74,6 +74,7 @@ def test_figure_5_about_a_tenth_of_the_cells(parameters: dict[str, str]) -> None
     assert abs(seen - told) < 6 * (told * (1 - told) / 1200) ** 0.5
 
 
+@pytest.mark.slow
 def test_figure_5_cannot_come_from_coefficients() -> None:
     """The twin: noise on coefficients of the bit-coded table (§3) distorts most cells.
 
@@ -92,6 +93,7 @@ def test_modern_mode_distorts_a_tenth_of_that() -> None:
     assert seen < told + 6 * (told / 2000) ** 0.5
 
 
+@pytest.mark.slow
 def test_figure_4_hair_and_eyes() -> None:
     """The 3 × 3 table: whole, non-negative, additive, and as far off as nabar's own draw.
 

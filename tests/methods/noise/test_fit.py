@@ -369,6 +369,7 @@ def test_no_sentence_contradicts_another_under_least_squares(people):
         assert "approximate" not in said
 
 
+@pytest.mark.slow
 def test_least_squares_predicts_its_own_variance(people):
     """n = 2,000 releases of noise alone: the mean square of a cell is the variance predicted.
 
@@ -451,6 +452,7 @@ def test_integers_always_add_up(data):
 # -- on average ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_values_are_right_on_average(people):
     """Unbiased: mean error of 1,200 × 200 draws at ε = 0.5 within 5.4 standard errors of 0.
 
