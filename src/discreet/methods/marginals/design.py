@@ -91,6 +91,8 @@ class Design:
         narrow ones first, while `MOST_RANK` independent numbers are not exceeded.
         """
         asked = self.margins
+        if self.form > 1:  # the order in which tables were asked for must not matter
+            asked = tuple(sorted(set(asked), key=lambda m: (len(m), m)))
         if self.coding is not None:
             return asked
         known = set(closure(asked))
