@@ -263,6 +263,34 @@ def test_a_resolved_question_said_in_full_is_the_same(
     assert again.plan.charge == first.plan.charge
 
 
+@pytest.mark.slow
+@examples(60)
+@given(data=st.data())
+def test_the_order_of_tables_changes_no_fit(worlds: dict[str, DataSet], data: st.DataObject):
+    """Programs with several best tables among them: the same one is taken whatever the order."""
+    people = worlds["pure"]
+    area = data.draw(st.sampled_from(["ward", "region"]))
+    margin = st.lists(st.sampled_from([area, "sex", "job"]), min_size=1, max_size=3, unique=True)
+    tables = data.draw(
+        st.lists(margin, min_size=2, max_size=3, unique_by=lambda m: tuple(sorted(m)))
+    )
+    objective = data.draw(st.sampled_from(["largest", "total", "hybrid"]))
+    said = {
+        "method": "marginals",
+        "mode": "classic",
+        "epsilon": data.draw(st.sampled_from(["0.3", "1", "10"])),
+        "objective": objective + data.draw(st.sampled_from(["", " in margins"])),
+    }
+    first, *others = [
+        {**said, "tables": [{"rows": table} for table in data.draw(st.permutations(tables))]}
+        for _ in range(3)
+    ]
+    made = numbers(ask(people, first).release())
+    for other in others:
+        forget(people)
+        assert numbers(ask(people, other).release()) == made
+
+
 def measured_facts(plan: Plan) -> Any:
     """Everything a plan tells of its measurements, apart from the question's name."""
     charge = None if plan.charge is None else {**plan.charge.to_json(), "question": ""}

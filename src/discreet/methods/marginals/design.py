@@ -66,7 +66,8 @@ class Design:
     @property
     def margins(self) -> tuple[Margin, ...]:
         """The workload in the measured space."""
-        return tuple(self.space(margin) for margin in self.workload.margins)
+        margins = self.workload.margins if self.form > 1 else self.workload.margins_asked
+        return tuple(self.space(margin) for margin in margins)
 
     @property
     def kept(self) -> tuple[Margin, ...]:
@@ -91,8 +92,6 @@ class Design:
         narrow ones first, while `MOST_RANK` independent numbers are not exceeded.
         """
         asked = self.margins
-        if self.form > 1:  # the order in which tables were asked for must not matter
-            asked = tuple(sorted(set(asked), key=lambda m: (len(m), m)))
         if self.coding is not None:
             return asked
         known = set(closure(asked))

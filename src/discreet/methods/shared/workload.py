@@ -133,6 +133,11 @@ class Workload:
 
     @cached_property
     def margins(self) -> tuple[Margin, ...]:
+        """The different margins, narrow ones first: the order asked for must change no number."""
+        return tuple(sorted(set(self.margins_asked), key=lambda margin: (len(margin), margin)))
+
+    @property
+    def margins_asked(self) -> tuple[Margin, ...]:
         """The different margins, in the order first asked for."""
         return tuple(dict.fromkeys(table.margin for table in self.tables))
 
