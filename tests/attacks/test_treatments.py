@@ -11,6 +11,7 @@ import pytest
 
 import discreet as dc
 from discreet.core.table import Status
+from discreet.core.true_values import add_totals
 from discreet.errors import RecipeError, Refusal
 from discreet.file_names import DATA
 from discreet.workspace import DataSet
@@ -19,7 +20,7 @@ from ..command import run
 from .people import change, make
 
 QUESTION = {"rows": "area", "columns": "sex", "epsilon": "1"}
-NEGATIVES = ["keep", "clip", "threshold 30"]
+NEGATIVES = ["keep", "clip", "balance", "threshold 30"]
 CONSISTENCY = ["none", "least squares", "integers"]
 
 
@@ -42,18 +43,25 @@ def test_every_treatment_of_an_answered_question_is_free(folder: Path):
         raw = first.protected.values
         for negatives, consistency in itertools.product(NEGATIVES, CONSISTENCY):
             said = {"negatives": negatives, "consistency": consistency}
-            if consistency == "integers" and negatives != "keep":
+            if consistency == "integers" and negatives in ("clip", "threshold 30"):
                 with pytest.raises(RecipeError, match="cannot both hold"):
                     data.table(**QUESTION, **said).release()
                 continue
             draft = data.table(**QUESTION, **said, percent="rows")
             assert (draft.standing, draft.cost) == ("answered", "nothing")
             values = draft.release().protected.values
-            if consistency == "none":
+            if negatives == "balance":
+                assert (values >= 0).all()
+                assert np.array_equal(values, add_totals(values[:-1, :-1]))
+            elif consistency == "none":
                 floor = {"keep": -(10**9), "clip": 0, "threshold 30": 30}[negatives]
                 assert np.array_equal(values, np.where(raw < floor, 0, raw))
         turned = {**QUESTION, "rows": "sex", "columns": "area"}
         assert np.array_equal(data.table(**turned).release().protected.values, raw.T)
+        balanced = data.table(**turned, negatives="balance").release().protected.values
+        assert np.array_equal(
+            balanced.T, data.table(**QUESTION, negatives="balance").release().protected.values
+        )
         assert data.ledger_facts()["spent"] == "epsilon = 1"
 
 
@@ -68,6 +76,7 @@ def test_on_the_command_line_too(folder: Path):
         ["--consistency", "Least-Squares"],
         ["--percent", "rows"],
         ["--free", "--negatives", "clip"],
+        ["--negatives", "balance", "--percent", "rows"],
     ):
         again = command(*asked, *words)
         assert not again["charged"], words

@@ -117,7 +117,8 @@ class CellLaw:
     consistency: str = "none"
     """none, least squares, integers (of least squares), or synthetic table (a fit ≥ 0 to all)."""
     negatives: str = "keep"
-    """keep; clip or threshold: values below 0, or below `threshold`, are shown as 0."""
+    """keep; clip or threshold: values below 0, or below `threshold`, are shown as 0; balance: the
+    nearest values ≥ 0 that keep the totals measured."""
     threshold: int | None = None
     hidden_below: int | None = None
     """Cells whose value (or protected count, with weights) is below it are not shown: status c."""
@@ -156,6 +157,8 @@ class CellLaw:
         """
         part = self.margin(cell)
         if self.consistency != "none" or self.mean_weight or not self.measured:
+            raise LawError(_NO_CELL_LAW)
+        if self.negatives == "balance":
             raise LawError(_NO_CELL_LAW)
         summed = part.at(cell)
         if part.source is None or summed == 0:

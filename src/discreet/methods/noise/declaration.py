@@ -22,12 +22,12 @@ from ..declaration import (
 
 LAWS = ("laplace", "normal", "gaussian")
 PLANS = ("best", "interior", "wanted", "once", "everything")
-NEGATIVES = ("keep", "clip", "threshold")
+NEGATIVES = ("keep", "clip", "balance", "threshold")
 CONSISTENCY = ("none", "least squares", "integers")
 
 
 def negatives(value: Any, name: str, fails: Fails) -> str:
-    """`keep`, `clip`, `threshold`, or `threshold 3` in one go.
+    """`keep`, `clip`, `balance`, `threshold`, or `threshold 3` in one go.
 
     >>> negatives("Threshold  3.0", "negatives", ValueError)
     'threshold 3'
@@ -84,8 +84,9 @@ DECLARATION = Declaration(
         Setting(
             "negatives",
             Part.TREATED,
-            "what is displayed for values below 0: keep, clip (show 0) or threshold (show less than "
-            "`threshold` as 0); a policy's choice can be strengthened only",
+            "what is displayed for values below 0: keep, clip (show 0), balance (values ≥ 0 that keep "
+            "the totals measured) or threshold (show less than `threshold` as 0); a policy's choice "
+            "can be strengthened only, in this order",
             negatives,
             "keep",
             words=NEGATIVES,

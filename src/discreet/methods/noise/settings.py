@@ -19,7 +19,7 @@ from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ...core.question import Question
 from ...errors import InputError, RecipeError, Refusal
 from ..declaration import Fails, Part
-from .declaration import DECLARATION
+from .declaration import DECLARATION, NEGATIVES
 
 _BUDGETS = ("epsilon", "rho", "within")
 
@@ -100,8 +100,8 @@ class Treatment:
         return {"negatives": self.negatives + size, "consistency": self.consistency}
 
     @property
-    def _strength(self) -> int:
-        return {"keep": -1, "clip": 0, "threshold": self.threshold}[self.negatives]
+    def _strength(self) -> tuple[int, int]:
+        return NEGATIVES.index(self.negatives), self.threshold
 
     def not_weaker_than(self, policy: Treatment) -> None:
         """Refuse to show what the policy's own treatment does not show."""
@@ -196,10 +196,10 @@ def _treatment(said: Mapping[str, str], fails: Fails) -> Treatment:
             "Set negatives: threshold, or leave threshold out."
         )
     made = Treatment(name, int(size or 0), said.get("consistency", "none"))
-    if made.consistency == "integers" and made.negatives != "keep":
+    if made.consistency == "integers" and made.negatives in ("clip", "threshold"):
         raise fails(
             f"Whole numbers that add up and negatives {made.negatives} cannot both hold. "
-            "Keep the negatives, or set consistency: none."
+            "Set negatives: balance, keep the negatives, or set consistency: none."
         )
     return made
 

@@ -5,25 +5,23 @@ Sees measured values and public facts, never a true count.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...core.domain import Flags
-from ...core.margins import Margin, Projection, domain_of, projection
+from ...core.margins import Margin, domain_of
 from ...core.noise_law import NoiseLaw
 from ...core.product import Reals, Whole
 from ...core.question import TableSpec
 from ...core.table import Noise, Status
 from ...core.true_values import add_totals
-from ..shared.assembly import assembled
-from ..shared.least_squares import estimate_variances, sparse_estimate
+from ..shared.assembly import assembled, part_at
 from ..shared.rounding import whole_numbers
 from . import laws
+from .agreement import Agreement, summed_from
+from .balancing import Draw, Measured, draws_of, normal_draws, notes_of
 from .candidates import interior, margins_of
 from .planner import KNOWN, Planner, Scheme
 from .settings import Treatment
@@ -43,23 +41,6 @@ class _Part:
     summed: int | Whole
 
 
-@dataclass(frozen=True)
-class _System:
-    """Least squares over a joint table of `size` cells."""
-
-    size: int
-    readings: list[tuple[Whole, Whole, float]]
-    total: int | None
-    zeros: Flags | None
-    wanted: list[tuple[Whole, int]]
-    shapes: dict[Margin, tuple[int, ...]]
-
-    def shaped(self, figures: Sequence[Reals]) -> dict[Margin, Reals]:
-        """Figures of wanted cells, by margin; empty where there are none."""
-        pairs = zip(self.shapes.items(), figures, strict=bool(figures))
-        return {margin: found.reshape(shape) for (margin, shape), found in pairs}
-
-
 class Fitting:
     """Fits the tables of one plan; what tables share is worked out once."""
 
@@ -72,9 +53,7 @@ class Fitting:
     ) -> None:
         self.planner, self.scheme, self.values = planner, scheme, values
         self.treatment, self.description = treatment, planner.description
-        self._agreed: dict[object, dict[Margin, Reals]] = {}
-        self._spread: dict[object, dict[Margin, Reals]] = {}
-        self._readings = Counter(part.margin.group for part in scheme.measured)
+        self._agreement = Agreement(planner, scheme, values)
         self._zeros = [self.description.zero_mask(p.margin.count) for p in scheme.measured]
 
     def table(self, spec: TableSpec) -> dict[str, Any]:
@@ -84,7 +63,7 @@ class Fitting:
         parts: dict[tuple[int, ...], _Part] = {}
         for kept in margins_of(spec):
             parts[kept] = self._part(whole, kept, parts)
-        agreed = self._is_agreed(whole)
+        agreed = self._agreement.reaches(whole)
 
         def everywhere(name: str, dtype: Any) -> Any:
             figures = {kept: getattr(part, name) for kept, part in parts.items()}
@@ -100,7 +79,11 @@ class Fitting:
         else:
             lower, upper = (raw - width) // unit, -(-(raw + width) // unit)
         values = self._published(raw, whole, agreed, shape, spec.totals)
-        if self.treatment.negatives != "keep":
+        negatives: list[str] = []
+        if self.treatment.negatives == "balance":
+            values, negatives = self._balanced(spec, parts, raw / unit, values)
+            lower, upper = np.minimum(np.maximum(lower, 0), values), np.maximum(upper, values)
+        elif self.treatment.negatives != "keep":
             floor = self.treatment.threshold
             cut = values < floor
             values = np.where(cut, 0, values)
@@ -122,7 +105,7 @@ class Fitting:
             "status": status,
             "noise": Noise(sd, lower, upper, laws.COVERAGE),
             "law": law,
-            "notes": self._notes(spec),
+            "notes": (*self._notes(spec), *(negatives or self._negatives_note(whole))),
         }
 
     # -- one margin -------------------------------------------------------------------------
@@ -136,11 +119,9 @@ class Fitting:
             return _Part(np.array(self.description.records), 0.0, 0, 1)
         law = self.scheme.measured[target.source].law
         summed = self._summed(margin, target.source)
-        if self._is_agreed(margin):
-            values: Whole | Reals = self._agree(margin.group)[margin]
-            spread: float | Reals | None = target.variance * self.planner.unit(margin) ** 2
-            if self.scheme.closed[margin.group] is None:
-                spread = self._spreads(margin.group).get(margin)
+        if self._agreement.reaches(margin):
+            values: Whole | Reals = self._agreement.values(margin)
+            spread = self._agreement.variance(margin)
             if spread is None:
                 spread = np.asarray(float(law.variance) * summed, dtype=np.float64)
             width = np.ceil(LEAST_SQUARES_WIDTH * np.sqrt(spread)).astype(np.int64)
@@ -162,106 +143,17 @@ class Fitting:
             if self.scheme.targets[whole.keep(above)].source == number:
                 total = larger[above].values.sum(axis=above.index(axis))
                 return np.asarray(total, dtype=np.int64)
-        found = self._projection(self.scheme.measured[number].margin, margin)
+        found = summed_from(self.scheme.measured[number].margin, margin, self.description)
         return np.asarray(found.sums(self.values[number]), dtype=np.int64)
 
     def _summed(self, margin: Margin, source: int) -> int | Whole:
         """How many noised cells each cell is a sum of; a plain number where all are alike."""
         part, zeros = self.scheme.measured[source], self._zeros[source]
-        found = self._projection(part.margin, margin)
+        found = summed_from(part.margin, margin, self.description)
         if zeros is None and found.plain:
             return part.cells // found.part.size
         drawn = np.ones(found.whole.shape, bool) if zeros is None else ~zeros
         return np.asarray(found.sums(drawn.astype(np.int64)), dtype=np.int64)
-
-    def _projection(self, whole: Margin, part: Margin) -> Projection:
-        found = projection(whole, part, self.description)
-        assert found is not None
-        return found
-
-    # -- agreement --------------------------------------------------------------------------
-
-    def _is_agreed(self, margin: Margin) -> bool:
-        """Whether a margin is a least-squares estimate: several readings of one group."""
-        if self.treatment.consistency == "none":
-            return False
-        return self._readings[margin.group] + self._total_known(margin) > 1
-
-    def _total_known(self, margin: Margin) -> bool:
-        return self.planner.is_known(Margin((), margin.where, margin.weighted))
-
-    def _agree(self, group: Any) -> dict[Margin, Reals]:
-        if group not in self._agreed:
-            targets, closed = self._estimated(group), self.scheme.closed[group]
-            self._agreed[group] = (
-                self._closed(targets, *closed) if closed else self._solved(group, targets)
-            )
-        return self._agreed[group]
-
-    def _estimated(self, group: Any) -> list[Margin]:
-        return [
-            margin
-            for margin, target in self.scheme.targets.items()
-            if margin.group == group and target.source != KNOWN
-        ]
-
-    def _closed(
-        self, targets: Sequence[Margin], components: Any, axes: list[Any]
-    ) -> dict[Margin, Reals]:
-        group = targets[0].group
-        values = []
-        for part, value in zip(self.scheme.measured, self.values, strict=True):
-            if part.margin.group == group:
-                order = np.argsort([axes.index(ref) for ref in part.margin.axes])
-                values.append(np.transpose(value, order))
-        places = {m: tuple(axes.index(ref) for ref in m.axes) for m in targets}
-        wanted = list(dict.fromkeys(tuple(sorted(place)) for place in places.values()))
-        found = components.estimate(values, wanted, self.description.records)
-        return {
-            m: np.transpose(found[tuple(sorted(place))], np.argsort(np.argsort(place)))
-            for m, place in places.items()
-        }
-
-    def _spreads(self, group: Any) -> dict[Margin, Reals]:
-        """The variances of a group's estimates; empty where they are too many to work out."""
-        if group not in self._spread:
-            system = self._system(group, self._estimated(group))
-            readings = [(address, values.size, var) for address, values, var in system.readings]
-            found = estimate_variances(
-                *(system.size, readings, system.zeros, system.wanted),
-                total_known=system.total is not None,
-            )
-            self._spread[group] = system.shaped(found or [])
-        return self._spread[group]
-
-    def _solved(self, group: Any, targets: Sequence[Margin]) -> dict[Margin, Reals]:
-        system = self._system(group, targets)
-        readings = system.readings
-        if system.total is not None:
-            exact = min(variance for *_, variance in readings) * 1e-8
-            nowhere = np.zeros(system.size, dtype=np.int64)
-            readings = [*readings, (nowhere, np.array([system.total]), exact)]
-        return system.shaped(sparse_estimate(system.size, readings, system.zeros, system.wanted))
-
-    def _system(self, group: Any, targets: Sequence[Margin]) -> _System:
-        """What was read of a group's joint table, and what is wanted of it."""
-        whole = self.planner.joint_of(self.scheme, group)
-        size = domain_of(whole, self.description).size
-        readings = [
-            (self._addresses(part.margin, whole), value, float(part.law.variance))
-            for part, value in zip(self.scheme.measured, self.values, strict=True)
-            if part.margin.group == group
-        ]
-        total = self.description.records if self._total_known(whole) else None
-        zeros = self.description.zero_mask(whole.count)
-        shapes = {margin: domain_of(margin, self.description).shape for margin in targets}
-        wanted = [(self._addresses(m, whole), math.prod(shape)) for m, shape in shapes.items()]
-        return _System(size, readings, total, zeros, wanted, shapes)
-
-    def _addresses(self, margin: Margin, whole: Margin) -> Whole:
-        """For each cell of the joint table, the address of its cell in a margin."""
-        found = self._projection(whole, margin)
-        return found.addresses(np.arange(found.whole.size))
 
     # -- whole numbers ----------------------------------------------------------------------
 
@@ -271,7 +163,7 @@ class Fitting:
         unit = self.planner.unit(whole)
         if self.treatment.consistency == "integers" and (agreed or unit != 1):
             interior = raw[tuple(slice(0, n) for n in shape)] / unit
-            total = self.description.records if self._total_known(whole) else None
+            total = self.description.records if self._agreement.total_known(whole) else None
             rounded = whole_numbers(np.ascontiguousarray(interior, dtype=np.float64), total)
             return add_totals(rounded) if totals else rounded
         if agreed:
@@ -280,19 +172,79 @@ class Fitting:
             return np.asarray((2 * raw + unit) // (2 * unit), dtype=np.int64)
         return np.asarray(raw, dtype=np.int64)
 
+    def _balanced(
+        self,
+        spec: TableSpec,
+        parts: Mapping[tuple[int, ...], _Part],
+        exact: Reals,
+        rounded: Whole,
+    ) -> tuple[Whole, list[str]]:
+        """The values that are not negative and keep their totals, with what is said of them.
+
+        Axes are put in one order first, so that a table turned about is the same table.
+        """
+        places = sorted(range(len(spec.axes)), key=lambda axis: str(spec.axes[axis]))
+        measured = self._measured(spec, parts, exact, rounded, places)
+        found = measured.balanced()
+        cells = np.transpose(found.cells, np.argsort(places))
+        notes = notes_of(measured, found, spec.totals)
+        return (add_totals(cells) if spec.totals else cells), notes
+
+    def _measured(
+        self,
+        spec: TableSpec,
+        parts: Mapping[tuple[int, ...], _Part],
+        exact: Reals,
+        rounded: Whole,
+        places: Sequence[int],
+    ) -> Measured:
+        """A table's numbers and the noise they have, axes in the order of `places`."""
+        whole = interior(spec)
+        unit, shape = self.planner.unit(whole), domain_of(whole, self.description).shape
+        cells, agreed = tuple(range(len(shape))), self._agreement.reaches(whole)
+        inside = exact[tuple(slice(0, n) for n in shape)]
+        grand = (
+            self.description.records if self._agreement.total_known(whole) else round(inside.sum())
+        )
+        numbers: dict[tuple[int, ...], Any] = {(): np.array(grand)}
+        noise: dict[tuple[int, ...], Draw] = {}
+        source = self.scheme.targets[whole].source
+        for kept, part in parts.items():
+            turned = tuple(sorted(places.index(axis) for axis in kept))
+            order = np.argsort([places.index(axis) for axis in kept])
+            figures = inside if kept == cells else rounded[part_at(kept, shape)]
+            numbers[turned] = np.transpose(figures, order)
+            own = self.scheme.targets[whole.keep(kept)].source
+            if own == KNOWN or (kept != cells and (agreed or own == source)):
+                continue
+            if isinstance(part.summed, int) and part.summed == 1 and not agreed:
+                noise[turned] = draws_of(self.scheme.measured[own].law, unit)
+            else:
+                sd = np.broadcast_to(np.sqrt(part.variance) / unit, np.shape(figures))
+                noise[turned] = normal_draws(np.transpose(sd, order))
+        zeros = self.description.zero_mask(whole.count)
+        possible = None if zeros is None else np.transpose(~zeros, places)
+        return Measured(numbers, possible, noise, exact=self._agreement.total_known(whole))
+
     # -- words ------------------------------------------------------------------------------
+
+    @property
+    def _adds_up(self) -> bool:
+        return self.treatment.consistency == "integers" or self.treatment.negatives == "balance"
 
     def _notes(self, spec: TableSpec) -> tuple[str, ...]:
         whole, notes = interior(spec), []
         # the measured margins a table and its totals come from, before any agreement
         sources = {self.scheme.targets[whole.keep(kept)].source for kept in margins_of(spec)}
-        if self._is_agreed(whole):
+        if self._agreement.reaches(whole):
             notes.append(
                 "Values are least-squares estimates from all measured tables; their noise "
                 "intervals reach 2.12 standard deviations to either side."
             )
-            if self.treatment.consistency == "least squares":
+            if not self._adds_up:
                 notes.append("Each value is rounded by itself: sums may differ by rounding.")
+        elif self.treatment.negatives == "balance":
+            pass
         elif spec.totals and len(sources - {KNOWN}) > 1:
             notes.append("Totals have noise of their own and need not be sums of the cells shown.")
         elif spec.totals and spec.axes and self.treatment.negatives == "keep":
@@ -300,15 +252,10 @@ class Fitting:
         if KNOWN in sources:
             notes.append(
                 "The grand total is the number of records declared public, without noise."
-                + (
-                    ""
-                    if self.treatment.consistency == "integers"
-                    else " The cells need not add up to it."
-                )
+                + ("" if self._adds_up else " The cells need not add up to it.")
             )
-        if spec.weighted and self.treatment.consistency != "integers":
+        if spec.weighted and not self._adds_up:
             notes.append("Weighted values are rounded one by one to whole numbers.")
-        notes += self._negatives_note(whole)
         return tuple(notes)
 
     def _negatives_note(self, whole: Margin) -> list[str]:
@@ -327,7 +274,7 @@ class Fitting:
             else f"Values below {floor} are shown as 0"
         )
         totals = "totals are cut by themselves, so cells need not add up to them"
-        if target.summed != 1 or self._is_agreed(whole):
+        if target.summed != 1 or self._agreement.reaches(whole):
             return [f"{what}, which makes small true counts too large on average; {totals}."]
         bias = laws.bias_at(law, floor * unit, 0) / unit
         text = f"{what}: a true 0 comes out {bias:.3g} too large on average"
