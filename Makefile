@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.setup
+RUNS   := $(VENV)/.runs
 # hundreds of processes are started below: what one compiled the next may read
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -14,12 +15,14 @@ help:            ## these words
 setup: $(STAMP)  ## make .venv and install discreet with its tools
 
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	@touch $(STAMP)
+	@$(PYTHON) tools/install.py $(VENV) dev
+	@touch $(STAMP) $(RUNS)
 
-demo: $(STAMP)   ## build the demo workspace and serve it at 127.0.0.1:8000 until Ctrl-C
+$(RUNS): pyproject.toml constraints.txt
+	@$(PYTHON) tools/install.py $(VENV)
+	@touch $(RUNS)
+
+demo: $(RUNS)    ## build the demo workspace and serve it at 127.0.0.1:8000 until Ctrl-C
 	$(BIN)/discreet demo --into demo
 
 test: $(STAMP)   ## everything: format, lint, types, import rules, all tests

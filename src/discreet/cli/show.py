@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..core.control import Control
+from ..core.control import Control, Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+SECONDS_BETWEEN_LINES = 3.0
+"""How often progress is told where standard error is no terminal."""
 
 
 def console(*, error: bool = False) -> Console:
@@ -19,6 +24,12 @@ def console(*, error: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=error, highlight=False, soft_wrap=False)
+
+
+def command(*words: object) -> None:
+    """Print a command to paste: on a line of its own, never broken, whatever the width."""
+    line = shlex.join(str(word) for word in words)
+    console().print(f"  {line}", soft_wrap=True, markup=False)
 
 
 def as_json(facts: Mapping[str, Any] | None = None, **more: Any) -> None:
@@ -29,23 +40,39 @@ def as_json(facts: Mapping[str, Any] | None = None, **more: Any) -> None:
 
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Control]:
-    """A progress bar on standard error where that is a terminal; else silence."""
-    if quiet or not sys.stderr.isatty():
+    """A progress bar on standard error where that is a terminal; else a line now and then."""
+    if quiet:
         yield Control()
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    if not sys.stderr.isatty():
+        yield Control(_lines())
+        return
+    from rich import progress as rich_progress
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(compact=True),
+    bar = rich_progress.Progress(
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.TextColumn("{task.percentage:>3.0f} %"),
+        rich_progress.TimeRemainingColumn(compact=True),
         console=console(error=True),
         transient=True,
     )
     with bar:
         task = bar.add_task("starting", total=1.0)
         yield Control(lambda share, doing: bar.update(task, completed=share, description=doing))
+
+
+def _lines() -> Progress:
+    """Progress as lines of a log: none for quick work, then one every few seconds."""
+    last = time.monotonic()
+
+    def tell(share: float, doing: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            print(f"{share:4.0%}  {doing}", file=sys.stderr, flush=True)
+
+    return tell
 
 
 def pairs(*rows: tuple[str, object]) -> None:

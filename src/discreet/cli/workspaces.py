@@ -41,7 +41,7 @@ def demo(
 
     [bold]discreet demo --into demo --no-serve[/bold] makes the workspace and stops
     """
-    from ..demo import make_demo
+    from ..demo import NAMES, make_demo
 
     with show.progress(quiet=json) as control:
         made = make_demo(into, control)
@@ -56,10 +56,9 @@ def demo(
             rows.append((f"{into}/{name}", f"{data.description.title} ({data.policy.family})"))
     show.pairs(*rows)
     out.print("\nTry:", style="dim")
-    out.print(f"  discreet table {into}/deaths --rows region --columns sex")
-    out.print(
-        f"  discreet table {into}/deaths-dp --rows region --columns cause --epsilon 0.5 --dry-run"
-    )
+    keyed, private = (("discreet", "table", into / name, "--rows", "region") for name in NAMES)
+    show.command(*keyed, "--columns", "sex")
+    show.command(*private, "--columns", "cause", "--epsilon", "0.5", "--dry-run")
     if not no_serve:
         from .serving import serve
 
