@@ -6,6 +6,7 @@
     │   ├── DataError             a file or database table that cannot be loaded
     │   ├── RecipeError           a question that cannot be understood
     │   ├── LawError              parameters of a law or a p-table that cannot be had
+    │   ├── CannotConclude        nothing honest can be concluded from this table
     │   └── KeyReused             an idempotency key that came before with another request (409)
     ├── Refusal              (3)  a lawful no, decided from public facts; names its rule
     │   └── BudgetExceeded        the ledger has less left than was asked
@@ -61,6 +62,10 @@ class RecipeError(InputError):
 
 class LawError(InputError):
     """Parameters of a law or a p-table that cannot be had."""
+
+
+class CannotConclude(InputError):
+    """Nothing honest can be concluded from this table; the sentence says why, and what would work."""
 
 
 class KeyReused(InputError):

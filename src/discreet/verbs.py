@@ -14,6 +14,8 @@ from .recipe import query_mapping
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .inference.answer import Answer
+
 Drafted = TypeVar("Drafted")
 
 
@@ -96,6 +98,12 @@ class Released(ABC):
     def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
         """Noise intervals of every cell; they speak of the noise, not of sampling."""
         return frame.interval(self.tables[table], coverage)
+
+    def independence_test(self, given: Sequence[str] | str = (), table: int = 0) -> Answer:
+        """Are the table's variables independent (within each `given` group)? Knows the noise."""
+        from .inference.independence import independence_test
+
+        return independence_test(self.tables[table], given)
 
     def __repr__(self) -> str:
         return terminal.to_text(self.protected)

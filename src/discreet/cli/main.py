@@ -14,6 +14,7 @@ from typer import Option
 from ..errors import Bug, DiscreetError, Refusal
 from ..version import __version__
 from . import (
+    inference,
     law_losses,
     law_studies,
     law_utilities,
@@ -74,6 +75,7 @@ law_losses.add_to(laws.law_app)
 law_studies.add_to(laws.law_app)
 app.add_typer(laws.law_app, name="law")
 app.add_typer(ptables.ptable_app, name="ptable")
+app.add_typer(inference.infer_app, name="infer")
 app.add_typer(ledger.ledger_app, name="ledger")
 app.add_typer(serving.user_app, name="user")
 

@@ -110,7 +110,7 @@ def ptable_audit(
 
     [bold]discreet ptable audit p.csv[/bold]
     """
-    _tell_ptable(_open(path), json, at_epsilon)
+    _tell_ptable(open_ptable(path), json, at_epsilon)
 
 
 @ptable_app.command("convert")
@@ -125,11 +125,12 @@ def ptable_convert(
 
     [bold]discreet ptable convert p.csv ons.csv --dialect ons --keys 256[/bold]
     """
-    table = _open(source)
+    table = open_ptable(source)
     _tell_ptable(table, json, written=_text(table, target, dialect, keys))
 
 
-def _open(path: Path) -> PTable:
+def open_ptable(path: Path) -> PTable:
+    """The p-table of a file in any dialect."""
     from ..methods.cellkey import dialects
 
     try:

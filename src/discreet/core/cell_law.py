@@ -166,7 +166,7 @@ class CellLaw:
             return 1 if released == (half_up if summed else 0) else 0
         law = self.sources[part.source].law.for_count(true)
         total: Probability = 0
-        for low, high in self._values(released):
+        for low, high in self.values_behind(released):
             first = None if low is None else -((self.unit - 2 * self.unit * low) // 2)
             last = -((-self.unit - 2 * self.unit * high) // 2) - 1
             total += law.cumulative(last - true, summed)
@@ -174,7 +174,7 @@ class CellLaw:
                 total -= law.cumulative(first - 1 - true, summed)
         return total
 
-    def _values(self, released: int | str) -> list[tuple[int | None, int]]:
+    def values_behind(self, released: int | str) -> list[tuple[int | None, int]]:
         """The values before any cut that are released as this, as ranges; None: without end."""
         if isinstance(released, str):
             return self._hidden(released)

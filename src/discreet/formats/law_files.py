@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import importlib
 import json
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile
 
 from ..core.cell_law import CellLaw
 from ..errors import InputError
 from .xlsx import LAW
-
-_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_MOST_XML = 1 << 28
+from .xlsx_reading import Workbook
 
 
 def read_laws(path: str | Path) -> list[CellLaw]:
@@ -61,38 +57,18 @@ def _parquet(file: Path) -> list[Mapping[str, Any]]:
 
 
 def _xlsx(file: Path) -> list[Mapping[str, Any]]:
-    """The rows `law` of the sheet Metadata, those of one table put together."""
-    with ZipFile(file) as book:
-        texts = [
-            "".join(part.text or "" for part in item.iter(f"{_SHEET}t"))
-            for item in _xml(book, "xl/sharedStrings.xml").iter(f"{_SHEET}si")
-        ]
-        sheets = [
-            sheet.get("name") for sheet in _xml(book, "xl/workbook.xml").iter(f"{_SHEET}sheet")
-        ]
-        place = sheets.index("Metadata") + 1
-        texts_by_table: dict[str, str] = {}
-        for row in _xml(book, f"xl/worksheets/sheet{place}.xml").iter(f"{_SHEET}row"):
-            cells = [cell.findtext(f"{_SHEET}v") for cell in row.iter(f"{_SHEET}c")]
-            words = [texts[int(cell)] for cell in cells if cell is not None]
-            if len(words) == 3 and words[1] == LAW:
-                texts_by_table[words[0]] = texts_by_table.get(words[0], "") + _unescaped(words[2])
-    return [json.loads(text) for text in texts_by_table.values()]
+    with Workbook(file) as book:
+        return [json.loads(facts[LAW]) for facts in metadata(book).values()]
 
 
-def _xml(book: ZipFile, name: str) -> ElementTree.Element:
-    if book.getinfo(name).file_size > _MOST_XML:
-        raise InputError(f"{name} of this workbook is too large to be read for its law.")
-    text = book.read(name).decode()  # ours is UTF-8; another encoding could hide a DOCTYPE
-    if "<!DOCTYPE" in text:  # ours has none, and entities could grow without end
-        raise InputError("This workbook was not written by discreet.")
-    # without a DOCTYPE there are no entities
-    return ElementTree.fromstring(text)  # nosec B314
-
-
-def _unescaped(text: str) -> str:
-    """Excel's own escape of characters that XML cannot hold."""
-    return re.sub("_x([0-9A-Fa-f]{4})_", lambda found: chr(int(found[1], 16)), text)
+def metadata(book: Workbook) -> dict[str, dict[str, str]]:
+    """What the sheet Metadata says, by table; what was too long for one cell is put together."""
+    facts: dict[str, dict[str, str]] = {}
+    for row in book.rows("Metadata"):
+        if len(row) == 3 and row[0] and row[1] and row[0] != "Table":
+            known = facts.setdefault(row[0], {})
+            known[row[1]] = known.get(row[1], "") + (row[2] or "")
+    return facts
 
 
 _READERS: dict[str, Callable[[Path], list[Mapping[str, Any]]]] = {

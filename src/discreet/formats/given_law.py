@@ -1,0 +1,103 @@
+"""A law given beside a table that does not carry one: what `--law FILE` may be.
+
+Another file of the same table; a law as discreet writes it; or a few words of JSON:
+{"name": "laplace", "parameters": {"epsilon": "0.5", "max_perturbation": 7}, "negatives": "clip"}.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..core import law_builders, law_kinds
+from ..core.cell_law import FORM, CellLaw, MarginLaw, Source, axis_names
+from ..core.exact import exact
+from ..core.gaussian import DiscreteGaussian
+from ..core.noise_law import AnyLaw
+from ..core.table import ProtectedTable
+from ..errors import InputError, LawError, did_you_mean
+from .law_files import read_laws
+
+_NAMES = ("laplace", "normal", "gaussian", "max-entropy")
+_TREATMENT = ("negatives", "threshold", "hidden_below", "display_floor")
+
+
+def read_given_law(path: str | Path, table: ProtectedTable) -> CellLaw:
+    """The law in a file, for the cells of this table; its totals stay without one."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"There is no file {file}.")
+    if file.suffix.lower() != ".json":
+        return _of_table(file)
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise LawError(f"{file.name} is not JSON, so no law can be read from it.") from None
+    if not isinstance(data, dict):
+        raise LawError(f"{file.name} must hold one JSON object that says a law.")
+    if data.get("form") == FORM:
+        return CellLaw.from_json(data)
+    if "extension" in data or data.get("class") == "collection":
+        return _of_table(file)
+    law = law_kinds.read(data) if "kind" in data else _by_name(data)
+    return for_cells(law, table, data)
+
+
+def for_cells(
+    law: AnyLaw, table: ProtectedTable, treatment: Mapping[str, Any] | None = None
+) -> CellLaw:
+    """One draw of a law in every cell of a table, and what was done afterwards."""
+    said = {name: value for name, value in (treatment or {}).items() if name in _TREATMENT}
+    negatives = said.setdefault("negatives", "threshold" if said.get("threshold") else "keep")
+    if negatives not in ("keep", "clip", "threshold"):
+        raise LawError(f"negatives must be keep, clip or threshold, got {str(negatives)[:40]!r}.")
+    for name in _TREATMENT[1:]:
+        if not isinstance(said.get(name), int | None):
+            raise LawError(f"{name} must be a whole number, got {str(said[name])[:40]!r}.")
+    return CellLaw(
+        (Source("given", law),), (MarginLaw(axis_names(table.domain), 0),), shared="keys", **said
+    )
+
+
+def _of_table(file: Path) -> CellLaw:
+    laws = read_laws(file)
+    if len({law.digest for law in laws}) != 1:
+        raise LawError(
+            f"{file.name} holds {len(laws)} tables with different laws; give one of them."
+        )
+    return laws[0]
+
+
+def _by_name(data: Mapping[str, Any]) -> AnyLaw:
+    name = str(data.get("name", data.get("law", "")))
+    parameters = data.get("parameters", data)
+    if name not in _NAMES or not isinstance(parameters, Mapping):
+        raise LawError(
+            f"A law is given by its name, one of {', '.join(_NAMES)}, and its parameters; got "
+            f"{name[:40]!r}.{did_you_mean(name, _NAMES)}"
+        )
+    try:
+        law = _built(name, parameters)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise LawError(f"The law {name} lacks or cannot use a parameter: {problem}.") from None
+    if data.get("digest", law.digest) != law.digest:
+        raise LawError("The law in this file is not the one of its digest.")
+    return law
+
+
+def _built(name: str, parameters: Mapping[str, Any]) -> AnyLaw:
+    most = parameters.get("max_perturbation")
+    bits = int(parameters.get("key_bits", 64))
+    if name == "gaussian":
+        return DiscreteGaussian.of(exact(str(parameters["sigma2"]), "sigma2"))
+    if name == "max-entropy":
+        return law_builders.max_entropy(int(most), str(parameters["variance"]), key_bits=bits)  # type: ignore[arg-type]
+    epsilon = str(parameters["epsilon"])
+    if name == "normal":
+        return law_builders.normal(epsilon, int(most), key_bits=bits)  # type: ignore[arg-type]
+    sensitivity = int(parameters.get("sensitivity", 1))
+    if most is None:
+        return law_builders.laplace(epsilon, sensitivity=sensitivity)
+    return law_builders.laplace(epsilon, int(most), sensitivity=sensitivity, key_bits=bits)

@@ -1,0 +1,281 @@
+"""Any file that holds a table, read back without a workspace.
+
+JSON-stat, CSV with its CSVW file, Parquet and XLSX come back as the table that was published, with its
+law. A bare CSV file (one row a cell, the number last or in a column `count`) is read too; what it
+cannot say, its law above all, has to be given.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.cell_law import CellLaw
+from ..core.domain import TOTAL, Axis, Category, Domain, Level, Text, Variable
+from ..core.exact import exact
+from ..core.guarantee import Guarantee, Kind
+from ..core.table import Noise, ProtectedTable, Provenance, Status
+from ..errors import InputError
+from . import percent, reading
+from .escape import is_formula
+from .law_files import metadata
+from .xlsx_reading import Workbook
+
+_STATUS = {status.letter: status for status in Status}
+_NUMBERS = ("count", "value", "n", "obs_value", "freq", "frequency")
+_TOTALS = {TOTAL.casefold(), "total", "all"}
+_NOISE = ("noise_sd", "lower", "upper")
+Rows = Sequence[Sequence[str | None]]
+
+
+def read_tables(path: str | Path) -> list[ProtectedTable]:
+    """Every table of a file, in order; InputError where it holds none that can be read."""
+    file = Path(path)
+    reader = _READERS.get(file.suffix.lower())
+    if file.name.lower().endswith((".sdmx.csv", ".px")):
+        raise InputError(
+            f"{file.name} is {'PX' if file.suffix.lower() == '.px' else 'SDMX-CSV'}, which has no place "
+            "for the law of the cells: it names only its digest. Use the JSON-stat, CSV, Parquet or "
+            "XLSX file of the same table."
+        )
+    if reader is None:
+        raise InputError(
+            f"{file.name} is no table file that can be read: its ending must be "
+            f"{', '.join(_READERS)}."
+        )
+    if not file.is_file():
+        raise InputError(f"There is no file {file}.")
+    try:
+        return reader(file)
+    except InputError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile) as problem:
+        raise InputError(
+            f"No table could be read from {file.name} ({type(problem).__name__})."
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a file by name, missing fields as None, and what is said beside them."""
+
+    columns: Mapping[str, Sequence[Any]]
+    facts: Mapping[str, Any]
+
+    def table(self) -> ProtectedTable:
+        """The table that was written so."""
+        names = list(self.columns)
+        at = names.index("status") - 1
+        axes = names[:at:2]
+        found, totals, shape = _axes(
+            [(name, self.columns[name], self.columns[f"{name}_label"]) for name in axes]
+        )
+        measure, facts = names[at], self.facts
+        letters = [str(letter or "").strip("[]") for letter in self.columns["status"]]
+        status = np.array([_STATUS[letter] for letter in letters], dtype=np.uint8).reshape(shape)
+        further = [name for name in names[at + 2 :] if name not in (*_NOISE, *percent.NAMES)]
+        return ProtectedTable(
+            title=facts.get("title", ""),
+            domain=Domain(found),
+            totals=totals,
+            values=_whole(self.columns[measure], shape),
+            status=status,
+            guarantee=Guarantee.from_json(facts["guarantee"]),
+            provenance=_provenance(facts),
+            noise=self._noise(names, shape),
+            extra={name: _whole(self.columns[name], shape) for name in further},
+            law=CellLaw.from_json(facts.get("law", {})),
+            notes=tuple(facts.get("footnote", ())),
+            measure=measure,
+        )
+
+    def _noise(self, names: Sequence[str], shape: tuple[int, ...]) -> Noise | None:
+        if not set(_NOISE) <= set(names):
+            return None
+        sd = [float(number or 0) for number in self.columns["noise_sd"]]
+        return Noise(
+            np.array(sd).reshape(shape),
+            _whole(self.columns["lower"], shape),
+            _whole(self.columns["upper"], shape),
+            exact(self.facts.get("noise_interval_coverage", "0.95"), "coverage"),
+        )
+
+
+def _axes(
+    columns: Sequence[tuple[str, Sequence[Any], Sequence[Any]]],
+) -> tuple[tuple[Axis, ...], tuple[bool, ...], tuple[int, ...]]:
+    """Axes, whether each has a total (its last category), and cells along each."""
+    axes, totals, shape = [], [], []
+    for name, codes, labels in columns:
+        known = dict(zip(map(str, codes), map(str, labels), strict=True))
+        shape.append(len(known))
+        total = len(known) > 1 and list(known)[-1] == TOTAL
+        totals.append(total)
+        named = [(code, label) for code, label in known.items() if not (total and code == TOTAL)]
+        categories = tuple(Category(code, Text.of(label)) for code, label in named)
+        level = Level(name, Text.of(name), categories, tuple(range(len(categories))))
+        axes.append(Axis(Variable(name, level.label, (level,)), level))
+    return tuple(axes), tuple(totals), tuple(shape)
+
+
+def _whole(numbers: Sequence[Any], shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    whole = [0 if number in (None, "") else int(number) for number in numbers]
+    return np.array(whole, dtype=np.int64).reshape(shape)
+
+
+def _provenance(facts: Mapping[str, Any]) -> Provenance:
+    return Provenance(
+        **{field.name: facts[field.name] for field in fields(Provenance) if field.name in facts}
+    )
+
+
+# -- formats --------------------------------------------------------------------------------
+
+
+def _json_stat(file: Path) -> list[ProtectedTable]:
+    return reading.tables(json.loads(file.read_text(encoding="utf-8")))
+
+
+def _csv(file: Path) -> list[ProtectedTable]:
+    beside = file.with_name(f"{file.name}-metadata.json")
+    with file.open(newline="", encoding="utf-8-sig") as stream:
+        header, *rows = csv.reader(stream)
+    if not beside.exists():
+        return [_bare(header, rows, file.name)]
+    facts = json.loads(beside.read_text(encoding="utf-8"))["notes"][0]
+    columns = {
+        _plain(name): [_plain(field) for field in fields_]
+        for name, fields_ in zip(header, zip(*rows, strict=True), strict=True)
+    }
+    return [_Columns(columns, facts).table()]
+
+
+def _plain(text: str) -> str:
+    """A field before it was made harmless for spreadsheets."""
+    return text[1:] if text.startswith("'") and is_formula(text[1:]) else text
+
+
+def _parquet(file: Path) -> list[ProtectedTable]:
+    parquet: Any = importlib.import_module("pyarrow.parquet")
+    read = parquet.read_table(file)
+    facts = json.loads((read.schema.metadata or {})[b"discreet"])
+    return [_Columns(read.to_pydict(), facts).table()]
+
+
+def _xlsx(file: Path) -> list[ProtectedTable]:
+    with Workbook(file) as book:
+        return [_sheet(book, name, facts) for name, facts in metadata(book).items()]
+
+
+def _sheet(book: Workbook, name: str, said: Mapping[str, str]) -> ProtectedTable:
+    rows = list(book.rows(name))
+    head = next(i for i, row in enumerate(rows) if "status" in row)
+    facts: dict[str, Any] = dict(said)
+    facts["law"] = json.loads(said["law"])
+    guarantee = {
+        key.removeprefix("guarantee."): _value(text)
+        for key, text in said.items()
+        if key.startswith("guarantee.")
+    }
+    facts |= {"guarantee": guarantee, "question": _value(said["question"])}
+    facts["synthetic"] = said.get("synthetic") == "true"
+    header = [str(column) for column in rows[head]]
+    columns = dict(zip(header, zip(*rows[head + 1 :], strict=True), strict=True))
+    return _Columns(columns, facts).table()
+
+
+def _value(text: str) -> Any:
+    """A value of the sheet Metadata: plain text, or JSON of what is none."""
+    if text[:1] in "[{" or text in ("true", "false"):
+        return json.loads(text)
+    return text or None
+
+
+# -- other people's tables --------------------------------------------------------------------
+
+
+def _bare(header: Sequence[str], rows: Rows, name: str) -> ProtectedTable:
+    """A CSV file that only says its numbers."""
+    plain = [column.strip() for column in header]
+    named = [i for i, column in enumerate(plain) if column.casefold() in _NUMBERS]
+    at = named[-1] if named else len(plain) - 1
+    letters = plain.index("status") if "status" in plain else None
+    used = [i for i in range(at) if not (i and plain[i] == f"{plain[i - 1]}_label")]
+    if not used or not rows:
+        raise InputError(
+            f"{name} must have a column for each variable and one of numbers (count), one row a cell."
+        )
+    cells = {tuple(str(row[i]) for i in used): row for row in rows}
+    found = [list(dict.fromkeys(str(row[i]) for row in rows)) for i in used]
+    totals = tuple(len(codes) > 1 and codes[-1].casefold() in _TOTALS for codes in found)
+    expected = int(np.prod([len(codes) for codes in found]))
+    if len(cells) != len(rows) or len(rows) != expected:
+        raise InputError(
+            f"{name} must hold each cell once: {' × '.join(str(len(c)) for c in found)} categories are "
+            f"{expected} cells, got {len(rows)} rows."
+        )
+    shape = tuple(len(codes) for codes in found)
+    values, status = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.uint8)
+    for place in np.ndindex(*shape):
+        row = cells[tuple(codes[i] for codes, i in zip(found, place, strict=True))]
+        number = str(row[at] or "").strip()
+        values[place], status[place] = _bare_cell(number, name)
+        if letters is not None and str(row[letters] or "").strip("[] ") in _STATUS:
+            status[place] = _STATUS[str(row[letters]).strip("[] ")]
+    axes = []
+    for i, codes, total in zip(used, found, totals, strict=True):
+        categories = tuple(Category(c, Text.of(c)) for c in codes[: len(codes) - total])
+        level = Level(plain[i], Text.of(plain[i]), categories, tuple(range(len(categories))))
+        axes.append(Axis(Variable(plain[i], level.label, (level,)), level))
+    nowhere: dict[str, Any] = dict.fromkeys(
+        ("question_hash", "data_version", "policy_version", "software"), ""
+    )
+    return ProtectedTable(
+        title=name,
+        domain=Domain(tuple(axes)),
+        totals=totals,
+        values=values,
+        status=status,
+        guarantee=Guarantee(Kind.NONE, "person", ""),
+        provenance=Provenance(
+            dataset=name, dataset_title="", question={}, method="unknown", **nowhere
+        ),
+    )
+
+
+def _bare_cell(number: str, name: str) -> tuple[int, Status]:
+    """A number, or a mark for one that is not shown."""
+    letter = number.strip("[]")
+    if letter in ("", "*", ".."):
+        return 0, Status.SUPPRESSED
+    if letter in _STATUS:
+        return 0, _STATUS[letter]
+    try:
+        value = float(number.replace(",", ""))
+    except ValueError:
+        value = 0.5
+    if not value.is_integer():
+        raise InputError(f"{name} holds {number[:40]!r} where a whole number should stand.")
+    return int(value), Status.OK
+
+
+def with_law(table: ProtectedTable, law: CellLaw) -> ProtectedTable:
+    """The same table, its cells made by this law."""
+    return replace(table, law=law)
+
+
+_READERS: dict[str, Callable[[Path], list[ProtectedTable]]] = {
+    ".json": _json_stat,
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".xlsx": _xlsx,
+}

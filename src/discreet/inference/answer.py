@@ -1,0 +1,81 @@
+"""An answer: one sentence first, then the numbers behind it, then what to mind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What may be concluded. Its numbers can be read as attributes: `answer.p`.
+
+    >>> answer = Answer("No sign of a difference.", {"p": 0.4})
+    >>> answer.p
+    0.4
+    """
+
+    sentence: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    caveats: tuple[str, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        numbers = self.__dict__.get("numbers", {})
+        if name not in numbers:
+            raise AttributeError(f"This answer has no {name!r}; it has {', '.join(numbers)}.")
+        return numbers[name]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values: sentence, numbers, caveats."""
+        return {
+            "sentence": self.sentence,
+            "numbers": dict(self.numbers),
+            "caveats": list(self.caveats),
+        }
+
+    def shown(self) -> list[tuple[str, str]]:
+        """The numbers as people read them; what is not there is left out."""
+        known = [(name, value) for name, value in self.numbers.items() if value is not None]
+        return [(name, _shown(value)) for name, value in known]
+
+    def __str__(self) -> str:
+        shown = [f"  {name.replace('_', ' ')}: {text}" for name, text in self.shown()]
+        return "\n".join([self.sentence, *shown, *(f"  · {one}" for one in self.caveats)])
+
+    __repr__ = __str__
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share for a sentence.
+
+    >>> percent(0.893), percent(0.0004), percent(0.99996)
+    ('89 %', 'less than 1 %', 'more than 99 %')
+    """
+    least = 10.0**-digits / 100
+    if 0 < share < least:
+        return f"less than {least:.{digits}%}".replace("%", " %")
+    if 1 - least < share < 1:
+        return f"more than {1 - least:.{digits}%}".replace("%", " %")
+    return f"{share:.{digits}%}".replace("%", " %")
+
+
+def p_text(p: float) -> str:
+    """A p-value for a sentence.
+
+    >>> p_text(0.0312), p_text(0.00004), p_text(0.4)
+    ('p = 0.031', 'p < 0.001', 'p = 0.40')
+    """
+    if p < 0.001:
+        return "p < 0.001"
+    return f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_shown(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(_shown(inner) for inner in value)
+    return str(value)

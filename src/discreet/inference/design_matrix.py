@@ -1,0 +1,49 @@
+"""Design matrices of log-linear models: which cells each parameter moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy.linalg import qr
+
+from .channel import Reals
+
+
+def hierarchical(shape: Sequence[int], terms: Iterable[Sequence[int]]) -> Reals:
+    """The model with these terms and all they contain, one row a cell, first categories as base.
+
+    >>> hierarchical((2, 2), [(0,), (1,)]).astype(int).tolist()
+    [[1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]]
+    """
+    places = np.indices(tuple(shape)).reshape(len(shape), -1)
+    columns = [np.ones(places.shape[1])]
+    for term in sorted(_closed(terms), key=lambda one: (len(one), one)):
+        block = [np.ones(places.shape[1])]
+        for axis in term:
+            block = [b * (places[axis] == v) for b in block for v in range(1, shape[axis])]
+        columns += block if term else []
+    return np.stack(columns, axis=1)
+
+
+def _closed(terms: Iterable[Sequence[int]]) -> set[tuple[int, ...]]:
+    """The terms and every part of them."""
+    closed: set[tuple[int, ...]] = set()
+    for term in terms:
+        for mask in range(1 << len(term)):
+            closed.add(tuple(sorted(axis for i, axis in enumerate(term) if mask >> i & 1)))
+    return closed
+
+
+def independent_columns(design: Reals) -> Reals:
+    """Without columns that follow from others, the first of them kept; their space is the same."""
+    if design.shape[1] == 0:
+        return design
+    kept: list[int] = []
+    _, triangle, order = qr(design, mode="economic", pivoting=True)
+    size = np.abs(np.diag(triangle))
+    rank = int((size > 1e-9 * max(size[0], 1e-300)).sum())
+    if rank == design.shape[1]:
+        return design
+    kept = sorted(order[:rank].tolist())
+    return design[:, kept]

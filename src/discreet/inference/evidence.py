@@ -1,0 +1,293 @@
+"""A protected table as evidence: the symbol every cell shows and the channel it came through.
+
+Says in one sentence where a table is no evidence: no law, weights, estimates from many cells,
+suppressed cells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.cell_law import CellLaw, MarginLaw, axis_names
+from ..core.domain import TOTAL
+from ..core.table import ProtectedTable, Status
+from ..errors import CannotConclude, InputError, did_you_mean
+from .channel import HIDDEN, LOW, Channel, Reals, Treatment, Whole, channel
+
+Place = tuple[int | None, ...]
+"""A cell by the place of its category on each axis; None for the total."""
+
+Flags = npt.NDArray[np.bool_]
+Marks = npt.NDArray[np.uint8]
+_SYMBOLS = {Status.BELOW_THRESHOLD: HIDDEN, Status.LOW: LOW}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The cells of a table without its totals, those that say something, as one row."""
+
+    released: Whole
+    kinds: Whole
+    channels: tuple[Channel, ...]
+    used: Flags = field(repr=False)
+    """Of all cells, which are in the row; others cannot exist or are not part of the release."""
+    shape: tuple[int, ...] = ()
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def variance(self) -> Reals:
+        """The variance of the noise in each cell."""
+        return np.array([one.variance for one in self.channels])[self.kinds]
+
+    @cached_property
+    def seed(self) -> int:
+        """From what was released alone: the same table gives the same draws."""
+        text = np.concatenate([self.released, self.kinds, np.array(self.shape)]).astype("<i8")
+        return int.from_bytes(hashlib.sha256(text.tobytes()).digest()[:8], "big")
+
+
+class Reading:
+    """A protected table read for inference; raises where its numbers have no law to read by."""
+
+    def __init__(self, table: ProtectedTable) -> None:
+        self.table, self.law = table, table.law
+        require_law(self.law)
+        self.names = _law_names(table)
+        self.treatment = Treatment.of(self.law)
+
+    @cached_property
+    def axes(self) -> tuple[str, ...]:
+        """What people call the axes."""
+        return tuple(axis.name for axis in self.table.domain.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Categories of each axis, totals apart."""
+        return tuple(len(axis) for axis in self.table.domain.axes)
+
+    def label(self, axis: int, place: int | None) -> str:
+        """A category's label."""
+        if place is None:
+            return "all"
+        return self.table.domain.axes[axis].level.labels(self.table.layout.language)[place]
+
+    def cell_label(self, place: Place) -> str:
+        """A cell in words."""
+        named = [self.label(axis, at) for axis, at in enumerate(place) if at is not None]
+        return ", ".join(named) or "the total"
+
+    # -- one cell ---------------------------------------------------------------------------
+
+    def place(self, cell: Mapping[str, str]) -> Place:
+        """A cell by axis names and codes or labels; an axis left out is at its total."""
+        known = {name.casefold(): axis for axis, name in enumerate(self.axes)}
+        found: list[int | None] = [None] * len(self.axes)
+        for name, code in cell.items():
+            axis = known.get(str(name).strip().casefold())
+            if axis is None:
+                raise InputError(
+                    f"The table has no axis {str(name)[:60]!r}; it has {', '.join(self.axes)}."
+                    f"{did_you_mean(str(name), self.axes)}"
+                )
+            found[axis] = self._category(axis, str(code).strip())
+        for axis, at in enumerate(found):
+            if at is None and not self.table.totals[axis]:
+                raise InputError(
+                    f"Name a category of {self.axes[axis]}: this table has no totals over it."
+                )
+        return tuple(found)
+
+    def _category(self, axis: int, word: str) -> int | None:
+        level = self.table.domain.axes[axis].level
+        codes, labels = level.codes, level.labels(self.table.layout.language)
+        if word == TOTAL:
+            return None
+        for names in (codes, labels, [label.casefold() for label in labels]):
+            matches = [i for i, name in enumerate(names) if name in (word, word.casefold())]
+            if len(matches) == 1:
+                return matches[0]
+        raise InputError(
+            f"{self.axes[axis]} has no category {word[:60]!r}; it has "
+            f"{', '.join(codes[:12])}{' …' if len(codes) > 12 else ''}."
+            f"{did_you_mean(word, [*codes, *labels])}"
+        )
+
+    def index(self, place: Place) -> tuple[int, ...]:
+        """Where in the table's arrays a cell lies."""
+        return tuple(
+            len(self.table.domain.axes[i]) if at is None else at for i, at in enumerate(place)
+        )
+
+    def symbol(self, place: Place) -> int:
+        """What a cell shows; InputError where nothing was published of it."""
+        index = self.index(place)
+        status = Status(int(self.table.status[index]))
+        if status in _SYMBOLS:
+            return _SYMBOLS[status]
+        if not status.has_value:
+            raise CannotConclude(
+                f"{self.cell_label(place)} is {status.meaning}: nothing can be said of it."
+            )
+        return int(self.table.values[index])
+
+    def margin(self, place: Place) -> tuple[MarginLaw, int]:
+        """What was added to the margin a cell lies in, and how many draws the cell has."""
+        named = dict(zip(self.names, place, strict=True))
+        part = self.law.margin(named)
+        return part, part.at(named)
+
+    def channel(self, place: Place) -> Channel:
+        """The channel of one cell."""
+        require_cells(self.law)
+        part, summed = self.margin(place)
+        law = None if part.source is None else self.law.sources[part.source].law
+        if part.source is None or summed == 0:
+            return channel(None)
+        return channel(law, summed, self.treatment)
+
+    # -- the whole --------------------------------------------------------------------------
+
+    def evidence(self) -> Evidence:
+        """The cells without totals."""
+        require_cells(self.law)
+        require_counts(self.table)
+        inside = tuple(slice(0, n) for n in self.shape)
+        status = self.table.status[inside].ravel()
+        self._require_no_suppressed(status)
+        released = self.table.values[inside].astype(np.int64).ravel()
+        for mark, symbol in _SYMBOLS.items():
+            released = np.where(status == mark, symbol, released)
+        draws = self._draws().ravel()
+        used = (status != Status.STRUCTURAL_ZERO) & (status != Status.NOT_RELEASED)
+        used &= draws != 0
+        part, _ = self.margin(tuple(0 for _ in self.shape))
+        law = None if part.source is None else self.law.sources[part.source].law
+        many, kinds = np.unique(draws[used], return_inverse=True)
+        channels = tuple(channel(law, int(n), self.treatment) for n in many)
+        return Evidence(
+            released[used],
+            kinds.astype(np.int64).ravel(),
+            channels,
+            used,
+            self.shape,
+            tuple(self._caveats(status)),
+        )
+
+    def _draws(self) -> Whole:
+        part = self.law.margin(dict.fromkeys(self.names, 0))
+        if isinstance(part.summed, int):
+            return np.full(self.shape, part.summed, dtype=np.int64)
+        order = [(part.axes or ()).index(name) for name in self.names]
+        return np.transpose(part.summed.numbers, order)
+
+    def _require_no_suppressed(self, status: Marks) -> None:
+        (there,) = np.nonzero(status == Status.SUPPRESSED)
+        if not len(there):
+            return
+        rows = sorted({int(np.unravel_index(one, self.shape)[0]) for one in there})
+        named = ", ".join(self.label(0, row) for row in rows[:5])
+        rest = self.shape[0] - len(rows)
+        raise CannotConclude(
+            f"{len(there)} of {len(status)} cells are suppressed, and why a cell is suppressed depends "
+            f"on its count, so they cannot simply be left out. Ask for a table without "
+            f"{self.axes[0]} {named}{' …' if len(rows) > 5 else ''}: the other {rest} can be tested."
+        )
+
+    def _caveats(self, status: Marks) -> list[str]:
+        caveats = []
+        zeros = int((status == Status.STRUCTURAL_ZERO).sum())
+        if zeros:
+            caveats.append(f"{zeros} cells that cannot exist are left out.")
+        hidden = int(np.isin(status, list(_SYMBOLS)).sum())
+        if hidden:
+            caveats.append(
+                f"{hidden} of {len(status)} cells show no number; what is known of them, that they "
+                "were small, is used."
+            )
+        if "additive" in self.table.extra:
+            caveats.append(
+                "The additive column is a view made afterwards; the published numbers were used."
+            )
+        return caveats
+
+
+def require_law(law: CellLaw) -> None:
+    """Refuse a table that does not say what was added to it."""
+    if law == CellLaw():
+        raise CannotConclude(
+            "This table carries no law of its noise, so nothing can be computed from it. Use the "
+            "JSON-stat, CSV, Parquet or XLSX file that discreet wrote, or give the law (--law FILE)."
+        )
+    if law.about.get("counts") == "synthetic records":
+        raise CannotConclude(
+            "These are counts of synthetic records, not of people: their agreement with one another "
+            "comes from the model they were drawn from. Use the tables of the release itself."
+        )
+
+
+def require_cells(law: CellLaw) -> None:
+    """Refuse estimates from many cells together, and mean weights: no cell has a law of its own."""
+    if law.mean_weight:
+        raise CannotConclude(
+            "The noise of a weighted cell-key count depends on a mean weight that is not published, so "
+            "it cannot be tested. Use the unweighted table; its stated intervals still hold."
+        )
+    if not law.measured:
+        raise CannotConclude(
+            "These variables were never measured together: what this table shows of them follows "
+            "from the model only, and nothing can be concluded. Ask for a table that was measured."
+        )
+    if law.consistency != "none":
+        raise CannotConclude(
+            f"The numbers of this table were fitted to several tables together ({law.consistency}), so "
+            "their noise is correlated and no cell has a law of its own. Use the measured tables."
+        )
+
+
+def require_counts(table: ProtectedTable) -> None:
+    """Refuse weighted counts where chance is taken to be that of counts."""
+    if table.law.unit != 1 or table.measure != "count":
+        raise CannotConclude(
+            "A weighted count does not vary like a count of people, so tests and rates do not apply. "
+            "Use the unweighted table; noise intervals of single cells hold."
+        )
+
+
+def _law_names(table: ProtectedTable) -> tuple[str, ...]:
+    """The names the law has for the axes; a file may have had to name a column otherwise."""
+    own = axis_names(table.domain)
+    known = _names_in(table.law)
+    if not known or set(own) <= known:
+        return own
+    free = [name for name in sorted(known) if name not in own]
+    names = []
+    for name in own:
+        if name not in known:
+            near = [one for one in free if name in _spellings(one)] or free
+            if len(near) != 1:
+                raise CannotConclude(
+                    f"The law of this table does not name its axis {name!r}; it names "
+                    f"{', '.join(sorted(known))}. Use the law of this very table."
+                )
+            free.remove(near[0])
+            name = near[0]  # noqa: PLW2901 - the same axis, as the law calls it
+        names.append(name)
+    return tuple(names)
+
+
+def _names_in(law: CellLaw) -> set[str]:
+    names = {name for part in law.cells for name in part.axes or ()}
+    if law.residual_variance is not None:
+        names |= {axis.name for axis in law.residual_variance.axes if not axis.summed}
+    return names
+
+
+def _spellings(name: str) -> Sequence[str]:
+    level = name.rpartition(":")[2]
+    return (name, name.replace(":", "_"), level, f"{level}_code", f"{name}_code")

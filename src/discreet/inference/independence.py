@@ -1,0 +1,101 @@
+"""Are the variables of a table independent of each other? rinott §6.1, with a score statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.table import ProtectedTable
+from ..errors import CannotConclude, InputError, did_you_mean
+from .answer import Answer
+from .channel import Reals
+from .design_matrix import hierarchical, independent_columns
+from .evidence import Evidence, Reading
+from .statistics import Model
+from .verdict import judged, said
+
+
+def independence_test(table: ProtectedTable, given: Sequence[str] | str = ()) -> Answer:
+    """Test whether the axes of a table are independent, or independent within each `given` group.
+
+    Totals are not used: their noise, their own or shared, adds nothing to this test.
+    """
+    reading = Reading(table)
+    conditions = axis_places(reading, given)
+    tested_axes = [axis for axis in range(len(reading.shape)) if axis not in conditions]
+    _require_axes(reading, tested_axes)
+    evidence = reading.evidence()
+    terms = [(*conditions, axis) for axis in tested_axes]
+    model = Model(used_design(evidence, terms))
+    found = judged(evidence, model, effect="dependence")
+    names = " and ".join(reading.axes[axis] for axis in tested_axes)
+    within = " × ".join(reading.axes[axis] for axis in conditions)
+    within = f" within each {within}" if within else ""
+    sentence = said(
+        found,
+        f"No sign that {names} depend on each other{within}",
+        f"{_capital(names)} depend on each other{within}",
+    )
+    numbers = {"question": f"independence of {names}{within}"} | found.numbers
+    return Answer(sentence, numbers, (*found.caveats, *_empty(reading, evidence)))
+
+
+def used_design(evidence: Evidence, terms: Sequence[Sequence[int]]) -> Reals:
+    """The design of the cells that count, without columns that follow from others."""
+    design = hierarchical(evidence.shape, terms)[evidence.used]
+    return independent_columns(design[:, (design != 0).any(0)])
+
+
+def axis_places(reading: Reading, names: Sequence[str] | str) -> list[int]:
+    """Axes by name."""
+    wanted = [names] if isinstance(names, str) and names else list(names)
+    known = {name.casefold(): place for place, name in enumerate(reading.axes)}
+    places = []
+    for name in wanted:
+        place = known.get(str(name).strip().casefold())
+        if place is None:
+            raise InputError(
+                f"The table has no axis {str(name)[:60]!r}; it has {', '.join(reading.axes)}."
+                f"{did_you_mean(str(name), reading.axes)}"
+            )
+        places.append(place)
+    return places
+
+
+def _require_axes(reading: Reading, tested: Sequence[int]) -> None:
+    if len(tested) < 2:
+        have = ", ".join(reading.axes) or "no axis"
+        raise CannotConclude(
+            f"A test of independence needs two variables, and this table leaves {len(tested)} of {have}. "
+            "Use goodness of fit for one variable."
+        )
+    for axis in tested:
+        if reading.shape[axis] < 2:
+            raise CannotConclude(
+                f"{reading.axes[axis]} has one category in this table, so there is nothing it could "
+                "depend on. Ask for a table with two or more."
+            )
+
+
+def _empty(reading: Reading, evidence: Evidence) -> list[str]:
+    """Rows and columns that show nothing above 0."""
+    shown = np.zeros(evidence.used.shape, dtype=np.int64)
+    shown[evidence.used] = evidence.released
+    above = (shown > 0).reshape(evidence.shape)
+    named = []
+    for axis in range(len(evidence.shape)):
+        others = tuple(i for i in range(len(evidence.shape)) if i != axis)
+        for place in np.flatnonzero(~above.any(axis=others)).tolist():
+            named.append(f"{reading.axes[axis]} {reading.label(axis, place)}")
+    if not named:
+        return []
+    several = len(named) > 1
+    listed = ", ".join(named[:5]) + (" …" if len(named) > 5 else "")
+    return [
+        f"{listed} {'show' if several else 'shows'} nothing above 0 and {'add' if several else 'adds'} next to nothing to the test."
+    ]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,223 @@
+"""Testing a log-linear null on one table: the p-value, the verdict, and what stands beside them.
+
+The verdict rests on the score statistic. By χ² where the mean count is at least twice the standard
+deviation of the noise and at least 4 (and above any cut); elsewhere by the larger of the χ² p-value
+and that of tables drawn from the fitted null. The likelihood ratio gets a χ² p-value of its own only
+where the mean is at least 25 times the noise variance and at least 15: below, it would mislead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import CannotConclude
+from . import chi_square
+from .answer import p_text, percent
+from .channel import LOW
+from .evidence import Evidence
+from .statistics import (
+    BOOTSTRAPS,
+    Model,
+    Statistics,
+    bootstrap,
+    drawn,
+    naive_level,
+    naive_statistic,
+    statistics,
+)
+
+LEVEL = 0.05
+_POWER = 0.8
+_LEAST_INFORMATION = 2.0
+"""Expected information a parameter below which nothing can be concluded."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a test of one table found, before it is put into words for its own question."""
+
+    p: float
+    by: str
+    """How the p-value was found: chi-square, or bootstrap."""
+    found: Statistics
+    numbers: dict[str, Any]
+    caveats: tuple[str, ...]
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the null is rejected at 5 %."""
+        return self.p <= LEVEL
+
+
+def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
+    """Test a null; `effect` names what departs from it, for the sentence on what could be seen."""
+    if model.df < 1:
+        raise CannotConclude("There is nothing to test: the model has a parameter for every cell.")
+    _require_something(evidence, model)
+    found = statistics(evidence.channels, evidence.kinds, evidence.released[None], model)
+    known = float(found.information.sum())
+    if known < _LEAST_INFORMATION * model.design.shape[1]:
+        raise _nothing(evidence)
+    means, mean = found.fit.means[0], float(found.fit.means.mean())
+    sparse = is_sparse(evidence, mean)
+    by_chi2 = float(found.p_score[0])
+    p, by, share = by_chi2, "chi-square", None
+    if sparse:
+        score = float(found.score[0])
+        share = bootstrap(evidence.channels, evidence.kinds, model, means, score, evidence.seed)
+        p, by = max(by_chi2, share), "larger of chi-square and bootstrap"
+    naive, wrong = _naive(evidence, model, found)
+    seen = smallest_effect(found.information[0], model.df)
+    safe = bool(mean >= 25 * evidence.variance.max() and mean >= 15)
+    numbers: dict[str, Any] = {
+        "p": p,
+        "p_by": by,
+        "score": float(found.score[0]),
+        "lr": float(found.lr[0]),
+        "df": model.df,
+        "p_score_chi_square": by_chi2,
+        "p_score_bootstrap": share,
+        "p_lr_chi_square": float(found.p_lr[0]) if safe else None,
+        "noise_sd": float(np.sqrt(evidence.variance.max())),
+        "mean_count": mean,
+        "smallest_effect": seen,
+        "naive": naive,
+        "naive_p": float(chi_square.tail(naive, model.df)),
+        "naive_level": wrong,
+        "certificate": certificate(found),
+    }
+    caveats = [*_naive_words(numbers), _effect_words(seen, effect)]
+    caveats += _lr_words(safe) + _sparse_words(sparse) + _certificate_words(found)
+    return Tested(p, by, found, numbers, (*caveats, *evidence.caveats))
+
+
+def is_sparse(evidence: Evidence, mean: float) -> bool:
+    """Whether χ² cannot be trusted by itself: counts near the noise, or near a cut."""
+    sd = float(np.sqrt(evidence.variance.max()))
+    cut = max(channel.treatment.cut for channel in evidence.channels)
+    return mean < 2 * sd or mean < 4 or (cut > 0 and mean < 2 * cut)
+
+
+def _require_something(evidence: Evidence, model: Model) -> None:
+    """Refuse tables in which the noise drowns all that could be estimated, before any fit."""
+    cut = np.array([channel.treatment.cut for channel in evidence.channels])[evidence.kinds]
+    numbers = np.where(evidence.released <= LOW, cut, evidence.released)
+    for kind, symbol in set(zip(evidence.kinds.tolist(), evidence.released.tolist(), strict=True)):
+        evidence.channels[kind].require(symbol)
+    if not (numbers > 0).any():
+        raise CannotConclude(
+            "No cell of this table shows a number above 0, so there is nothing to test."
+        )
+    count = len(numbers)
+    sd = np.sqrt(evidence.variance)
+    most = float(numbers.mean() + 3 * sd.max() / np.sqrt(count))
+    most = max(most, 0.5)
+    if count * most * most / (most + evidence.variance.min()) < model.design.shape[1]:
+        raise _nothing(evidence)
+
+
+def _nothing(evidence: Evidence) -> CannotConclude:
+    sd = float(np.sqrt(evidence.variance.max()))
+    return CannotConclude(
+        f"Nothing can be concluded: noise of standard deviation {sd:.3g} in each cell hides whatever "
+        "these counts could say. Use a table with fewer, larger cells, or one with less noise."
+    )
+
+
+def _naive(evidence: Evidence, model: Model, found: Statistics) -> tuple[float, float]:
+    """The ordinary statistic, and how often it would reject a true null: by cumulants or draws."""
+    naive = float(naive_statistic(evidence.released[None], model)[0])
+    means, df = found.fit.means, model.df
+    if bool((means[0] >= np.maximum(2 * np.sqrt(evidence.variance), 4)).all()):
+        return naive, float(naive_level(evidence.channels, evidence.kinds, means, df)[0])
+    released = drawn(evidence.channels, evidence.kinds, means[0], evidence.seed, BOOTSTRAPS)
+    rejected = chi_square.tail(naive_statistic(released, model), df) <= LEVEL
+    return naive, float(rejected.mean())
+
+
+def smallest_effect(known: Any, df: int, power: float = _POWER) -> float:
+    """The departure, as the root mean square change of log means, seen with 80 % power."""
+    needed = chi_square.needed_size(df, LEVEL, power)
+    return float(np.sqrt(needed / (float(np.mean(known)) * df)))
+
+
+def certificate(found: Statistics) -> dict[str, Any]:
+    """What is certain of the maximum behind a statistic."""
+    fit = found.fit
+    return {
+        "converged": bool(fit.converged[0]),
+        "decrement": float(fit.decrement[0]),
+        "largest_slope": float(fit.slope[0]),
+        "least_eigenvalue": float(fit.eigenvalue[0]),
+        "boundary": bool(fit.boundary[0]),
+        "starts": int(fit.starts[0]),
+        "maxima": int(fit.maxima[0]),
+    }
+
+
+def said(tested: Tested, nothing: str, something: str) -> str:
+    """The first sentence: what may be said, and the p-value it rests on."""
+    words = something if tested.rejected else nothing
+    return f"{words} ({p_text(tested.p)}, score test that knows the noise)."
+
+
+def _naive_words(numbers: dict[str, Any]) -> list[str]:
+    level = numbers["naive_level"]
+    if level < LEVEL + 0.005:
+        return [
+            f"An ordinary test of the published numbers would do as well ({p_text(numbers['naive_p'])})."
+        ]
+    return [
+        f"An ordinary test that takes the published numbers for counts says {p_text(numbers['naive_p'])}; "
+        f"do not use it: with this noise it rejects {percent(level)} of tables in which nothing is "
+        "there to be found, not 5 %."
+    ]
+
+
+def _effect_words(seen: float, effect: str) -> str:
+    if seen > 3:
+        return f"Hardly any {effect} could have been seen through this noise."
+    size = float(np.exp(seen) - 1)
+    return (
+        f"The smallest {effect} that would have been seen with 80 % chance moves cells by about "
+        f"{percent(size, 0 if size >= 0.02 else 1)} (root mean square)."
+    )
+
+
+def _lr_words(safe: bool) -> list[str]:
+    if safe:
+        return []
+    return ["The likelihood ratio has no p-value here: beside this noise its χ² law does not hold."]
+
+
+def _sparse_words(sparse: bool) -> list[str]:
+    if not sparse:
+        return []
+    return [
+        "The table is too sparse for its noise to rely on χ² alone; the p-value is the larger of χ² "
+        f"and {BOOTSTRAPS} tables drawn from the fitted model."
+    ]
+
+
+def _certificate_words(found: Statistics) -> list[str]:
+    fit, words = found.fit, []
+    if not fit.converged[0]:
+        words.append("The fit did not reach a certified maximum: read the result with care.")
+    if fit.maxima[0] > 1:
+        words.append(
+            f"The likelihood has several maxima ({fit.maxima[0]} found from {fit.starts[0]} starts); "
+            "the best of them was used, and a better one may exist."
+        )
+    elif fit.starts[0] > 1:
+        words.append(
+            f"Counts are near the noise; {fit.starts[0]} starts led to one maximum, which is no proof "
+            "that there is no other."
+        )
+    if fit.boundary[0]:
+        words.append(
+            "Some rows or columns are estimated to be empty: they add nothing to the test."
+        )
+    return words
