@@ -106,7 +106,9 @@ question = st.fixed_dictionaries(
     {
         "tables": st.lists(table, min_size=1, max_size=4),
         "plan": st.sampled_from(["best", "interior", "wanted", "once", "everything"]),
-        "law": st.sampled_from(["laplace", "cut", "normal", "gaussian"]),
+        "law": st.sampled_from(
+            ["laplace", "cut", "normal", "gaussian", "max-entropy", "exponential"]
+        ),
         "consistency": st.sampled_from(["none", "integers"]),
     }
 )
@@ -114,6 +116,8 @@ BUDGETS = {
     "laplace": {"law": "laplace", "epsilon": "2"},
     "cut": {"law": "laplace", "epsilon": "3", "delta": "0.01"},
     "normal": {"law": "normal", "epsilon": "3", "delta": "0.05"},
+    "max-entropy": {"law": "max-entropy", "epsilon": "3", "delta": "0.05"},
+    "exponential": {"law": "exponential", "epsilon": "3", "utility": "0 -1 -2 -4 -6"},
     "gaussian": {"law": "gaussian", "rho": "1/2"},
 }
 ZEROS = StructuralZero((Condition("a", "pair", ("y",)), Condition("b", "b", ("1",))))

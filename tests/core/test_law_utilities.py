@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from decimal import Context, Decimal
 from fractions import Fraction
+from itertools import pairwise
 from math import exp
 
 import pytest
 
 from discreet.core.audit import audit, delta
-from discreet.core.law_builders import hellinger
+from discreet.core.law_builders import exponential, hellinger
 from discreet.core.law_utilities import exponential_counts
 from discreet.errors import LawError
 
@@ -59,3 +60,29 @@ def test_a_utility_that_makes_no_law_is_refused() -> None:
     ):
         with pytest.raises(LawError):
             wrong()
+
+
+@pytest.mark.parametrize(
+    "worth", [[0, 0, -1], [0, 0, 0, -2, -3], [0, 0, -1, -1, -1, -2, -4], [0] * 40 + [-1, -2]]
+)
+@pytest.mark.parametrize("epsilon", ["1/3", "2", "0.01"])
+def test_a_flat_top_keeps_its_epsilon_too(worth: list[int], epsilon: str) -> None:
+    """Every step of the whole weights keeps ε, and none rises: what rounding moves all pay alike."""
+    table = {sign * z: one for z, one in enumerate(worth) for sign in (1, -1)}
+    law = exponential(table, epsilon, len(worth) - 1)
+    assert law.symmetric
+    assert sum(law.weights) == 1 << 64
+    assert audit(law).epsilon <= Fraction(epsilon)
+    side = law.weights[len(worth) - 1 :]
+    assert list(side) == sorted(side, reverse=True)
+    widest = max(a - b for a, b in pairwise(worth))
+    exact = [exp(float(Fraction(epsilon)) * one / widest) for one in worth]
+    whole = 2 * sum(exact) - exact[0]
+    assert [w / 2**64 for w in side] == pytest.approx([one / whole for one in exact], rel=1e-9)
+
+
+def test_a_utility_with_a_valley_stays_as_it_is() -> None:
+    """A middle that is worth less than its neighbours is no rounding error."""
+    law = exponential({-2: 0, -1: 3, 0: 1, 1: 3, 2: 0}, "1", 2)
+    assert law.weights[2] < law.weights[1]
+    assert law.symmetric

@@ -22,6 +22,8 @@ from .pure_laplace import PureLaplace, read_epsilon
 from .quantise import ceil_weights, check_quantiser, nearest_weights, reachable, within_epsilon
 
 MAX_PERTURBATION_MOST = 20_000
+IOTA_SHARE = Fraction(1, 10)
+"""sadeghi's choice of |ι|, in parts of its largest value."""
 Utility = Callable[[int], Exact] | Mapping[int, Exact]
 
 
@@ -197,7 +199,7 @@ def max_entropy_for(
     epsilon: Exact,
     max_perturbation: int,
     *,
-    iota_share: Exact = "1/10",
+    iota_share: Exact = IOTA_SHARE,
     delta: Exact | None = None,
     key_bits: int = 64,
     quantiser: str = "symmetric",

@@ -71,8 +71,9 @@ def within_epsilon(weights: tuple[int, ...], epsilon: Fraction) -> tuple[int, ..
     """Move a hair of mass outwards so that no step of a symmetric law exceeds ε.
 
     Rounding leaves a step of e^ε a little too steep. Each weight is raised to the least whole
-    number that keeps the step, and the middle pays. If that would move more than 2^-20 of the mass
-    the weights are returned as they were: there are too few key bits, and the audit says so.
+    number that keeps the step, and the middle pays, or all of a flat top. If that would move more
+    than 2^-20 of the mass the weights are returned as they were: there are too few key bits, and
+    the audit says so.
 
     >>> within_epsilon((1, 254, 1), Fraction(1))
     (1, 254, 1)
@@ -84,10 +85,27 @@ def within_epsilon(weights: tuple[int, ...], epsilon: Fraction) -> tuple[int, ..
         least = -((-side[index - 1] * step.numerator) // step.denominator)
         side[index] = max(side[index], least)
     moved = sum(side[1:]) - sum(weights[middle + 1 :])
-    side[0] -= 2 * moved
-    if 2 * moved << _HAIR_BITS > sum(weights) or side[0] < side[1]:
+    valley = side[0] + 2 < weights[middle + 1]  # not by rounding alone, then
+    if 2 * moved << _HAIR_BITS > sum(weights) or valley:
         return weights
+    side[0] -= 2 * moved
+    _level(side)
     return (*side[:0:-1], *side)
+
+
+def _level(side: list[int]) -> None:
+    """Let a flat top pay together where its middle, paying alone, would fall below the rest."""
+    top = side[0]
+    for place in range(1, len(side)):
+        pairs = place - 1
+        each = top // (2 * pairs + 1)
+        if each >= side[place]:
+            break
+        top += 2 * side[place]
+    else:
+        pairs, each = len(side) - 1, top // (2 * len(side) - 1)
+    side[1 : pairs + 1] = [each] * pairs
+    side[0] = top - 2 * pairs * each
 
 
 def reachable(weights: tuple[int, ...]) -> tuple[int, ...]:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 MICRODATA = ("parquet", "csv")
 """What synthetic records and measurements can be written as."""
 _MOST_LAWS = 6
-_DRAWN = ("laplace", "normal", "gaussian")
+_DRAWN = ("laplace", "normal", "gaussian", "max-entropy", "exponential")
 _SIGNS = {
     "epsilon": "ε =",
     "sigma2": "σ² =",

@@ -12,6 +12,7 @@ from discreet.core.brackets import ln_bracket
 from discreet.core.description import Weight
 from discreet.core.domain import variable
 from discreet.core.loss import PureLoss, ZcdpLoss
+from discreet.errors import LawError
 
 A = variable("a", ["0", "1", "2"], levels={"pair": {"0": "x", "1": "x", "2": "y"}})
 B = variable("b", ["0", "1"])
@@ -163,14 +164,29 @@ def test_ratio_of_the_law_never_exceeds_its_share(world):
         assert part.one_sided - spent < Fraction(1, 10**15)
 
 
-@pytest.mark.parametrize("law", ["laplace", "normal"])
+CUT = {
+    "laplace": {"max_perturbation": "9"},
+    "normal": {"max_perturbation": "9"},
+    "max-entropy": {"max_perturbation": "9"},
+    "ever faster": {"law": "exponential", "utility": "0 0 -1 -2 -4 -6 -9 -12 -16 -20"},
+    "in steps": {"law": "exponential", "utility": "0 0 -3 -3 -3 -4 -7 -7 -8"},
+}
+"""Laws that end, and what is asked of each; the last can serve one record a unit only."""
+
+
+@pytest.mark.parametrize("law", CUT)
 @pytest.mark.parametrize("records_per_unit", [1, 2, 3])
 @pytest.mark.parametrize("replace", [False, True])
 def test_delta_bounds_every_pair_of_neighbours(world, law, records_per_unit, replace):
     """δ claimed for a truncated law is at least the exact δ(ε) of any change one unit can make."""
     facts = {"records": 10} if replace else {}
     w = world([variable("a", ["0", "1", "2"])], records_per_unit=records_per_unit, **facts)
-    plan = w.plan(w.spec("a"), epsilon="2", law=law, max_perturbation="9")
+    asked = {"law": law, **CUT[law]}
+    if law == "in steps" and records_per_unit > 1:
+        with pytest.raises(LawError, match="does not fall ever faster"):
+            w.plan(w.spec("a"), epsilon="2", **asked)
+        return
+    plan = w.plan(w.spec("a"), epsilon="2", **asked)
     (part,) = plan.detail.scheme.measured
     pmf = {z: p for z, p in part.law.pmf.items() if p}
     e = np.exp(float(plan.charge.loss.epsilon))
@@ -193,6 +209,8 @@ def test_delta_bounds_every_pair_of_neighbours(world, law, records_per_unit, rep
         )
     claimed = float(plan.charge.loss.delta)
     assert worst <= claimed + 1e-14
+    composed = [delta for epsilon, delta in plan.guarantee.composition if epsilon == 2]
+    assert all(worst <= float(delta) + 1e-14 for delta in composed)
     if not replace:
         assert worst == pytest.approx(claimed, rel=1e-6)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
+from ...core.exact import exact, plain
 from ...core.family import Family
 from ..declaration import (
     LOSS_LIMITS,
@@ -20,10 +22,11 @@ from ..declaration import (
     whole,
 )
 
-LAWS = ("laplace", "normal", "gaussian")
+LAWS = ("laplace", "normal", "gaussian", "max-entropy", "exponential")
 PLANS = ("best", "interior", "wanted", "once", "everything")
 NEGATIVES = ("keep", "clip", "balance", "threshold")
 CONSISTENCY = ("none", "least squares", "integers")
+MOST_UTILITIES = 1_001
 
 
 def negatives(value: Any, name: str, fails: Fails) -> str:
@@ -36,6 +39,46 @@ def negatives(value: Any, name: str, fails: Fails) -> str:
     if len(words) == 2 and words[0].casefold() == "threshold":
         return f"threshold {whole(1)(words[1], 'threshold', fails)}"
     return one_of(*NEGATIVES)(value, name, fails)
+
+
+def law_name(value: Any, name: str, fails: Fails) -> str:
+    """One of the laws whose draw does not depend on the count it is added to."""
+    if str(value).strip().casefold().startswith("hellinger"):
+        raise fails(
+            "Law hellinger has another shape for every true count, so neither the error of a table "
+            f"nor that of its totals could be told from public facts; use {', '.join(LAWS[:-1])} "
+            f"or {LAWS[-1]}."
+        )
+    return one_of(*LAWS)(value, name, fails)
+
+
+def utility(value: Any, name: str, fails: Fails) -> str:
+    """What a perturbation of 0, ±1, ±2, … is worth, as exact numbers that never rise.
+
+    The same up to a constant and a factor is the same law, so it is written in one way: 0 first,
+    and 1 for the largest step down.
+
+    >>> utility([5, 3, -1], "utility", ValueError), utility("0 -1 -3", "utility", ValueError)
+    ('0 -1/2 -3/2', '0 -1/2 -3/2')
+    """
+    words = value if isinstance(value, list | tuple) else str(value).replace(",", " ").split()
+    if not 2 <= len(words) <= MOST_UTILITIES:
+        raise fails(
+            f"{name} gives a number for a perturbation of 0, ±1, ±2 and so on, from 2 to "
+            f"{MOST_UTILITIES:,} of them, got {len(words)}. Write {name}: 0 -1 -4 -9, say."
+        )
+    worth = [exact(word, name, error=fails) for word in words]
+    steps = [inner - outer for inner, outer in pairwise(worth)]
+    if min(steps) < 0:
+        place = next(i for i, step in enumerate(steps, 1) if step < 0)
+        raise fails(
+            f"{name} must not rise away from 0: no perturbation may be worth more than a smaller "
+            f"one, got {plain(worth[place])} at ±{place} after {plain(worth[place - 1])}. Lower it."
+        )
+    widest = max(steps)
+    if widest == 0:
+        raise fails(f"{name} must fall somewhere, got {plain(worth[0])} for every perturbation.")
+    return " ".join(plain((one - worth[0]) / widest) for one in worth)
 
 
 DECLARATION = Declaration(
@@ -63,7 +106,21 @@ DECLARATION = Declaration(
             whole(0),
         ),
         Setting("of", Part.MEASURED, "… in so many per cent of releases", portion, "95%"),
-        choice("law", Part.MEASURED, "laplace, normal or gaussian", LAWS, "laplace"),
+        Setting(
+            "law",
+            Part.MEASURED,
+            "laplace, normal, gaussian, max-entropy or exponential",
+            law_name,
+            "laplace",
+            words=LAWS,
+        ),
+        Setting(
+            "utility",
+            Part.MEASURED,
+            "with law exponential: what a perturbation of 0, ±1, ±2, … is worth, never rising, the "
+            "last being the largest there is",
+            utility,
+        ),
         Setting(
             "delta",
             Part.MEASURED,

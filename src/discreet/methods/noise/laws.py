@@ -1,13 +1,14 @@
 """The laws this method draws from, and what sums of their draws are like.
 
-*laplace* untruncated has δ = 0; truncated, and *normal*, have δ; *gaussian* is the discrete
-Gaussian, counted in ρ. A margin's law is made from what entering or leaving that margin may cost
+*laplace* untruncated has δ = 0; truncated, *normal*, *max-entropy* and *exponential* have δ;
+*gaussian* is the discrete Gaussian, counted in ρ. A margin's law is made from what entering or leaving that margin may cost
 (`one_sided`) and from how far one unit can move a cell (`reach`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -17,7 +18,15 @@ import numpy as np
 from ...core.brackets import exp_bracket
 from ...core.gaussian import DiscreteGaussian
 from ...core.law import Law
-from ...core.law_builders import MAX_PERTURBATION_MOST, laplace, normal
+from ...core.law_builders import (
+    IOTA_SHARE,
+    MAX_PERTURBATION_MOST,
+    exponential,
+    laplace,
+    max_entropy_for,
+    normal,
+)
+from ...core.masses import gamma_for_epsilon
 from ...core.noise_law import NoiseLaw
 from ...core.pure_laplace import PureLaplace
 from ...errors import LawError
@@ -34,8 +43,33 @@ def pure(one_sided: Fraction, reach: int) -> PureLaplace:
 @lru_cache(maxsize=512)
 def truncated(name: str, one_sided: Fraction, reach: int, max_perturbation: int) -> Law:
     """A law cut at `max_perturbation`, each step of a cell by 1 costing one_sided / reach."""
-    build = laplace if name == "laplace" else normal
-    return build(one_sided / reach, max_perturbation)
+    return _BUILDERS[name](one_sided / reach, max_perturbation)
+
+
+_BUILDERS: Mapping[str, Callable[[Fraction, int], Law]] = {
+    "laplace": laplace,
+    "normal": normal,
+    "max-entropy": max_entropy_for,
+}
+
+
+@lru_cache(maxsize=512)
+def by_utility(utility: str, one_sided: Fraction, reach: int) -> Law:
+    """The exponential mechanism for a utility, each step of a cell by 1 costing one_sided / reach.
+
+    Where a unit moves a cell by more than 1, the utility must fall ever faster, as those of the
+    laws with a name do: only then is a unit with all its records in one cell the worst.
+    """
+    worth = [Fraction(word) for word in utility.split()]
+    steps = [inner - outer for inner, outer in pairwise(worth)]
+    if reach > 1 and any(inner > outer for inner, outer in pairwise(steps)):
+        raise LawError(
+            f"One unit may move a cell by {reach} here, and this utility does not fall ever faster "
+            "away from 0. Use one whose steps never shrink, or law laplace."
+        )
+    table = {sign * z: one for z, one in enumerate(worth) for sign in (1, -1)}
+    law = exponential(table, one_sided / reach, len(worth) - 1)
+    return replace(law, parameters={**law.parameters, "utility": utility})
 
 
 @lru_cache(maxsize=512)
@@ -75,7 +109,11 @@ def shortest(name: str, one_sided: Fraction, reach: int, delta: Fraction) -> Law
 
 def _end_mass(name: str, rate: float, m: int, reach: int) -> float:
     z = np.arange(m + 1, dtype=np.float64)
-    raw = np.exp(-rate * (z if name == "laplace" else z * z / (2 * m + 1)))
+    if name == "max-entropy":
+        bell = float(gamma_for_epsilon(Fraction(1), m, IOTA_SHARE))
+    else:
+        bell = 1 / (2 * m + 1)
+    raw = np.exp(-rate * (z if name == "laplace" else z * z * bell))
     return float(raw[m - reach + 1 :].sum() / (2 * raw.sum() - 1))
 
 
@@ -131,6 +169,8 @@ def made_again(described: Mapping[str, str]) -> NoiseLaw:
     if described["name"] == "gaussian":
         return DiscreteGaussian.of(Fraction(described["sigma2"]))
     epsilon = Fraction(described["epsilon"])
+    if "utility" in described:
+        return by_utility(described["utility"], epsilon, 1)
     if "max_perturbation" in described:
         return truncated(described["name"], epsilon, 1, int(described["max_perturbation"]))
     return pure(epsilon, int(described.get("sensitivity", 1)))
@@ -138,4 +178,6 @@ def made_again(described: Mapping[str, str]) -> NoiseLaw:
 
 def asked(described: Mapping[str, str]) -> dict[str, str]:
     """What was asked of a described law, without what was computed for it."""
-    return {k: v for k, v in described.items() if k not in ("ratio", "digest", "key_bits")}
+    return {
+        k: v for k, v in described.items() if k not in ("ratio", "digest", "key_bits", "iota_share")
+    }

@@ -190,7 +190,9 @@ class Planner(Candidates):
             return laws.gaussian(one_sided, reach), Fraction(0)
         if settings.pure:
             return laws.pure(one_sided, reach), Fraction(0)
-        if settings.max_perturbation is not None:
+        if settings.utility is not None:
+            law = laws.by_utility(settings.utility, one_sided, reach)
+        elif settings.max_perturbation is not None:
             law = laws.truncated(settings.law, one_sided, reach, settings.max_perturbation)
         else:
             assert allowed is not None
@@ -203,14 +205,13 @@ class Planner(Candidates):
             return settings.loss(budget, delta)
         if delta >= 1:
             raise RecipeError(
-                f"With max_perturbation {settings.max_perturbation} this question has delta ≥ 1 "
-                "and no protection. Raise max_perturbation, or leave it out for delta = 0."
+                f"With {settings.cut} this question has delta ≥ 1 and no protection. "
+                "Allow larger perturbations, or use law laplace, which has delta = 0."
             )
         if settings.delta is not None and delta > settings.delta:
             raise RecipeError(
-                f"With max_perturbation {settings.max_perturbation} this question has delta "
-                f"{float(delta):.3g}, more than the {float(settings.delta):.3g} allowed. "
-                "Raise max_perturbation, or leave it out to have it chosen."
+                f"With {settings.cut} this question has delta {float(delta):.3g}, more than the "
+                f"{float(settings.delta):.3g} allowed. Allow larger perturbations, or raise delta."
             )
         return settings.loss(budget, delta)
 

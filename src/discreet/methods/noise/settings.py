@@ -22,6 +22,8 @@ from ..declaration import Fails, Part
 from .declaration import DECLARATION, NEGATIVES
 
 _BUDGETS = ("epsilon", "rho", "within")
+_SHAPES = ("delta", "max_perturbation", "utility")
+"""What a policy says of its own law and of no other."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Settings:
     of: Fraction = Fraction(95, 100)
     delta: Fraction | None = None
     max_perturbation: int | None = None
+    utility: str | None = None
     plan: str = "best"
     epsilon_most: Fraction | None = None
     rho_most: Fraction | None = None
@@ -43,6 +46,13 @@ class Settings:
     def pure(self) -> bool:
         """Whether the law is untruncated Laplace, with δ = 0."""
         return self.law == "laplace" and self.delta is None and self.max_perturbation is None
+
+    @property
+    def cut(self) -> str:
+        """Where the law was told to end, in words."""
+        if self.utility is not None:
+            return f"a utility up to ±{len(self.utility.split()) - 1}"
+        return f"max_perturbation {self.max_perturbation}"
 
     def loss(self, budget: Fraction, delta: Fraction) -> Loss:
         """What spending this ε or ρ costs; `delta` is that of a truncated law."""
@@ -73,15 +83,16 @@ class Settings:
         """What was measured, in canonical text: law, loss, truncation and the scheme's name."""
         said = {"law": self.law, "plan": scheme}
         # where the law is cut as told, a δ is a limit that is checked and shapes nothing
-        shapes = (
-            ("epsilon", "rho", "delta") if self.max_perturbation is None else ("epsilon", "rho")
-        )
+        cut = self.max_perturbation is not None or self.utility is not None
+        shapes = ("epsilon", "rho") if cut else ("epsilon", "rho", "delta")
         for name in shapes:
             value = getattr(self, name)
             if value is not None:
                 said[name] = plain(value)
         if self.max_perturbation is not None:
             said["max_perturbation"] = str(self.max_perturbation)
+        if self.utility is not None:
+            said["utility"] = self.utility
         return said
 
 
@@ -141,7 +152,7 @@ def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
     if own_budget and "within" not in asked:
         base.pop("of", None)
     if "law" in asked and asked["law"] != written.get("law", "laplace"):
-        base = {k: v for k, v in base.items() if k not in ("delta", "max_perturbation")}
+        base = {k: v for k, v in base.items() if k not in _SHAPES}
         if not own_budget and asked["law"] == "gaussian":
             base.pop("epsilon", None)
     both = {**base, **asked}
@@ -174,7 +185,7 @@ def treatment_for(policy: Mapping[str, Any], asked: Mapping[str, str]) -> Treatm
 
 def _settings(said: Mapping[str, str]) -> Settings:
     """What is said of each field, numbers exact; the rest as it is where nobody says anything."""
-    kinds = {"law": str, "plan": str, "within": int, "max_perturbation": int}
+    kinds = {"law": str, "plan": str, "utility": str, "within": int, "max_perturbation": int}
     names = [field.name for field in fields(Settings) if field.name in said]
     read: dict[str, Any] = {name: kinds.get(name, Fraction)(said[name]) for name in names}
     return Settings(**read)
@@ -268,10 +279,31 @@ def _truncation(settings: Settings) -> str:
             f"Law gaussian is not truncated, got max_perturbation {settings.max_perturbation}. "
             "Leave it out, or use law normal."
         )
-    if settings.law == "normal" and settings.delta is None and settings.max_perturbation is None:
+    cut_as_told = settings.delta is not None or settings.max_perturbation is not None
+    if settings.law in ("normal", "max-entropy") and not cut_as_told:
         return (
-            "Law normal is truncated and has a delta, got neither. Set delta: 1e-6, say, or "
-            "max_perturbation."
+            f"Law {settings.law} is truncated and has a delta, got neither. Set delta: 1e-6, say, "
+            "or max_perturbation."
+        )
+    return _utility(settings)
+
+
+def _utility(settings: Settings) -> str:
+    if settings.law != "exponential":
+        return (
+            ""
+            if settings.utility is None
+            else f"utility is for law exponential, got it with law {settings.law}. Leave one out."
+        )
+    if settings.utility is None:
+        return (
+            "Law exponential needs a utility: what a perturbation of 0, ±1, ±2 and so on is worth. "
+            "Set utility: 0 -1 -4 -9, say."
+        )
+    if settings.max_perturbation is not None:
+        return (
+            "The largest perturbation of law exponential is the last one its utility has, got "
+            f"max_perturbation {settings.max_perturbation} as well. Leave it out."
         )
     return ""
 
