@@ -8,6 +8,7 @@ from __future__ import annotations
 # in a data set's folder, written by the custodian or for them
 DESCRIPTION = "discreet.yaml"
 CATEGORIES = "categories"
+SOURCE_FACTS = "source-facts.json"  # what the source told at the last look
 
 # the records, whole or absent: `current` names a folder in `versions`
 VERSIONS = "versions"

@@ -20,6 +20,7 @@ from discreet.errors import DataError, InputError, Refusal
 from discreet.workspace import UnitChoice, declare, declare_unit, init, load
 from discreet.workspace.description_file import read
 from discreet.workspace.draft import Draft
+from discreet.workspace.source_facts import SourceFacts
 from discreet.workspace.unit_choice import settle
 from discreet.workspace.unit_columns import unit_columns
 
@@ -201,7 +202,7 @@ def test_a_doubt_is_seen(stay: str, person: str, unit: str, taken: str | None) -
         ColumnProfile("ward", "text", 240, 0, 4, values=(("a", 60),)),
     )
     seen = Profile(Source.guess("x.csv"), 240, columns)
-    draft = Draft("x", "X", {}, [], units=unit_columns(seen))
+    draft = Draft("x", "X", {}, [], units=unit_columns(SourceFacts.of(seen)))
     settle(draft, UnitChoice(unit))
     assert draft.id == taken
     assert (draft.unit == "undecided") is (taken is None)

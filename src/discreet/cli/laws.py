@@ -338,7 +338,7 @@ def print_law(
     parameters = ", ".join(f"{name} {value}" for name, value in facts["parameters"].items())
     low, high = facts["from"], facts["to"]
     lines: list[tuple[str, object]] = [
-        ("law", f"[bold]{facts['name']}[/bold] ({parameters})"),
+        ("law", f"{facts['name']} ({parameters})"),
         ("perturbations", "any whole number" if low is None else f"{low:+d} … {high:+d}"),
         ("mean", facts["mean"] if facts["mean"] else "0, exactly"),
         ("variance", f"{facts['variance']:.6g} (sd {facts['variance'] ** 0.5:.4g})"),

@@ -126,13 +126,16 @@ def _free(host: str, port: int) -> int:
 def _tell(path: Path, host: str, port: int, public: list[str], spends: bool) -> None:
     out = show.console(error=True)
     at = f"http://{'[' + host + ']' if ':' in host else host}:{port}"
-    out.print(f"[bold]{path}[/bold] at {at} · API documentation at {at}/api/v1/docs")
+    out.print(
+        f"[bold]{path}[/bold] at {at} · API documentation at {at}/api/v1/docs", soft_wrap=True
+    )
     if public:
         said = "every data set" if public == ["*"] else ", ".join(public)
         budgets = "; asking may spend their budgets" if spends else ""
         out.print(f"Without login: {said}{budgets}.")
     else:
-        out.print(f"Nothing is public. Accounts: discreet user add {path} NAME --role analyst")
+        out.print("Nothing is public. Accounts:")
+        out.print(f"  discreet user add {path} NAME --role analyst", soft_wrap=True)
 
 
 def _tell_hidden(path: Path) -> None:
@@ -155,6 +158,7 @@ def _tell_hidden(path: Path) -> None:
                 f"knowledge: discreet declare {folder.folder / name} {' '.join(hidden)}",
                 style="yellow",
                 markup=False,
+                soft_wrap=True,
             )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +32,32 @@ def command(*words: object) -> None:
     """Print a command to paste: on a line of its own, never broken, whatever the width."""
     line = shlex.join(str(word) for word in words)
     console().print(f"  {line}", soft_wrap=True, markup=False)
+
+
+def advice(text: str, *, indent: int = 0) -> None:
+    """Print prose; a command in backticks gets a line of its own, so that it can be pasted."""
+    parts = re.split(r"`((?:discreet|chmod) [^`]*)`", text)
+    for place, part in enumerate(parts):
+        if place % 2:
+            console().print(f"{' ' * indent}  {part}", soft_wrap=True, markup=False)
+            continue
+        words = part.strip() if not place else part.lstrip(" .,;").rstrip()
+        if words:
+            before_command = place + 1 < len(parts)
+            prose(words.removesuffix(":") + ":" if before_command else words, indent=indent)
+
+
+def prose(text: str, *, indent: int = 0, style: str = "") -> None:
+    """Print a paragraph in the width of the terminal; words are not broken."""
+    out = console()
+    for line in wrapped(text, out.width - indent):
+        out.print(" " * indent + line, style=style, soft_wrap=True, markup=False)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most this width; a path or a command that is longer stays whole."""
+    filler = textwrap.TextWrapper(max(width, 20), break_long_words=False, break_on_hyphens=False)
+    return [line for part in text.splitlines() for line in filler.wrap(part)] or [""]
 
 
 def as_json(facts: Mapping[str, Any] | None = None, **more: Any) -> None:
@@ -76,15 +104,15 @@ def _lines() -> Progress:
 
 
 def pairs(*rows: tuple[str, object]) -> None:
-    """Print two columns: what, and its value."""
-    from rich.table import Table
+    """Print two columns: what, and its value; a long path or command in it is not broken."""
+    from rich.text import Text
 
-    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
+    out = console()
+    start = max((len(name) for name, _ in rows), default=0) + 2
     for name, value in rows:
-        table.add_row(name, str(value))
-    console().print(table)
+        for number, line in enumerate(wrapped(str(value), out.width - start)):
+            label = Text(("" if number else name).ljust(start), style="dim")
+            out.print(Text.assemble(label, line), soft_wrap=True)
 
 
 def grid(

@@ -59,4 +59,5 @@ def synthetic(
             ("cost", "nothing"),
         )
         first = data.description.variables[0].levels[-1].name
-        show.console().print(f"\n  discreet table {folder} --rows {first}")
+        show.console().print()
+        show.command("discreet", "table", folder, "--rows", first)

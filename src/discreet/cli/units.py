@@ -89,8 +89,8 @@ def _doubts(draft: Draft, folder: Path) -> list[str]:
     return [
         "Who one unit is, is undecided, and nothing was loaded.",
         *doubts,
-        f"Say it with `discreet declare {folder} --unit WORD --id COLUMN`, then "
-        f"`discreet load {folder}`. These columns may name the unit:",
+        f"Say it, then load: `discreet declare {folder} --unit WORD --id COLUMN` "
+        f"`discreet load {folder}` These columns may name the unit:",
     ]
 
 

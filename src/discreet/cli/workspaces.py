@@ -14,7 +14,7 @@ from . import show, units
 from .tables import DataSetPath, Json
 
 if TYPE_CHECKING:
-    from ..workspace import Started
+    from ..workspace import Finding, Loaded, Started
     from ..workspace.description_file import DescribedData
 
 UnitWord = Annotated[
@@ -124,8 +124,7 @@ def init(
             unit_choice.settle(draft, chosen)
     with show.progress(quiet=json) as control:
         started = initialising.begin(draft, folder, control)
-    version = started.loaded.manifest.data_version if started.loaded else None
-    _tell_variables(read(folder), version, json, started=started)
+    _tell_variables(read(folder), started.loaded, json, started=started)
 
 
 def load(path: DataSetPath, json: Json = False) -> None:
@@ -140,14 +139,8 @@ def load(path: DataSetPath, json: Json = False) -> None:
     folder = workspace.resolve(path)
     with show.progress(quiet=json) as control:
         loaded = workspace.load(folder, control)
-    if not json:
-        out = show.console()
-        if loaded.unchanged:
-            out.print("The same data and description were loaded before; that version is served.")
-        if loaded.new_epoch:
-            out.print("Records could not be matched with earlier ones: a new key epoch began.")
     unfit = [f"{found.what} {found.todo}" for found in small_keys(folder, read(folder))]
-    _tell_variables(read(folder), loaded.manifest.data_version, json, warnings=unfit)
+    _tell_variables(read(folder), loaded, json, warnings=unfit)
 
 
 def declare(
@@ -181,7 +174,8 @@ def declare(
             written = workspace.declare_unit(folder, choice, control)
         for line in written:
             out.print(line, markup=False)
-        out.print(f"Then run [bold]discreet load {folder}[/bold].")
+        out.print("Then run:")
+        show.command("discreet", "load", folder)
         if not variables and not all_of_them:
             return
     if not variables and not all_of_them:
@@ -189,9 +183,11 @@ def declare(
         out.print(f"Still only found in the data: {names}")
         return
     chosen = None if all_of_them else set(variables or ())
-    for finding in workspace.check(folder):
+    with show.progress() as control:
+        findings = workspace.check(folder, control)
+    for finding in findings:
         if finding.severity == "warning" and (chosen is None or finding.where in chosen):
-            out.print(f"[yellow]{finding.where}: {finding.what}[/yellow]")
+            show.prose(f"{finding.where}: {finding.what}", style="yellow")
     done = workspace.declare(folder, None if all_of_them else variables)
     out.print(f"Declared: {', '.join(done) or 'nothing new'}")
 
@@ -205,7 +201,8 @@ def check(path: DataSetPath, json: Json = False) -> None:
     from ..workspace.description_file import read
 
     folder = workspace.resolve(path)
-    findings = workspace.check(folder)
+    with show.progress(quiet=json) as control:
+        findings = workspace.check(folder, control)
     described = read(folder)
     rules.check_rules(described.policy, described.description)
     said = rules.in_words(described.policy)
@@ -215,13 +212,21 @@ def check(path: DataSetPath, json: Json = False) -> None:
         show.as_json(facts, findings=[asdict(finding) for finding in findings])
     else:
         show.pairs(("family", family), ("method", method), *(("rule", r) for r in said))
-        if findings:
-            rows = [(f.severity, f.where, f.what, f.todo) for f in findings]
-            show.grid("Findings", ("", "where", "what", "what to do"), rows)
-        else:
-            show.console().print("Sound; nothing to mend.")
+        _tell_findings(findings)
     if any(finding.severity == "error" for finding in findings):
         raise typer.Exit(5)
+
+
+def _tell_findings(findings: Sequence[Finding]) -> None:
+    """Each finding as a paragraph, with its remedy below it."""
+    if not findings:
+        show.console().print("Sound; nothing to mend.")
+    styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
+    for finding in findings:
+        show.console().print()
+        show.prose(f"{finding.severity}: {finding.where}", style=styles[finding.severity])
+        show.prose(finding.what, indent=2)
+        show.advice(finding.todo, indent=2)
 
 
 def upgrade(
@@ -255,14 +260,12 @@ def upgrade(
 
 def _tell_variables(
     described: DescribedData,
-    version: str | None,
+    loaded: Loaded | None,
     json: bool,
     *,
     started: Started | None = None,
     warnings: Sequence[str] = (),
 ) -> None:
-    from rich.markup import escape
-
     folder, description = described.folder, described.description
     left_out = [] if started is None else started.draft.left_out
     warnings = warnings if started is None else started.warnings()
@@ -277,7 +280,8 @@ def _tell_variables(
     if json:
         show.as_json(
             folder=str(folder),
-            version=version,
+            version=loaded.manifest.data_version if loaded else None,
+            loaded=loaded.facts() if loaded else None,
             variables=[
                 {
                     "name": variable.name,
@@ -292,13 +296,17 @@ def _tell_variables(
         )
         return
     out = show.console()
-    show.grid(f"{folder}", ("variable", "levels (categories)", "status"), rows)
+    if loaded is None or not loaded.unchanged:
+        show.grid(f"{folder}", ("variable", "levels (categories)", "status"), rows)
     if left_out:
         show.grid("Left out", ("column", "because it"), left_out)
     for warning in warnings:
-        out.print(f"[yellow]{escape(warning)}[/yellow]")
+        show.prose(warning, style="yellow")
     for line in [] if started is None else units.told(started.draft, folder):
-        out.print(line, markup=False)
-    if described.policy.budget is not None:
+        show.advice(line.strip(), indent=len(line) - len(line.lstrip()))
+    for line in [] if loaded is None else loaded.sentences(description):
+        show.prose(line)
+    if described.policy.budget is not None and started is not None:
         out.print(f"Budget for ever: {described.policy.budget}. Change it before the first table.")
-    out.print(f"Edit {folder}/discreet.yaml, then [bold]discreet check {folder}[/bold].")
+    out.print(f"Edit {folder}/discreet.yaml, then run:", soft_wrap=True)
+    show.command("discreet", "check", folder)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.control import Control
-from ..core.description import UNDECIDED
 from ..core.family import Family
 from ..errors import DiscreetError
 from ..file_names import DATA, DESCRIPTION, SECRETS, STORE, VERSIONS
@@ -19,16 +18,11 @@ from . import loading, origins, secrets, served_laws, versions
 from .description_file import DescribedData, read
 from .file_modes import mode_findings
 from .finding import Finding
-from .unit_checks import columns_to_look_at, strong_keys, undecided, unit_findings
+from .source_checks import source_findings
+from .unit_checks import strong_keys, undecided
 
 if TYPE_CHECKING:
-    from ..engines.coding import ColumnProfile, Profile
     from ..store.ledger_store import LedgerStore
-
-RARE = 10
-"""A category with fewer records than this is rare."""
-
-SHOWN = 5
 
 NARROW = 1 << 16
 """Keys within this of one another are narrow: pairs of records often have the same sum."""
@@ -59,7 +53,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *_labels(described),
         *mode_findings(folder),
         *undecided(described),
-        *_source(described, control),
+        *source_findings(described, control),
     ]
     order = ("error", "warning", "note")
     return sorted(findings, key=lambda finding: order.index(finding.severity))
@@ -294,80 +288,3 @@ def _labels(described: DescribedData) -> Iterator[Finding]:
                     DESCRIPTION,
                     "Make labels differ.",
                 )
-
-
-def _source(described: DescribedData, control: Control) -> Iterator[Finding]:
-    """What the source says of found variables and of the unit; it is read once."""
-    from ..engines.duckdb.profiling import profile
-
-    description = described.description
-    whole = description.unit == UNDECIDED or description.undeclared
-    if described.policy.family is Family.SYNTHETIC:
-        return
-    try:
-        seen = profile(
-            described.source(),
-            control,
-            only=None if whole else lambda names: columns_to_look_at(described, names),
-            parents=False,
-        )
-    except DiscreetError as problem:
-        if whole:
-            yield Finding(
-                "note",
-                "the source cannot be read now, so neither rare categories nor ids that repeat could "
-                "be looked for: " + problem.message,
-                DESCRIPTION,
-            )
-        return
-    yield from unit_findings(described, seen)
-    yield from _declaring(described, seen)
-
-
-def _declaring(described: DescribedData, seen: Profile) -> Iterator[Finding]:
-    """What makes declaring the found variables unsafe, from the source they were found in."""
-    waiting = [v for v in described.description.variables if not v.declared]
-    columns = {column.name: column for column in seen.columns}
-    fine = []
-    for variable in waiting:
-        column = columns.get(described.coding.columns[variable.name].finest)
-        if column is None:
-            continue
-        unsafe = _unsafe(column)
-        if unsafe:
-            yield Finding("warning", unsafe, variable.name, _advice(len(variable.levels)))
-        else:
-            fine.append(variable.name)
-    if fine:
-        lists = "its list is" if len(fine) == 1 else "their lists are"
-        yield Finding(
-            "note",
-            f"found, not declared; no category has fewer than {RARE} records.",
-            ", ".join(fine),
-            f"If {lists} public knowledge: `discreet declare {described.folder} {' '.join(fine)}`.",
-        )
-
-
-def _unsafe(column: ColumnProfile) -> str:
-    rare = sorted((n, code) for code, n in column.values if n < RARE)
-    if not column.complete or column.distinct > max(20, column.records // 5):
-        return (
-            f"{column.distinct:,} values for {column.records:,} records: nearly an identifier; "
-            "a list of its values tells who is in the data."
-        )
-    if not rare:
-        return ""
-    codes = ", ".join(code for _, code in rare[:SHOWN])
-    more = f" and {len(rare) - SHOWN} more" if len(rare) > SHOWN else ""
-    return (
-        f"{len(rare)} of {column.distinct} categories have fewer than {RARE} records "
-        f"({codes}{more}): that they occur at all may be about single people."
-    )
-
-
-def _advice(levels: int) -> str:
-    coarser = "a coarser level" if levels > 1 else "broader categories"
-    return (
-        f"Declare it only if the list is public apart from these data; else merge into {coarser}, "
-        "or put the full published list in its place."
-    )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .source_facts import SourceFacts
 from .unit_columns import UnitColumns
 
 
@@ -75,6 +76,7 @@ class Draft:
     period: str = ""
     unit: str = "person"
     units: UnitColumns = field(default_factory=UnitColumns)
+    source_facts: SourceFacts | None = field(default=None, repr=False)
     """The columns that may name the unit, as far as the source tells."""
     records_per_unit: int = 1
     records_from_data: bool = False

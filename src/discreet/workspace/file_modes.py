@@ -18,6 +18,7 @@ from ..file_names import (
     JOBS,
     MEASUREMENTS,
     PUBLISHED,
+    SOURCE_FACTS,
     STORE,
     VERSIONS,
 )
@@ -29,6 +30,7 @@ _INSIDE = (
     VERSIONS,
     MEASUREMENTS,
     ANCHOR,
+    SOURCE_FACTS,
     *(f"{n}{end}" for n in (STORE, CACHE) for end in _DATABASES),
 )
 _AROUND = (

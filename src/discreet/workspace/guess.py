@@ -16,6 +16,7 @@ from ..core.domain import TOTAL
 from .category_file import MOST_CODE, is_code
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft
 from .label_columns import label_columns
+from .source_facts import MOST_VALUES
 from .unit_columns import FEW, UnitColumns
 from .vocabulary import (
     MISSING_WORDS,
@@ -31,9 +32,6 @@ from .vocabulary import (
 
 if TYPE_CHECKING:
     from ..engines.coding import ColumnProfile, Profile
-
-MOST_FOUND = 5_000
-"""A text column with more values than this is left out."""
 
 MOST_NUMBERS = 150
 """A column of whole numbers with more values than this needs bands first."""
@@ -130,7 +128,7 @@ class _Guess:
                 f"has {column.distinct:,} values, on average fewer than {RECORDS_PER_CATEGORY} "
                 "records each: nearly an identifier."
             )
-        if column.distinct > MOST_FOUND or not column.complete:
+        if column.distinct > MOST_VALUES or not column.complete:
             return f"has {column.distinct:,} values, too many for a variable. Add coarser codes."
         return ""
 

@@ -22,7 +22,8 @@ from .checks import same_people
 from .dataset import DataSet
 from .description_file import read
 from .draft import Draft
-from .guess import MOST_FOUND, guess
+from .guess import guess
+from .source_facts import MOST_VALUES, SourceFacts, keep
 from .unit_choice import UnitChoice, settle
 from .unit_columns import unit_columns
 from .vocabulary import pretty, safe_names
@@ -114,6 +115,8 @@ def begin(
     folder = Path(into)
     make_folder(folder)
     write(draft, folder)
+    if draft.source_facts is not None:
+        keep(read(folder), draft.source_facts)
     if not load or draft.unit == UNDECIDED:
         return Started(folder, draft, None)
     return Started(folder, draft, loading.load(folder, _second_half(control or Control())))
@@ -152,14 +155,15 @@ def describe(
     if options:
         source = replace(source, options=dict(options))
     first = Control(lambda share, doing: control.progress(share / 2, doing), control.cancelled)
-    seen = profile(source, first, most_values=MOST_FOUND)
+    seen = profile(source, first, most_values=MOST_VALUES)
+    facts = SourceFacts.of(seen)
     own = folder.resolve().name
     name = own if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,49}", own) else safe_names([own])[own]
     stem = source.table or source.path.stem
     keys = source_keys(source, seen, folder)
-    units = unit_columns(seen, unit.id)
+    units = unit_columns(facts, unit.id)
     draft = guess(seen, units, dataset=name, title=pretty(stem), source=keys)
-    draft.units = units
+    draft.units, draft.source_facts = units, facts
     settle(draft, unit)
     if not draft.variables:
         left_out = list(draft.left_out)

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ..core.control import Control
-from ..core.description import UNDECIDED
+from ..core.description import UNDECIDED, Description
 from ..core.domain import Variable
 from ..core.exact import plain
 from ..core.family import Family
 from ..core.origin import Origin
 from ..durable import plain_errors
 from ..engines.coding import Coding, Columns, LoadReport, Source
-from ..errors import Bug, Cancelled, DataError, InputError
+from ..errors import Bug, Cancelled, DataError, InputError, StoreError
 from ..file_names import DATA
 from . import origins, secrets, versions
 from .description_file import DescribedData, read
@@ -41,6 +41,49 @@ class Loaded:
     new_epoch: bool
     """Records could not be matched with those loaded before, so a new key epoch began."""
     report: LoadReport | None = None
+    before: versions.Manifest | None = None
+    """What was served until then."""
+
+    def facts(self) -> dict[str, Any]:
+        """How much was loaded and what is new, as plain values."""
+        return {
+            "records": self.manifest.records,
+            "records_before": None if self.before is None else self.before.records,
+            "left_out": self.manifest.dropped,
+            "unchanged": self.unchanged,
+            "new_epoch": self.new_epoch,
+        }
+
+    def sentences(self, description: Description) -> list[str]:
+        """How much was loaded and what is new, in words."""
+        now, before, name = self.manifest, self.before, self.version.name
+        if self.unchanged:
+            again = "is served still" if now == before else "is served again"
+            return [
+                "Nothing new: this source was loaded with this description before. Version "
+                f"{name} of {now.records:,} records {again}."
+            ]
+        words = [f"Loaded {now.records:,} records as version {name}."]
+        if before is not None:
+            more = now.records - before.records
+            than = f"{abs(more):,} {'more' if more > 0 else 'fewer'} than" if more else "as many as"
+            what = [("the source", now.source != before.source)]
+            what.append(("the description", now.coding != before.coding))
+            changed = " and ".join(word for word, differs in what if differs)
+            words.append(f"That is {than} before; {changed or 'nothing'} changed.")
+        if now.dropped:
+            words.append(
+                f"{now.dropped:,} records were left out: at most {description.records_per_unit:,} of "
+                f"one {description.unit} count."
+            )
+        for variable, records in (self.report.other if self.report else {}).items():
+            if records:
+                words.append(
+                    f"{variable}: {records:,} records had codes not listed and are `other`."
+                )
+        if self.new_epoch:
+            words.append("Records could not be matched with earlier ones: a new key epoch began.")
+        return words
 
 
 def coding_digest(coding: Coding) -> str:
@@ -155,13 +198,14 @@ def _load(
     origin, shape = source_digest(source, control), coding_digest(coding)
     content = _short(origin, shape)
     before = versions.intact(folder)
+    served = _served(folder)
     for version, known in reversed(before):
         if known.content == content:
             _records_agree(described, known.records)
             if versions.file_digest(version / DATA) != known.data_digest:
                 continue  # damaged: load it again
             versions.point(folder, version)
-            return Loaded(version, known, unchanged=True, new_epoch=False)
+            return Loaded(version, known, unchanged=True, new_epoch=False, before=served)
     epoch, new_epoch = _epoch([manifest for _, manifest in before], coding)
     own = secrets.read(folder)
     salted = replace(coding, salt=own.record_salt())
@@ -188,7 +232,16 @@ def _load(
             manifest = origins.sealed(manifest, made_from, secrets.read(folder, epoch))
         control.step(0.99, "making the version durable")
         version = versions.publish(folder, filled, manifest)
-    return Loaded(version, manifest, unchanged=False, new_epoch=new_epoch, report=report)
+    return Loaded(version, manifest, False, new_epoch, report, served)
+
+
+def _served(folder: Path) -> versions.Manifest | None:
+    """The manifest of the version that is served, where it can be read."""
+    try:
+        current = versions.current(folder)
+    except StoreError:
+        return None
+    return None if current is None else current[1]
 
 
 def _short(*parts: str) -> str:

@@ -12,8 +12,8 @@ from .finding import Finding
 from .unit_columns import UnitColumns, named_like_ids, unit_columns
 
 if TYPE_CHECKING:
-    from ..engines.coding import Profile
     from .description_file import DescribedData
+    from .source_facts import SourceFacts
 
 
 def columns_to_look_at(described: DescribedData, names: Sequence[str]) -> list[str]:
@@ -50,11 +50,10 @@ def strong_keys(described: DescribedData) -> bool:
     return policy.family is Family.CELL_KEY and keys == "strong"
 
 
-def unit_findings(described: DescribedData, seen: Profile) -> Iterator[Finding]:
+def unit_findings(described: DescribedData, facts: SourceFacts) -> Iterator[Finding]:
     """How many records one value has of each column that may name the unit, and what follows."""
     id_column = described.coding.id_column
-    names = [column.name for column in seen.columns]
-    units = unit_columns(seen, id_column if id_column in names else None)
+    units = unit_columns(facts, id_column if id_column in facts.names else None)
     if described.description.unit == UNDECIDED:
         for one in units.candidates:
             yield Finding("note", f"may name the unit of protection: {one.repeats}.", one.column)

@@ -16,6 +16,7 @@ from ..core.description import UNDECIDED
 from ..durable import edit_text
 from ..errors import InputError
 from ..file_names import DESCRIPTION
+from . import source_facts
 from .description_file import DescribedData, read
 from .yaml_edit import with_value
 
@@ -105,7 +106,7 @@ def declare_unit(
 
 def _most_records(described: DescribedData, name: str, control: Control | None) -> int:
     """The largest number of records that one value of a column has."""
-    from ..engines.duckdb.profiling import profile
-
-    seen = profile(described.source(), control, only=lambda _: [name], parents=False)
-    return seen.column(name).values[0][1]
+    facts = source_facts.kept(described)
+    if facts is None or name not in facts.names:
+        facts = source_facts.look(described.source(), control, lambda _: [name])
+    return facts.column(name).most

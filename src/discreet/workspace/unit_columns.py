@@ -23,7 +23,8 @@ from .vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from ..engines.coding import ColumnProfile, Profile
+    from ..engines.coding import ColumnProfile
+    from .source_facts import SourceFacts
 
 FEW = 30
 """So few values are a classification, whatever the column is called."""
@@ -104,23 +105,21 @@ class UnitColumns:
         return tuple(sentences)
 
 
-def unit_columns(profile: Profile, chosen: str | None = None) -> UnitColumns:
-    """The candidates among the columns of a profile, and the column that was `chosen`."""
-    names = [column.name for column in profile.columns]
+def unit_columns(facts: SourceFacts, chosen: str | None = None) -> UnitColumns:
+    """The candidates among the columns of a source, and the column that was `chosen`."""
+    names = facts.names
     if chosen is not None and chosen not in names:
-        raise DataError(
-            f"{profile.source.name} has no column {chosen!r}.{did_you_mean(chosen, names)}"
-        )
+        raise DataError(f"The source has no column {chosen!r}.{did_you_mean(chosen, names)}")
     found = [
         Candidate(
             column.name,
             column.distinct,
-            column.values[0][1] if column.values else 1,
+            column.most,
             is_person_name(column.name),
             is_event_name(column.name),
         )
-        for column in profile.columns
-        if column.name == chosen or _may_name_the_unit(column)
+        for column in facts.columns
+        if column.name == chosen or column.may_name_unit
     ]
     return UnitColumns(tuple(sorted(found, key=_rank)))
 
@@ -139,7 +138,8 @@ def _rank(one: Candidate) -> tuple[bool, ...]:
     return (not _id_like(one.column), one.most > 1, not one.person, one.event)
 
 
-def _may_name_the_unit(column: ColumnProfile) -> bool:
+def may_name_the_unit(column: ColumnProfile) -> bool:
+    """Whether a column as it was found looks like the ids of something."""
     name, records = column.name, column.records
     if column.type not in ("text", "integer") or column.distinct < 2 or is_weight_name(name):
         return False

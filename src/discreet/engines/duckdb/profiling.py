@@ -8,7 +8,12 @@ compares with codes, so a description made from a profile loads.
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
 
 from ...core.control import Control
 from ...errors import Cancelled
@@ -17,8 +22,10 @@ from .canonical import canonical_sql, single_valued
 from .reading import Choice, Wanted
 from .scratch import profile_folder, scratch_connection
 from .sources import RELATION, Opened, opened
-from .sql import Sql, joined, plain, sql
+from .sql import Sql, joined, sql
 from .statements import Runner
+
+Whole = npt.NDArray[np.int64]
 
 _MOST_CHILDREN = 100_000
 _SAMPLE_RECORDS = 20_000
@@ -142,17 +149,7 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
     texts = {i: canonical_sql(sql("s.c{i}", i=i), relation.types[i]) for i, _ in usable}
     if len(usable) < 2:
         return profile
-    runner.run(
-        sql(
-            "CREATE OR REPLACE TEMP TABLE discreet_sample AS SELECT {chosen} FROM {source} s "
-            "USING SAMPLE reservoir({most} ROWS) REPEATABLE (1)",
-            chosen=joined(", ", (sql("{of} AS c{i}", of=of, i=i) for i, of in texts.items())),
-            source=RELATION,
-            most=_SAMPLE_RECORDS,
-        ),
-        doing="looking for hierarchies",
-        share=(0.8, 0.85),
-    )
+    sample = _sample(runner, texts)
     parents: list[tuple[str, str]] = []
     twins: list[tuple[str, str]] = []
     nearly: list[tuple[str, str, int, str]] = []
@@ -160,20 +157,20 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
     pairs = [
         (child, parent)
         for child, parent in itertools.permutations(usable, 2)
-        if child[1].distinct > parent[1].distinct
-        or (child[1].distinct == parent[1].distinct and child[0] < parent[0])
+        if (
+            child[1].distinct > parent[1].distinct
+            or (child[1].distinct == parent[1].distinct and child[0] < parent[0])
+        )
+        and _few(sample.broken(child[0], parent[0]), parent[1], sample.records)
     ]
     for place, ((c, child), (p, parent)) in enumerate(pairs):
         share = 0.85 + 0.15 * place / len(pairs)
-        runner.run("SELECT 1", doing="looking for hierarchies", share=(share, share))
-        sampled = sql("c{i}", i=c), sql("c{i}", i=p)
-        broken = _broken(runner, plain("discreet_sample"), *sampled)
-        if broken and not _few(broken, parent, min(_SAMPLE_RECORDS, profile.records)):
-            continue
-        broken = _broken(runner, RELATION, texts[c], texts[p])
-        if broken:
-            if _few(broken, parent, profile.records):
-                nearly.append((child.name, parent.name, *broken))
+        doing = f"looking whether each {child.name} lies in one {parent.name}"
+        runner.run("SELECT 1", doing=doing, share=(share, share))
+        records, code = _broken(runner, texts[c], texts[p])
+        if records:
+            if _few(records, parent, profile.records):
+                nearly.append((child.name, parent.name, records, code))
             continue
         twin = child.distinct == parent.distinct
         (twins if twin else parents).append((child.name, parent.name))
@@ -185,7 +182,7 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
                 parent=texts[p],
                 source=RELATION,
             ),
-            doing="looking for hierarchies",
+            doing=doing,
         )
         maps[child.name, parent.name] = {str(a): "" if b is None else str(b) for a, b in rows}
     return replace(
@@ -193,10 +190,52 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
     )
 
 
-def _broken(runner: Runner, source: Sql, child: Sql, parent: Sql) -> tuple[int, str] | None:
+@dataclass(frozen=True)
+class _Sample:
+    """Some records as numbers: for each column, which of its values a record has; -1 for none."""
+
+    records: int = field(repr=False)
+    codes: dict[int, Whole] = field(repr=False)
+
+    def broken(self, child: int, parent: int) -> int:
+        """Records whose child value goes with another parent more often; no parent is one too."""
+        a, b = self.codes[child], self.codes[parent] + 1
+        known = a >= 0
+        width = int(b.max(initial=0)) + 1
+        pairs, counts = np.unique(a[known] * width + b[known], return_counts=True)
+        most = np.zeros(int(a.max(initial=0)) + 1, dtype=np.int64)
+        np.maximum.at(most, pairs // width, counts)
+        return int(counts.sum() - most.sum())
+
+
+def _sample(runner: Runner, texts: Mapping[int, Sql]) -> _Sample:
+    """A sample that is the same every time; most pairs of columns are no levels already there."""
+    runner.run(
+        sql(
+            "CREATE OR REPLACE TEMP TABLE discreet_sample AS SELECT {chosen} FROM {source} s "
+            "USING SAMPLE reservoir({most} ROWS) REPEATABLE (1)",
+            chosen=joined(", ", (sql("{of} AS c{i}", of=of, i=i) for i, of in texts.items())),
+            source=RELATION,
+            most=_SAMPLE_RECORDS,
+        ),
+        doing="looking for hierarchies",
+        share=(0.8, 0.85),
+    )
+    try:
+        table = runner.connection.sql("FROM discreet_sample").to_arrow_table()
+    except duckdb.Error as error:
+        raise runner.sentence(error) from None
+    codes = {}
+    for i in texts:
+        coded = table.column(f"c{i}").combine_chunks().dictionary_encode()
+        codes[i] = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
+    return _Sample(table.num_rows, codes)
+
+
+def _broken(runner: Runner, child: Sql, parent: Sql) -> tuple[int, str]:
     """Records whose child value goes with another parent elsewhere, and such a child value.
 
-    For each child value the most frequent parent is taken to be right; None where nothing is wrong.
+    For each child value the most frequent parent is taken to be right; 0 where nothing is wrong.
     """
     ((records, code),) = runner.run(
         sql(
@@ -205,19 +244,19 @@ def _broken(runner: Runner, source: Sql, child: Sql, parent: Sql) -> tuple[int, 
             "count(*) AS n FROM {source} s WHERE {child} IS NOT NULL GROUP BY ALL) GROUP BY a)",
             child=child,
             parent=parent,
-            source=source,
+            source=RELATION,
         ),
         doing="looking for hierarchies",
     )
-    return (int(records), str(code)) if records else None
+    return int(records), str(code)
 
 
-def _few(broken: tuple[int, str], parent: ColumnProfile, records: int) -> bool:
-    """Whether so few records are in the way that the columns were meant as levels.
+def _few(broken: int, parent: ColumnProfile, records: int) -> bool:
+    """Whether so few records are in the way, or none, that the columns were meant as levels.
 
     At most one in a hundred, and one in ten of those outside the parent's largest category: nearly
     all of any column "lies in" a parent that nearly everybody has.
     """
     outside = parent.records - max((n for _, n in parent.values), default=0)
     share = records / max(parent.records, 1)
-    return broken[0] * 100 <= records and broken[0] * 10 <= outside * share
+    return not broken or (broken * 100 <= records and broken * 10 <= outside * share)
