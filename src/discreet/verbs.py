@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from .core.exact import Exact
 from .core.table import ProtectedTable
+from .errors import InputError
 from .formats import frame, terminal
+from .inference.questions import Concludes
 from .recipe import query_mapping
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .inference.answer import Answer
 
 Drafted = TypeVar("Drafted")
 
@@ -80,7 +81,7 @@ class Asks(ABC, Generic[Drafted]):
         return f"<data set {self.name}: {', '.join(self.variables)}>"
 
 
-class Released(ABC):
+class Released(Concludes, ABC):
     """A released table (or several): numbers and errors."""
 
     tables: tuple[ProtectedTable, ...]
@@ -95,15 +96,23 @@ class Released(ABC):
         """The table as a data frame: codes, labels, count, status and noise columns."""
         return frame.to_pandas(self.tables[table])
 
-    def interval(self, coverage: str = "0.95", table: int = 0) -> pd.DataFrame:
-        """Noise intervals of every cell; they speak of the noise, not of sampling."""
-        return frame.interval(self.tables[table], coverage)
+    def interval(
+        self,
+        coverage: Exact = "0.95",
+        table: int = 0,
+        *,
+        cell: Mapping[str, str] | None = None,
+        kind: str = "noise",
+    ) -> Any:
+        """Intervals of every cell as a data frame, or of one cell or total as an answer.
 
-    def independence_test(self, given: Sequence[str] | str = (), table: int = 0) -> Answer:
-        """Are the table's variables independent (within each `given` group)? Knows the noise."""
-        from .inference.independence import independence_test
-
-        return independence_test(self.tables[table], given)
+        noise: about what was counted, from the law alone. sampling: about the rate behind one cell.
+        """
+        if cell is not None:
+            return self.cell_interval(cell, kind, coverage, table)
+        if kind != "noise":
+            raise InputError("A sampling interval is of one cell: name it, cell={…}.")
+        return frame.to_pandas(self._at_level(coverage, table))
 
     def __repr__(self) -> str:
         return terminal.to_text(self.protected)

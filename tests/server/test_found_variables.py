@@ -146,6 +146,17 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
         *((f"{DATA}/raw/tables:check", question) for question in QUESTIONS[:8]),
         (f"{DATA}/people/tables:check?ladder=true", ASKED),
     ],
+    "POST /api/v1/datasets/{dataset}/tables:infer": [
+        (f"{DATA}/people/tables:infer", {"recipe": question, "question": "posterior"})
+        for question in QUESTIONS[::4]
+    ],
+    "POST /api/v1/datasets/{dataset}/tables:difference": [
+        (
+            f"{DATA}/people/tables:difference",
+            {"recipe": question, "a": {"sex": "F"}, "b": {"sex": "M"}},
+        )
+        for question in QUESTIONS[::4]
+    ],
     "POST /api/v1/datasets/{dataset}/tables": [
         *((f"{DATA}/people/tables", question) for question in QUESTIONS[::3]),
         (f"{DATA}/people/tables?free=true", {"rows": ["band"], "epsilon": "0.5"}),

@@ -37,6 +37,16 @@ MATRIX: dict[str, tuple[dict[str, int], object, str]] = {
     "GET /datasets/{dataset}/variables/{variable}": (OPEN, None, "/datasets/deaths/variables/sex"),
     "GET /datasets/{dataset}/codelists/{level}": (OPEN, None, "/datasets/deaths/codelists/region"),
     "POST /datasets/{dataset}/tables:check": (OPEN, RECIPE, "/datasets/deaths/tables:check"),
+    "POST /datasets/{dataset}/tables:infer": (
+        ASKING,
+        {"recipe": RECIPE, "question": "independence"},
+        "/datasets/deaths/tables:infer",
+    ),
+    "POST /datasets/{dataset}/tables:difference": (
+        ASKING,
+        {"recipe": RECIPE, "a": {"sex": "F"}, "b": {"sex": "M"}},
+        "/datasets/deaths/tables:difference",
+    ),
     "POST /datasets/{dataset}/tables": (ASKING, RECIPE, "/datasets/deaths/tables"),
     "GET /datasets/{dataset}/tables": (ASKING, None, "/datasets/deaths/tables?rows=sex"),
     "GET /datasets/{dataset}/tables/metadata": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -31,6 +31,15 @@ LawFile = Annotated[
 Number = Annotated[int, Option("--table", help="Which table of the file, from 1.")]
 
 
+Level = Annotated[str, Option(help="Share of cases in which an interval holds.")]
+Kind = Annotated[
+    str, Option(help="noise (about what was counted) or sampling (about the rates behind it).")
+]
+CellText = Annotated[
+    str, Argument(metavar="CELL", help="region=London,sex=F; others at the total.")
+]
+
+
 @infer_app.command()
 def independence(
     file: TableFile,
@@ -45,9 +54,180 @@ def independence(
 
     [bold]discreet infer independence deaths.xlsx --given sex --json[/bold]
     """
-    from ..inference.independence import independence_test
+    _ask("independence", file, law, table, json, given=_names(given))
 
-    _tell(independence_test(read_table(file, law, table), _names(given)), json)
+
+@infer_app.command("goodness-of-fit")
+def goodness_of_fit(
+    file: TableFile,
+    proportions: Annotated[str, Argument(help="F=0.51,M=0.49: for each category, adding up to 1.")],
+    axis: Annotated[str, Option(help="Of which variable.")] = "",
+    records: Annotated[
+        int | None, Option(help="The public number of records, to test one proportion exactly.")
+    ] = None,
+    law: LawFile = None,
+    table: Number = 1,
+    json: Json = False,
+) -> None:
+    """Do the categories of a variable follow given proportions?"""
+    shares = _pairs(proportions, "proportions", "F=0.51,M=0.49")
+    more = {"proportions": shares, "axis": axis, "records": records}
+    _ask("goodness-of-fit", file, law, table, json, **more)
+
+
+@infer_app.command()
+def loglinear(
+    file: TableFile,
+    terms: Annotated[list[str], Argument(help="Terms, each of one or more variables by commas.")],
+    law: LawFile = None,
+    table: Number = 1,
+    json: Json = False,
+) -> None:
+    """Does a log-linear model fit?
+
+    [bold]discreet infer loglinear t.csv sex,cause region[/bold]: region apart from both
+    """
+    _ask("loglinear", file, law, table, json, terms=[_names(term) for term in terms])
+
+
+@infer_app.command()
+def regression(
+    file: TableFile,
+    data: Annotated[
+        Path, Argument(metavar="DATA.csv", help="A column of codes, columns of numbers.")
+    ],
+    terms: Annotated[str, Option(help="Columns to regress on, by commas.")],
+    axis: Annotated[str, Option(help="The variable whose categories are the observations.")] = "",
+    offset: Annotated[str, Option(help="The column of sizes that rates are of.")] = "",
+    event: Annotated[str, Option(help="For odds: the category that is the event, sex=F.")] = "",
+    law: LawFile = None,
+    table: Number = 1,
+    level: Level = "0.95",
+    json: Json = False,
+) -> None:
+    """Poisson regression of published counts on covariates, or of the odds of an event."""
+    more: dict[str, Any] = {"terms": _names(terms), "axis": axis, "offset": offset, "level": level}
+    more |= {"event": _cell(event)} if event else {}
+    _ask("regression", file, law, table, json, data=_covariates(data), **more)
+
+
+@infer_app.command()
+def interval(
+    file: TableFile,
+    cell: CellText = "",
+    kind: Kind = "noise",
+    level: Level = "0.95",
+    law: LawFile = None,
+    table: Number = 1,
+    json: Json = False,
+) -> None:
+    """Between which numbers does a cell or total lie?
+
+    [bold]discreet infer interval deaths.csv region=London,sex=F --kind sampling[/bold]
+    """
+    _ask("interval", file, law, table, json, cell=_cell(cell), kind=kind, level=level)
+
+
+@infer_app.command()
+def difference(
+    file: TableFile,
+    a: CellText,
+    b: CellText,
+    exposures: Annotated[str, Option(help="What rates are of, for each: 52000,41000.")] = "",
+    level: Level = "0.95",
+    law: LawFile = None,
+    table: Number = 1,
+    json: Json = False,
+) -> None:
+    """Is the difference of two cells, rows or areas real: same count? same rate?"""
+    sizes = _names(exposures)
+    if sizes and len(sizes) != 2:
+        raise InputError(f"--exposures must be two numbers by a comma, got {exposures!r}.")
+    more = {"exposures": tuple(sizes)} if sizes else {}
+    _ask("difference", file, law, table, json, a=_cell(a), b=_cell(b), level=level, **more)
+
+
+@infer_app.command()
+def ranking(
+    file: TableFile,
+    axis: Annotated[str, Argument(help="The variable whose categories are ranked.")],
+    cell: Annotated[str, Option(help="At these categories of other variables: sex=F.")] = "",
+    level: Level = "0.95",
+    law: LawFile = None,
+    table: Number = 1,
+    json: Json = False,
+) -> None:
+    """Which categories are surely in the right order, and which may swap?"""
+    _ask("ranking", file, law, table, json, axis=axis, cell=_cell(cell), level=level)
+
+
+@infer_app.command()
+def ratio(
+    file: TableFile,
+    a: CellText,
+    b: CellText,
+    kind: Kind = "sampling",
+    level: Level = "0.95",
+    law: LawFile = None,
+    table: Number = 1,
+    json: Json = False,
+) -> None:
+    """Between which numbers does a / b lie?"""
+    _ask("ratio", file, law, table, json, a=_cell(a), b=_cell(b), kind=kind, level=level)
+
+
+@infer_app.command()
+def share(
+    file: TableFile,
+    a: CellText,
+    of: Annotated[str, Option(help="The total it is a share of. Default: the whole table.")] = "",
+    kind: Kind = "noise",
+    level: Level = "0.95",
+    law: LawFile = None,
+    table: Number = 1,
+    json: Json = False,
+) -> None:
+    """Between which numbers does a cell's share in a total lie?"""
+    _ask("share", file, law, table, json, a=_cell(a), of=_cell(of), kind=kind, level=level)
+
+
+@infer_app.command("odds-ratio")
+def odds_ratio(
+    file: TableFile,
+    a: CellText,
+    b: CellText,
+    c: CellText,
+    d: CellText,
+    kind: Kind = "sampling",
+    level: Level = "0.95",
+    law: LawFile = None,
+    table: Number = 1,
+    json: Json = False,
+) -> None:
+    """Between which numbers does (a / b) / (c / d) lie?"""
+    cells = {"a": _cell(a), "b": _cell(b), "c": _cell(c), "d": _cell(d)}
+    _ask("odds-ratio", file, law, table, json, **cells, kind=kind, level=level)
+
+
+@infer_app.command()
+def posterior(
+    file: TableFile,
+    cell: CellText = "",
+    mean: Annotated[str | None, Option(help="Prior: a Poisson law of this mean.")] = None,
+    law: LawFile = None,
+    table: Number = 1,
+    json: Json = False,
+) -> None:
+    """How likely is each true count of a cell, given what was released?"""
+    _ask("posterior", file, law, table, json, cell=_cell(cell), mean=mean)
+
+
+def _ask(
+    question: str, file: Path, law: Path | None, table: int, json: bool, **arguments: Any
+) -> None:
+    from ..inference.questions import answer
+
+    _tell(answer(read_table(file, law, table), question, arguments), json)
 
 
 def read_table(file: Path, law: Path | None, number: int) -> ProtectedTable:
@@ -73,6 +253,33 @@ def _has_companion(law: Path) -> bool:
     return law.with_name(f"{law.name}-metadata.json").exists()
 
 
+def _cell(text: str) -> dict[str, str]:
+    return _pairs(text, "A cell", "region=London,sex=F")
+
+
+def _pairs(text: str, what: str, example: str) -> dict[str, str]:
+    """NAME=VALUE pairs by commas."""
+    pairs = {}
+    for part in _names(text):
+        name, mark, value = part.partition("=")
+        if not mark or not name.strip() or not value.strip() or name.strip() in pairs:
+            raise InputError(f"{what} must look like {example}, got {text[:60]!r}.")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def _covariates(file: Path) -> dict[str, dict[str, str]]:
+    """Numbers by name for each code, from a CSV file whose first column is the code."""
+    import csv
+
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            header, *rows = csv.reader(stream)
+    except (OSError, ValueError) as problem:
+        raise InputError(f"{file} cannot be read as CSV ({type(problem).__name__}).") from None
+    return {row[0]: dict(zip(header[1:], row[1:], strict=False)) for row in rows if row}
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -84,7 +291,7 @@ def _tell(answer: Answer, json: bool) -> None:
         return
     out = show.console()
     out.print(f"[bold]{_plain(answer.sentence)}[/bold]")
-    show.pairs(*((name.replace("_", " "), text) for name, text in answer.shown()))
+    show.pairs(*((name.replace("_", " "), _plain(text)) for name, text in answer.shown()))
     for words in answer.caveats:
         out.print(f"[dim]· {_plain(words)}[/dim]")
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.exact import exact
 from ..core.table import ProtectedTable
 from ..errors import InputError
 from .flat import STATUS_LETTERS, flatten
@@ -39,14 +38,3 @@ def to_pandas(table: ProtectedTable) -> pd.DataFrame:
             pd.arrays.IntegerArray(numbers, ~shown) if whole else np.where(shown, numbers, np.nan)
         )
     return pd.DataFrame(columns)
-
-
-def interval(table: ProtectedTable, coverage: str = "0.95") -> pd.DataFrame:
-    """The same with the noise intervals of every cell, or InputError where they are not known."""
-    if table.noise is None:
-        raise InputError("The noise law of this table is not known, so there is no interval.")
-    if table.noise.coverage != exact(coverage, "coverage", above=0, below=1):
-        raise InputError(
-            f"Intervals of {float(table.noise.coverage):.0%} are stored with a table, got {coverage}."
-        )
-    return to_pandas(table)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+_MOST_SHOWN = 1500
+"""Longer lists are for programs: `to_json` has them."""
 
 
 @dataclass(frozen=True)
@@ -30,20 +34,31 @@ class Answer:
         """Plain values: sentence, numbers, caveats."""
         return {
             "sentence": self.sentence,
-            "numbers": dict(self.numbers),
+            "numbers": _plain(self.numbers),
             "caveats": list(self.caveats),
         }
 
     def shown(self) -> list[tuple[str, str]]:
         """The numbers as people read them; what is not there is left out."""
-        known = [(name, value) for name, value in self.numbers.items() if value is not None]
-        return [(name, _shown(value)) for name, value in known]
+        shown = [(name, _shown(value)) for name, value in self.numbers.items() if value is not None]
+        return [(name, text) for name, text in shown if len(text) < _MOST_SHOWN]
 
     def __str__(self) -> str:
         shown = [f"  {name.replace('_', ' ')}: {text}" for name, text in self.shown()]
         return "\n".join([self.sentence, *shown, *(f"  · {one}" for one in self.caveats)])
 
     __repr__ = __str__
+
+
+def _plain(value: Any) -> Any:
+    """The same as JSON can hold it: what is no finite number is nothing."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -74,6 +89,9 @@ def p_text(p: float) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, Mapping) and "category" in value:
+        low, high = value["ranks"]
+        return f"{value['category']} {low if low == high else f'{low} to {high}'}"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_shown(inner)}" for name, inner in value.items())
     if isinstance(value, list | tuple):

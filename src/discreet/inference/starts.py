@@ -56,8 +56,11 @@ def _try_others(
 
 
 def _doubtful(cells: Cells, design: Reals, fit: Fit) -> Flags:
-    """Where means are near the noise: several maxima are possible."""
-    touched = np.abs(design) > 0
-    share = touched / np.maximum(touched.sum(0), 1)
-    low = (fit.means @ share < 2 * (np.sqrt(cells.variance) @ share) + 1).any(1)
-    return np.asarray(low | fit.boundary | ~fit.converged)
+    """Where the mean of a row or column, say, is near the noise: several maxima are possible."""
+    doubtful = fit.boundary | ~fit.converged
+    groups = design[:, ((design == 0) | (design == 1)).all(0)]
+    groups = groups[:, groups.sum(0) < len(design)] if groups.shape[1] > 1 else groups[:, :0]
+    if groups.shape[1]:
+        share = groups / groups.sum(0)
+        doubtful |= (fit.means @ share < 2 * (np.sqrt(cells.variance) @ share) + 1).any(1)
+    return np.asarray(doubtful)

@@ -1,8 +1,9 @@
 """Testing a log-linear null on one table: the p-value, the verdict, and what stands beside them.
 
 The verdict rests on the score statistic. By χ² where the mean count is at least twice the standard
-deviation of the noise and at least 4 (and above any cut); elsewhere by the larger of the χ² p-value
-and that of tables drawn from the fitted null. The likelihood ratio gets a χ² p-value of its own only
+deviation of the noise and at least 4 (and above any cut), and the degrees of freedom are not fewer than
+10 unless counts dwarf the noise; elsewhere by the larger of the χ² p-value and that of tables drawn
+from the fitted null. The likelihood ratio gets a χ² p-value of its own only
 where the mean is at least 25 times the noise variance and at least 15: below, it would mislead.
 """
 
@@ -31,6 +32,8 @@ from .statistics import (
 
 LEVEL = 0.05
 _POWER = 0.8
+_FEW = 10
+"""With fewer degrees of freedom χ² needs counts that dwarf the noise."""
 _LEAST_INFORMATION = 2.0
 """Expected information a parameter below which nothing can be concluded."""
 
@@ -62,7 +65,7 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
     if known < _LEAST_INFORMATION * model.design.shape[1]:
         raise _nothing(evidence)
     means, mean = found.fit.means[0], float(found.fit.means.mean())
-    sparse = is_sparse(evidence, mean)
+    sparse = is_sparse(evidence, mean, model.df)
     by_chi2 = float(found.p_score[0])
     p, by, share = by_chi2, "chi-square", None
     if sparse:
@@ -71,7 +74,7 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
         p, by = max(by_chi2, share), "larger of chi-square and bootstrap"
     naive, wrong = _naive(evidence, model, found)
     seen = smallest_effect(found.information[0], model.df)
-    safe = bool(mean >= 25 * evidence.variance.max() and mean >= 15)
+    safe = _dwarfs(mean, float(evidence.variance.max()))
     numbers: dict[str, Any] = {
         "p": p,
         "p_by": by,
@@ -94,11 +97,17 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
     return Tested(p, by, found, numbers, (*caveats, *evidence.caveats))
 
 
-def is_sparse(evidence: Evidence, mean: float) -> bool:
-    """Whether χ² cannot be trusted by itself: counts near the noise, or near a cut."""
-    sd = float(np.sqrt(evidence.variance.max()))
+def is_sparse(evidence: Evidence, mean: float, df: int) -> bool:
+    """Whether χ² cannot be trusted by itself: counts near the noise or a cut, or very few cells."""
+    variance = float(evidence.variance.max())
     cut = max(channel.treatment.cut for channel in evidence.channels)
-    return mean < 2 * sd or mean < 4 or (cut > 0 and mean < 2 * cut)
+    near = mean < 2 * variance**0.5 or mean < 4 or (cut > 0 and mean < 2 * cut)
+    return near or (df < _FEW and not _dwarfs(mean, variance))
+
+
+def _dwarfs(mean: float, variance: float) -> bool:
+    """Whether counts dwarf the noise, so that any χ² law holds."""
+    return mean >= 25 * variance and mean >= 15
 
 
 def _require_something(evidence: Evidence, model: Model) -> None:
@@ -197,8 +206,8 @@ def _sparse_words(sparse: bool) -> list[str]:
     if not sparse:
         return []
     return [
-        "The table is too sparse for its noise to rely on χ² alone; the p-value is the larger of χ² "
-        f"and {BOOTSTRAPS} tables drawn from the fitted model."
+        "The table is too small or too sparse for its noise to rely on χ² alone; the p-value is the "
+        f"larger of that of χ² and that of {BOOTSTRAPS} tables drawn from the fitted model."
     ]
 
 

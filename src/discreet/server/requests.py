@@ -160,6 +160,31 @@ RecipeForm: Any = create_model(  # type: ignore[call-overload]
 )
 
 
+CellForm: TypeAlias = Annotated[dict[Name, Name], Field(max_length=64)]
+"""A category for each axis, by code or label; an axis left out is at its total."""
+
+
+class _AboutTable(Form):
+    recipe: RecipeForm
+    table: Annotated[int, Field(ge=1, le=1000, description="Which table of the recipe.")] = 1
+
+
+class DifferenceForm(_AboutTable):
+    """Two cells, rows or areas of a table to compare; `exposures` are what their rates are of."""
+
+    a: CellForm
+    b: CellForm
+    exposures: Annotated[list[ExactText], Field(min_length=2, max_length=2)] | None = None
+    level: ExactText = "0.95"
+
+
+class InferForm(_AboutTable):
+    """A question about a table, with its arguments as in Python."""
+
+    question: Word
+    arguments: Annotated[dict[Name, Any], Field(max_length=20)] = {}
+
+
 class LoginForm(Form):
     """Name and password."""
 

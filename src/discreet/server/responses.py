@@ -181,6 +181,14 @@ class CheckShape(Shape):
     recipe: dict[str, Any]
 
 
+class AnswerShape(Shape):
+    """What may be concluded: a sentence, the numbers behind it, what to mind."""
+
+    sentence: str
+    numbers: dict[str, Any]
+    caveats: list[str]
+
+
 class JobShape(BaseModel):
     """A job."""
 

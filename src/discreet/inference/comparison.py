@@ -1,0 +1,184 @@
+"""Is this difference real? Two questions that may have two answers.
+
+*Same count?* Could the noise alone have made two equal true counts look so different: exact from the
+law. *Same rate?* Could noise and chance have made two equal rates look so: the difference of rates
+has its exact law at the common rate that fits best, so small and noisy cells are judged fairly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.exact import Exact, exact
+from ..core.table import ProtectedTable
+from ..errors import InputError
+from .answer import Answer, p_text
+from .channel import HIDDEN, LOW, Additive, Channel, Reals
+from .evidence import Place, Reading, require_counts
+from .intervals import Cell, read_level, window_around
+from .likelihood import Cells
+from .maximum import maximise
+from .rates import symbol_law
+from .sums import combination, overlapping
+
+LEVEL = 0.05
+_SLACK = 1e-12
+
+
+def difference(
+    table: ProtectedTable,
+    a: Cell,
+    b: Cell,
+    *,
+    exposures: tuple[Exact, Exact] | None = None,
+    level: Exact = "0.95",
+) -> Answer:
+    """Compare two cells, rows or areas; `exposures` are what their rates are of (populations, say)."""
+    share = read_level(level)
+    require_counts(table)
+    reading = Reading(table)
+    one, other = reading.place(a), reading.place(b)
+    if overlapping(one, other):
+        raise InputError(
+            f"{reading.cell_label(one)} and {reading.cell_label(other)} have records in common, so their "
+            "difference is no comparison. Name two cells beside each other."
+        )
+    symbols = reading.symbol(one), reading.symbol(other)
+    channels = reading.channel(one), reading.channel(other)
+    same_count = p_same_count(channels, symbols)
+    sizes = _exposures(exposures)
+    same_rate = p_same_rate(channels, symbols, sizes)
+    numbers: dict[str, Any] = {
+        "a": reading.cell_label(one),
+        "b": reading.cell_label(other),
+        "released": [_shown(symbol) for symbol in symbols],
+        "p_same_count": same_count,
+        "p_same_rate": same_rate,
+        "exposures": None if exposures is None else list(sizes),
+        "level": share,
+    }
+    caveats = list(_interval(reading, one, other, share, numbers))
+    sentence = _sentence(numbers, exposures is not None)
+    return Answer(sentence, numbers, tuple(caveats))
+
+
+def p_same_count(channels: tuple[Channel, Channel], symbols: tuple[int, int]) -> float:
+    """The largest probability, over equal true counts, of a gap between symbols as large as this."""
+    gap = abs(_number(channels[0], symbols[0]) - _number(channels[1], symbols[1]))
+    if all(isinstance(one, Additive) and _only_squeezed(one) for one in channels):
+        start, masses = _difference(channels[0], channels[1])
+        away = np.abs(np.arange(start, start + len(masses))) >= gap - _SLACK
+        return min(float(masses[away].sum()), 1.0)
+    windows = [one.weights(symbol) for one, symbol in zip(channels, symbols, strict=True)]
+    first = min(low for low, _ in windows)
+    last = max(low + len(weights) - 1 for low, weights in windows)
+    return max(_gap_tail(channels, count, gap) for count in _common(first, last))
+
+
+def _only_squeezed(channel: Channel) -> bool:
+    """Whether a gap is never larger after the treatment: none, or negatives shown as 0."""
+    treatment = channel.treatment
+    hides = treatment.hidden_below is not None or treatment.display_floor is not None
+    return not hides and not treatment.least
+
+
+def _common(first: int, last: int) -> list[int]:
+    """True counts to go through: all where they are few, else evenly many of them."""
+    if last - first <= 400:
+        return list(range(first, last + 1))
+    return sorted({*range(first, first + 100), *np.linspace(first, last, 300).astype(int).tolist()})
+
+
+def _gap_tail(channels: tuple[Channel, Channel], count: int, gap: float) -> float:
+    """P(the symbols of two cells of this true count differ by at least so much)."""
+    (one, p), (other, q) = (channel.row(count) for channel in channels)
+    x = np.array([_number(channels[0], int(symbol)) for symbol in one])
+    y = np.array([_number(channels[1], int(symbol)) for symbol in other])
+    return _pairs_beyond(x, p, y, q, gap)
+
+
+def _pairs_beyond(x: Reals, p: Reals, y: Reals, q: Reals, gap: float) -> float:
+    """P(|x − y| ≥ gap) of two independent numbers."""
+    order = np.argsort(y, kind="stable")
+    y, below = y[order], np.concatenate([[0.0], np.cumsum(q[order])])
+    low = below[np.searchsorted(y, x - gap + _SLACK, side="right")]
+    high = below[-1] - below[np.searchsorted(y, x + gap - _SLACK, side="left")]
+    if gap <= _SLACK:
+        return 1.0
+    return float(min(p @ (low + high), 1.0))
+
+
+def _difference(one: Channel, other: Channel) -> tuple[int, Reals]:
+    assert isinstance(one, Additive)
+    assert isinstance(other, Additive)
+    return one.start - other.ends[1], np.convolve(one.masses, other.masses[::-1])
+
+
+def p_same_rate(
+    channels: tuple[Channel, Channel],
+    symbols: tuple[int, int],
+    exposures: tuple[float, float] = (1.0, 1.0),
+) -> float:
+    """P(rates as far apart as these) at the common rate that fits best; exact there."""
+    kinds = np.array([0, int(channels[0] is not channels[1])])
+    cells = Cells(channels, kinds, np.array([symbols]))
+    fit = maximise(cells, np.ones((2, 1)), np.log(np.array([exposures])))
+    observed = [
+        _number(one, symbol) / size
+        for one, symbol, size in zip(channels, symbols, exposures, strict=True)
+    ]
+    laws = []
+    for one, mean, size in zip(channels, fit.means[0].tolist(), exposures, strict=True):
+        shown, masses = symbol_law(one, max(mean, 1e-9))
+        numbers = np.where(shown <= LOW, _number(one, HIDDEN), shown.astype(np.float64))
+        laws.append((numbers / size, masses))
+    (x, p), (y, q) = laws
+    return _pairs_beyond(x, p, y, q, abs(observed[0] - observed[1]) * (1 - 1e-12))
+
+
+def _number(channel: Channel, symbol: int) -> float:
+    """A symbol as a number; a cell without one stands at the middle of what is not shown."""
+    return channel.treatment.cut / 2 if symbol <= LOW else float(symbol)
+
+
+def _shown(symbol: int) -> int | str:
+    return {HIDDEN: "hidden", LOW: "low"}.get(symbol, symbol)
+
+
+def _exposures(exposures: tuple[Exact, Exact] | None) -> tuple[float, float]:
+    if exposures is None:
+        return 1.0, 1.0
+    one, other = (float(exact(size, "exposure", above=0)) for size in exposures)
+    return one, other
+
+
+def _interval(
+    reading: Reading, one: Place, other: Place, level: float, numbers: dict[str, Any]
+) -> list[str]:
+    """The noise interval of the difference where its law is exact."""
+    from ..errors import CannotConclude
+
+    try:
+        found = combination(reading, {one: 1, other: -1})
+    except CannotConclude as why:
+        return [f"The difference has no exact interval. {why.message}"]
+    lower, upper = window_around(found.value, found.start, found.masses, level)
+    numbers |= {"difference": found.value, "lower": lower, "upper": upper, "noise_sd": found.sd}
+    return [
+        f"In the data they differed by {lower:,} to {upper:,} (noise interval of the difference, level "
+        f"{100 * level:.6g} %)."
+    ]
+
+
+def _sentence(numbers: dict[str, Any], exposed: bool) -> str:
+    count, rate = numbers["p_same_count"], numbers["p_same_rate"]
+    a, b = numbers["a"], numbers["b"]
+    rates = f"the rates behind them {'(per exposure) ' if exposed else ''}"
+    real = "really differ in the data" if count <= LEVEL else "may be the same count"
+    different = "differ too" if count <= LEVEL and rate <= LEVEL else "differ"
+    alike = "may be the same" if count <= LEVEL else "may be the same too"
+    second = f"{rates}{different if rate <= LEVEL else alike}"
+    joint = "but" if (count <= LEVEL) != (rate <= LEVEL) else "and"
+    return f"{a} and {b} {real} ({p_text(count)}), {joint} {second} ({p_text(rate)})."

@@ -1,0 +1,40 @@
+"""Log-linear models of tables with several axes: does a model with these terms fit?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..core.table import ProtectedTable
+from ..errors import InputError
+from .answer import Answer
+from .evidence import Reading
+from .independence import axis_places, used_design
+from .statistics import Model
+from .verdict import judged, said
+
+
+def loglinear(table: ProtectedTable, terms: Sequence[Sequence[str] | str]) -> Answer:
+    """Test the hierarchical model with these terms, each one or several axes, against all others.
+
+    [("sex",), ("cause",), ("region",)] is mutual independence, [("sex", "cause"), ("region",)] joint,
+    [("sex", "region"), ("cause", "region")] conditional on region; all pairs: no three-way term.
+    """
+    reading = Reading(table)
+    if not terms:
+        raise InputError("A model needs terms, such as sex,cause and region.")
+    places = [sorted(set(axis_places(reading, term))) for term in terms]
+    missing = set(range(len(reading.axes))) - {axis for term in places for axis in term}
+    if missing:
+        names = ", ".join(reading.axes[axis] for axis in sorted(missing))
+        raise InputError(
+            f"The model leaves out {names}: give it a term of its own, or ask for a table without it."
+        )
+    evidence = reading.evidence()
+    tested = judged(evidence, Model(used_design(evidence, places)), effect="departure")
+    model = " ".join(f"[{' '.join(reading.axes[axis] for axis in term)}]" for term in places)
+    sentence = said(
+        tested,
+        f"The model {model} fits: no sign of further dependence",
+        f"The model {model} does not fit: there is more dependence than it allows",
+    )
+    return Answer(sentence, {"model": model} | tested.numbers, tested.caveats)

@@ -1,0 +1,241 @@
+"""Poisson and grouped logistic regression on published counts, with the noise in the likelihood.
+
+log μ = offset + b₀ + x'b for the categories of an axis; with an event, log μ = α_g + s (b₀ + x'b) where
+s is 1 for the event's cell of group g and 0 for the others, so that b are log odds. Standard errors come
+from the observed information. Covariates and offsets must be public or exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..core.exact import Exact
+from ..core.table import ProtectedTable
+from ..errors import CannotConclude, InputError
+from .answer import Answer, p_text
+from .channel import Additive, Channel, Reals
+from .evidence import Place, Reading, require_counts
+from .independence import axis_places
+from .intervals import Cell, read_level
+from .likelihood import Cells
+from .maximum import Fit
+from .starts import maximise_globally
+from .sums import combination
+
+_MOST_GROUPS = 300
+Data = Mapping[str, Mapping[str, Any]]
+"""For each code of the axis, covariates and offsets by name."""
+
+
+def regression(
+    table: ProtectedTable,
+    data: Data,
+    terms: Sequence[str] | str,
+    *,
+    axis: str = "",
+    offset: str = "",
+    event: Cell | None = None,
+    cell: Cell | None = None,
+    level: Exact = "0.95",
+) -> Answer:
+    """Regress the counts of an axis on covariates; `offset` names the size that rates are of."""
+    share = read_level(level)
+    require_counts(table)
+    reading = Reading(table)
+    names = [terms] if isinstance(terms, str) else list(terms)
+    position = _axis(reading, axis, event)
+    codes = table.domain.axes[position].level.codes
+    covariates = np.array([[_number(data, code, name) for name in names] for code in codes])
+    covariates = covariates.reshape(len(codes), len(names))
+    if event is None:
+        parts = [_part(reading, {**(cell or {}), reading.axes[position]: code}) for code in codes]
+        sizes = np.array([_number(data, code, offset) if offset else 1.0 for code in codes])
+        if (sizes <= 0).any():
+            raise InputError(f"The offset {offset} must be above 0 everywhere.")
+        fitted = poisson_fit(_cells(parts), covariates, np.log(sizes))
+    else:
+        if offset:
+            raise InputError(
+                "A regression of odds has no offset: each group is compared with itself."
+            )
+        parts = _event_parts(reading, position, codes, event)
+        fitted = logistic_fit(_cells(parts), covariates)
+    return _answer(fitted, names, share, odds=event is not None, groups=len(codes))
+
+
+def _axis(reading: Reading, axis: str, event: Cell | None) -> int:
+    if axis:
+        return axis_places(reading, axis)[0]
+    used = set(axis_places(reading, list(event or {})))
+    free = [place for place in range(len(reading.axes)) if place not in used]
+    if len(free) != 1:
+        raise InputError(
+            f"Say which axis the counts are regressed over: {', '.join(reading.axes)}."
+        )
+    return free[0]
+
+
+def _number(data: Data, code: str, name: str) -> float:
+    try:
+        number = float(data[code][name])
+    except KeyError:
+        raise InputError(
+            f"The data have no {name!r} for {code!r}; give one for each category."
+        ) from None
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name} of {code} must be a number, got {str(data[code][name])[:40]!r}."
+        ) from None
+    if not np.isfinite(number):
+        raise InputError(f"{name} of {code} must be a finite number.")
+    return number
+
+
+def _part(reading: Reading, cell: Cell) -> tuple[int, Channel]:
+    place = reading.place(cell)
+    return reading.symbol(place), reading.channel(place)
+
+
+def _event_parts(
+    reading: Reading, position: int, codes: Sequence[str], event: Cell
+) -> list[tuple[int, Channel]]:
+    """For each group the event's cell, then what is left of the group."""
+    parts = []
+    name = reading.axes[position]
+    for code in codes:
+        cell = reading.place({**event, name: code})
+        parts.append((reading.symbol(cell), reading.channel(cell)))
+        parts.append(_others(reading, cell, reading.place({name: code})))
+    return parts
+
+
+def _others(reading: Reading, cell: Place, group: Place) -> tuple[int, Channel]:
+    free = [axis for axis, at in enumerate(group) if at is None and cell[axis] is not None]
+    if len(free) == 1 and reading.shape[free[0]] == 2:
+        (axis,) = free
+        other = (*cell[:axis], 1 - (cell[axis] or 0), *cell[axis + 1 :])
+        return reading.symbol(other), reading.channel(other)
+    rest = combination(reading, {group: 1, cell: -1})
+    return rest.value, Additive(rest.start, rest.masses)
+
+
+def _cells(parts: Sequence[tuple[int, Channel]]) -> Cells:
+    channels = list(dict.fromkeys(channel for _, channel in parts))
+    kinds = np.array([channels.index(channel) for _, channel in parts])
+    return Cells(channels, kinds, np.array([[symbol for symbol, _ in parts]]))
+
+
+class Fitted:
+    """Coefficients of many tables, intercept first, with their covariance."""
+
+    def __init__(self, fit: Fit, design: Reals, kept: Reals, back: Reals) -> None:
+        """`kept` picks the parameters wanted; `back` takes them to the scale of the covariates."""
+        weights = fit.means - fit.variance
+        self.fit = fit
+        information = np.einsum("ti,ij,ik->tjk", weights, design, design)
+        self.sound = fit.converged & (fit.eigenvalue > 0)
+        ridge = (
+            1e-12 * np.eye(design.shape[1]) * np.trace(information, axis1=1, axis2=2)[:, None, None]
+        )
+        transform = back @ kept
+        self.coefficients = fit.parameters @ transform.T
+        covariance = transform @ np.linalg.inv(information + ridge) @ transform.T
+        self.errors = np.sqrt(np.maximum(np.einsum("tjj->tj", covariance), 0.0))
+
+
+def _standardised(covariates: Reals) -> tuple[Reals, Reals]:
+    """Covariates with mean 0 and sd 1, and the matrix that takes (b₀, b) back."""
+    middle, spread = covariates.mean(0), covariates.std(0)
+    if (spread <= 1e-12 * np.maximum(np.abs(middle), 1.0)).any():
+        raise InputError("A covariate has the same value everywhere, so its effect cannot be told.")
+    scaled = (covariates - middle) / spread
+    if (
+        np.linalg.matrix_rank(np.column_stack([np.ones(len(scaled)), scaled]))
+        <= covariates.shape[1]
+    ):
+        raise InputError("The covariates follow from one another; leave one out.")
+    many = covariates.shape[1]
+    back = np.zeros((many + 1, many + 1))
+    back[0, 0], back[0, 1:] = 1.0, -middle / spread
+    back[1:, 1:] = np.diag(1 / spread)
+    return scaled, back
+
+
+def poisson_fit(cells: Cells, covariates: Reals, offset: Reals) -> Fitted:
+    """log μ = offset + b₀ + x'b, for many tables of the same design."""
+    scaled, back = _standardised(covariates)
+    design = np.column_stack([np.ones(len(scaled)), scaled])
+    if len(design) <= design.shape[1]:
+        raise CannotConclude(
+            f"{len(design)} categories cannot tell {design.shape[1]} coefficients; use fewer terms."
+        )
+    fit = maximise_globally(cells, design, offset)
+    return Fitted(fit, design, np.eye(design.shape[1]), back)
+
+
+def logistic_fit(cells: Cells, covariates: Reals) -> Fitted:
+    """log μ = α_g + s (b₀ + x'b), cells in pairs: the event's, then the others."""
+    groups = len(covariates)
+    if groups > _MOST_GROUPS:
+        raise CannotConclude(
+            f"A regression of odds takes up to {_MOST_GROUPS} groups, got {groups}. Ask for a coarser level."
+        )
+    scaled, back = _standardised(covariates)
+    event = np.tile([1.0, 0.0], groups)
+    own = np.repeat(np.eye(groups), 2, axis=0)
+    slopes = np.repeat(np.column_stack([np.ones(groups), scaled]), 2, axis=0) * event[:, None]
+    design = np.column_stack([own, slopes])
+    kept = np.eye(design.shape[1])[groups:]
+    return Fitted(maximise_globally(cells, design), design, kept, back)
+
+
+def _answer(
+    fitted: Fitted, names: Sequence[str], level: float, *, odds: bool, groups: int
+) -> Answer:
+    if not fitted.sound[0]:
+        raise CannotConclude(
+            "The fit has no certified maximum: the noise is too large beside these counts. Use larger "
+            "counts or fewer terms."
+        )
+    width = float(ndtri((1 + level) / 2))
+    coefficients = {}
+    for place, name in enumerate(["intercept", *names]):
+        value, error = float(fitted.coefficients[0, place]), float(fitted.errors[0, place])
+        coefficients[name] = {
+            "estimate": value,
+            "se": error,
+            "lower": value - width * error,
+            "upper": value + width * error,
+            "p": float(2 * ndtr(-abs(value / error))) if error > 0 else 0.0,
+        }
+    what = "odds" if odds else "rate"
+    said = []
+    for name in names:
+        one = coefficients[name]
+        said.append(
+            f"one more of {name} goes with {np.exp(one['estimate']):.4g} times the {what} "
+            f"({np.exp(one['lower']):.4g} to {np.exp(one['upper']):.4g}; {p_text(one['p'])})"
+        )
+    fit = fitted.fit
+    certificate = {"converged": True, "starts": int(fit.starts[0]), "maxima": int(fit.maxima[0])}
+    sentence = "; ".join(said)
+    numbers = {
+        "coefficients": coefficients,
+        "level": level,
+        "of": what,
+        "groups": groups,
+        "kind": "sampling",
+        "certificate": certificate,
+    }
+    return Answer(
+        f"{sentence[:1].upper()}{sentence[1:]} (sampling intervals, noise and chance).",
+        numbers,
+        (
+            "An ordinary regression of the published numbers would give intervals that are too short.",
+            "An association between groups need not hold for the people in them.",
+        ),
+    )

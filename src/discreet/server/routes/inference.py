@@ -1,0 +1,81 @@
+"""`tables:infer` and `tables:difference`: what may be concluded from a table, beside the table itself.
+
+The table is asked for as ever, at its cost, by the same rules and to the same people; what is
+computed then sees the protected table only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request
+
+from ...core.table import ProtectedTable
+from ...errors import InputError
+from ...inference.questions import answer
+from .. import responses, table_answers
+from ..asking import Asking, understood
+from ..auth import ASKERS, guarded
+from ..problems import documented
+from ..requests import DifferenceForm, InferForm
+from .catalogue import DataSetId
+from .tables import Project
+
+concluding = guarded(ASKERS, "tables", "tables")
+ROUTERS = [concluding]
+
+MOST_TESTED = 2_500
+"""Cells of a table that is tested while its reader waits."""
+
+
+@concluding.post(
+    "/datasets/{dataset}/tables:difference",
+    response_model=responses.AnswerShape,
+    responses=documented(406, 409, 415),
+)
+def difference(
+    request: Request, dataset: DataSetId, body: DifferenceForm, project: Project = None
+) -> dict[str, Any]:
+    """Is the difference of two cells real: the same count? the same rate?"""
+    exposures = None if body.exposures is None else tuple(body.exposures)
+    arguments = {"a": body.a, "b": body.b, "exposures": exposures, "level": body.level}
+    with request.app.state.service.dataset(request.state.asker, dataset) as data:
+        table = _table(_asked(request, data, body.recipe, project), body.table)
+        return answer(table, "difference", arguments).to_json()
+
+
+@concluding.post(
+    "/datasets/{dataset}/tables:infer",
+    response_model=responses.AnswerShape,
+    responses=documented(406, 409, 415),
+)
+def infer(
+    request: Request, dataset: DataSetId, body: InferForm, project: Project = None
+) -> dict[str, Any]:
+    """A test, an interval or a comparison that knows the noise of a table."""
+    with request.app.state.service.dataset(request.state.asker, dataset) as data:
+        asked = _asked(request, data, body.recipe, project)
+        table = _table(asked, body.table)
+        if table.cells > MOST_TESTED:
+            raise InputError(
+                f"Up to {MOST_TESTED:,} cells are tested here, got {table.cells:,}. Ask for fewer, or "
+                "run `discreet infer` on the table's file."
+            )
+        with asked.service.slots.one():
+            return answer(table, body.question, body.arguments).to_json()
+
+
+def _asked(request: Request, data: Any, recipe: Any, project: str | None) -> Asking:
+    question = understood(request.state.asker, data, recipe.mapping())
+    asked = Asking.of(
+        request, data, question, format=None, language=recipe.language, project=project
+    )
+    asked.may_be_asked_so()
+    return asked
+
+
+def _table(asked: Asking, number: int) -> ProtectedTable:
+    tables = table_answers.released(asked).tables
+    if number > len(tables):
+        raise InputError(f"table must be from 1 to {len(tables)}, got {number}.")
+    return tables[number - 1].in_language(asked.wish.language)

@@ -1,0 +1,150 @@
+"""Goodness of fit, log-linear models and regressions on noisy counts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.core.cell_law import CellLaw, MarginLaw
+from discreet.core.law_builders import laplace
+from discreet.core.pure_laplace import PureLaplace
+from discreet.errors import InputError
+from discreet.inference.channel import channel
+from discreet.inference.goodness import binomial, goodness_of_fit
+from discreet.inference.likelihood import Cells
+from discreet.inference.loglinear import loglinear
+from discreet.inference.questions import answer
+from discreet.inference.regression import logistic_fit, poisson_fit, regression
+
+from .tables import LAWS, cell_law, released, table
+
+
+def test_rinott_6_2_by_enumeration() -> None:
+    """N = 80, ε = 0.5: the 95 % points of null 0.5, and the power of data p = 0.5 against null 0.7."""
+    short, wide = (binomial(channel(laplace("0.5", reach)), 80, 0.5) for reach in (5, 10))
+    assert short.cumulative(3.3611) == pytest.approx(0.9463, abs=1e-4)
+    assert wide.cumulative(3.8162) == pytest.approx(0.9558, abs=1e-4)
+    assert short.critical()[0] == pytest.approx(4.152, abs=1e-3)
+    assert short.power(0.7, 3.3611) == pytest.approx(0.920, abs=5e-4)
+    short, wide = (binomial(channel(laplace("0.5", reach)), 80, 0.7) for reach in (5, 10))
+    assert short.power(0.5, 3.361) == pytest.approx(0.936, abs=1e-4)
+    assert wide.power(0.5, 3.816) == pytest.approx(0.896, abs=1e-4)
+
+
+def test_one_proportion_is_exact() -> None:
+    """The p-value is the probability of statistics as large; an attained level is said."""
+    made = table(np.array([40, 44]), cell_law(laplace("0.5", 5)))
+    found = goodness_of_fit(made, {"R0": "0.7"}, records=80)
+    whole = binomial(channel(laplace("0.5", 5)), 80, 0.7)
+    assert found.p == whole.p_value(40)
+    assert found.p < 0.01
+    assert found.attained_level <= 0.05
+
+
+def test_proportions_of_several_categories() -> None:
+    """Right ones are not rejected, wrong ones are; without noise it is Pearson's test."""
+    from scipy.stats import chisquare
+
+    counts = np.array([210, 305, 488])
+    shares = {"R0": "0.2", "R1": "0.3", "R2": "0.5"}
+    exact = goodness_of_fit(table(counts, CellLaw(cells=(MarginLaw(None, None),))), shares)
+    expected = counts.sum() * np.array([0.2, 0.3, 0.5])
+    assert exact.score == pytest.approx(chisquare(counts, expected).statistic, rel=1e-5)
+    noisy = table(counts, cell_law(PureLaplace.of("0.5")))
+    assert goodness_of_fit(noisy, shares).p > 0.05
+    assert goodness_of_fit(noisy, {"R0": Fraction(1, 3), "R1": "1/3", "R2": "1/3"}).p < 0.001
+    with pytest.raises(InputError, match="add up to 1"):
+        goodness_of_fit(noisy, {"R0": "0.2", "R1": "0.3", "R2": "0.4"})
+    with pytest.raises(InputError, match="each of the 3 categories"):
+        goodness_of_fit(noisy, {"R0": "0.2"})
+
+
+def test_log_linear_models_have_their_degrees_of_freedom() -> None:
+    """Mutual, joint, conditional and no three-way term of 3 × 4 × 2."""
+    shown, _ = released(LAWS["laplace 0.1, 10"], np.full((3, 4, 2), 60.0))
+    made = table(shown, cell_law(LAWS["laplace 0.1, 10"]))
+    expected = {
+        "region cause sex": 17, "region,cause sex": 11, "region,sex cause,sex": 12,
+        "region,cause region,sex cause,sex": 6,
+    }  # fmt: skip
+    for model, df in expected.items():
+        found = loglinear(made, [term.split(",") for term in model.split()])
+        assert found.df == df
+        assert found.p > 0.001
+    with pytest.raises(InputError, match="leaves out sex"):
+        loglinear(made, ["region", "cause"])
+
+
+def areas(tables: int, law: object, seed: int) -> tuple[Cells, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    x, size = random.normal(0, 1, 60), random.lognormal(7, 0.5, 60)
+    made = channel(law)  # type: ignore[arg-type]
+    means = size * np.exp(-4.4 + 0.25 * x)
+    shown = made.release(random.poisson(np.broadcast_to(means, (tables, 60))), random)
+    return Cells([made], np.zeros(60, dtype=np.int64), shown), x[:, None], np.log(size)
+
+
+@pytest.mark.parametrize("name", ["pure laplace 0.5", "p-table 8, 4, blocked 2"])
+def test_poisson_regression_covers(name: str) -> None:
+    """400 data sets of 60 areas: the slope's interval holds in 95 % ± 3.3 (3 standard errors)."""
+    cells, x, offset = areas(400, LAWS[name], 3)
+    fitted = poisson_fit(cells, x, offset)
+    assert fitted.sound.all()
+    held = np.abs(fitted.coefficients[:, 1] - 0.25) < 1.96 * fitted.errors[:, 1]
+    assert 0.917 <= held.mean() <= 0.983
+    assert abs(fitted.coefficients[:, 1].mean() - 0.25) < 0.006
+
+
+def test_logistic_regression_of_groups() -> None:
+    """Odds of an event in 30 groups behind noise: unbiased, intervals that hold."""
+    random = np.random.default_rng(5)
+    z, many = random.normal(0, 1, 30), random.integers(40, 200, 30)
+    chance = 1 / (1 + np.exp(0.5 - 0.4 * z))
+    means = np.stack([many * chance, many * (1 - chance)], axis=1).ravel()
+    made = channel(PureLaplace.of("0.5"))
+    shown = made.release(random.poisson(np.broadcast_to(means, (150, 60))), random)
+    fitted = logistic_fit(Cells([made], np.zeros(60, dtype=np.int64), shown), z[:, None])
+    held = np.abs(fitted.coefficients[:, 1] - 0.4) < 1.96 * fitted.errors[:, 1]
+    assert held.mean() >= 0.89
+    assert fitted.coefficients.mean(0) == pytest.approx([-0.5, 0.4], abs=0.03)
+
+
+def test_a_regression_of_a_table() -> None:
+    """By codes; without noise the coefficients are those of ordinary Poisson regression."""
+    counts = np.array([12, 25, 31, 60, 88])
+    data = {f"R{i}": {"x": i, "population": 100 * (i + 1)} for i in range(5)}
+    made = table(counts, CellLaw(cells=(MarginLaw(None, None),)))
+    found = regression(made, data, "x", offset="population")
+    design = np.column_stack([np.ones(5), np.arange(5)])
+    b = np.zeros(2)
+    for _ in range(50):
+        mean = 100 * np.arange(1, 6) * np.exp(design @ b)
+        b += np.linalg.solve(design.T @ (mean[:, None] * design), design.T @ (counts - mean))
+    assert found.coefficients["x"]["estimate"] == pytest.approx(b[1], abs=1e-5)
+    assert found.coefficients["intercept"]["estimate"] == pytest.approx(b[0], abs=1e-4)
+    with pytest.raises(InputError, match="no 'x' for 'R4'"):
+        regression(made, {code: row for code, row in data.items() if code != "R4"}, "x")
+    with pytest.raises(InputError, match="same value everywhere"):
+        regression(made, {code: {"x": 1} for code in data}, "x")
+
+
+def test_questions_by_name_check_their_arguments() -> None:
+    """What is asked over HTTP: unknown questions, missing and misshapen arguments get a sentence."""
+    made = table(np.array([[30, 14], [22, 25]]), cell_law(laplace("0.5", 7)))
+    assert answer(made, "independence", {}).df == 1
+    for question, arguments, words in (
+        ("indepedence", {}, "There is no question"),
+        ("interval", {}, "missing"),
+        ("interval", {"cell": ["R0"]}, "cell must be"),
+        ("interval", {"cell": {"region": 3}}, "cell must be"),
+        ("ranking", {"axis": 3}, "axis must be a text"),
+        ("independence", {"given": 5}, "given must be"),
+        ("difference", {"a": {}, "b": {}, "exposures": ["1"]}, "two numbers"),
+        ("regression", {"data": {"R0": 3}, "terms": "x"}, "data must be"),
+        ("posterior", {"cell": {}, "why": "x"}, "takes cell"),
+        ("interval", {"cell": {"region": "R0", "cause": "C0"}, "level": 0.95}, "level"),
+    ):
+        with pytest.raises(InputError, match=words):
+            answer(made, question, arguments)
