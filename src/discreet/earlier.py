@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 NEWEST = 50
 """How many of the last releases are looked at where only their existence is wanted."""
-_BUDGETS = {"epsilon", "delta", "rho", "within", "of"}
 
 
 @dataclass(frozen=True)
@@ -111,13 +110,14 @@ def sources(
 ) -> Iterator[Source]:
     """Plans that fit a recipe from what was released and still stands."""
     question, ledger = recipe.question, data.ledger()
+    budgets = registry.declaration(question.method).budgets
     for asked, stored in released(data, ledger, without, newest):
         method = registry.get(asked.method)
         if not isinstance(method, Derives) or not question.variables <= asked.variables:
             continue
         treatments = {s.name for s in method.declaration.asked(Part.TREATED)}
         if asked.method != question.method and not (
-            set(question.settings) <= _BUDGETS and set(recipe.treatment.settings) <= treatments
+            set(question.settings) <= budgets and set(recipe.treatment.settings) <= treatments
         ):
             continue  # what else is said is a wish to another method
         measurements = Measurements.from_bytes(stored.measurements)

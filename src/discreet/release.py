@@ -11,7 +11,7 @@ costs is decided in one place, once. What follows from earlier releases is in `e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -26,7 +26,7 @@ from .core.exact import plain
 from .core.question import Recipe
 from .core.table import ProtectedTable
 from .errors import Alternative, Bug, HistoryMoved, Refusal, StoreError
-from .fit import fit
+from .fit import FittedFrom, Tables, judged
 from .methods import registry
 from .methods.base import Facts, Measurements, Method, Plan, as_measured, remembers
 from .methods.declaration import Declaration, Spends
@@ -207,7 +207,8 @@ class Asked:
 
     def ladder(self) -> tuple[Rung, ...]:
         """The same question at other accuracies; empty where accuracy cannot be bought."""
-        name = next((n for n in ("rho", "epsilon") if n in self.plan.question.settings), "")
+        said = self.plan.question.settings
+        name = next((s.name for s in self.declaration.settings if s.amount and s.name in said), "")
         if self.declaration.spends is not Spends.LOSS or not name:
             return ()
         rungs = []
@@ -296,8 +297,8 @@ class Asked:
             reused, receipt = not stored.fresh, dict(stored.receipt)
             plan = as_measured(self.method, plan, measurements, self.data.facts)
             left = self.left
-        tables = fit(self.data, plan, measurements, control)
-        return Release(self.recipe, plan, self._shown(tables), reused, left, receipt)
+        shown = self._shown(FittedFrom(plan, measurements, control))
+        return Release(self.recipe, plan, shown, reused, left, receipt)
 
     def derive(self, *, newest: int | None = None, control: Control | None = None) -> Release:
         """Answer from earlier releases: nothing is read, drawn or charged.
@@ -309,8 +310,7 @@ class Asked:
         self.verdict.enforce()
         source = earlier.best(self.data, self.recipe, self.without, newest=newest)
         measurements = Measurements.from_bytes(source.stored.measurements)
-        tables = fit(self.data, source.plan, measurements, control)
-        shown = self._shown(tables)
+        shown = self._shown(FittedFrom(source.plan, measurements, control, source.released_by))
         if other := earlier.made_otherwise(source.plan, self.recipe):
             shown = tuple(replace(table, notes=(*table.notes, other)) for table in shown)
         return Release(self.recipe, source.plan, shown, True, self.left, source.stored.receipt)
@@ -385,10 +385,11 @@ class Asked:
             "Ask again; nothing was stored."
         )
 
-    def _shown(self, tables: Sequence[ProtectedTable]) -> tuple[ProtectedTable, ...]:
-        """Judged by the one rule on protected values, then arranged as the recipe wants them."""
-        judged = [rules.mark(table, self.data.policy) for table in tables]
-        return arranged(judged, self.recipe, self.data.description, self.data.notes)
+    def _shown(self, source: FittedFrom) -> Tables:
+        """Fitted, judged by the rules on protected values, and arranged as the recipe wants."""
+        treated = bool(self.recipe.treatment.settings)
+        kept = judged(self.data, source, treated=treated)
+        return arranged(kept, self.recipe, self.data.description, self.data.notes)
 
 
 def _charge(plan: Plan) -> Charge:

@@ -1,5 +1,6 @@
-"""Rules: sentences a policy sets about which tables may be asked for, judged from public facts;
-and the one rule on protected values, which marks cells after the fit (`mark`).
+"""Rules: sentences a policy sets about which tables may be asked for, judged from public facts.
+
+Rules on protected values, after the fit, are in `protected_rules`.
 
 Every rule is a pure function of question and public facts; the verdict is the same on two data
 sets that differ in one record (rule 2). A filter cannot dodge a rule: a table is judged as if it
@@ -17,13 +18,13 @@ A refusal offers alternatives, each of which was judged and passes.
       max_cells_per_record: 0.5       # declared cells ÷ public number of records
       sliver_population: 1000         # between overlapping levels of one variable
       declared_groups: yes            # no total over a group that is no category of a level
+      sparse: {least_mean: 5}         # judged on protected numbers: `protected_rules`
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -35,12 +36,10 @@ from .core.domain import AxisRef, Condition, Variable
 from .core.exact import exact, plain
 from .core.names import find_axis
 from .core.question import Question, TableSpec
-from .core.table import ProtectedTable, Status
 from .errors import DescriptionError, Refusal, did_you_mean
+from .protected_rules import Sparseness
 
 DEFAULT_MOST_CELLS = 2_000_000
-RELIABLE_KEYS = ("noise_sd_over_count",)
-DEFAULT_RELIABLE = Fraction(1, 4)
 _YES, _NO = ("yes", "true"), ("no", "false")
 
 
@@ -235,6 +234,12 @@ def _only_narrows(spec: TableSpec, part: Condition, description: Description) ->
     return variable.level(axes[0].level).joined(passes) is not None
 
 
+def _sparse(spec: TableSpec, description: Description, limits: Any) -> str | None:
+    """Judged after the fit; here only that it can be read."""
+    Sparseness.read(limits)
+    return None
+
+
 RULES: Mapping[str, tuple[Rule, str]] = {
     "max_variables": (_max_variables, "at most {} variables in a table"),
     "max_cells": (_max_cells, "at most {} cells in a table"),
@@ -248,6 +253,7 @@ RULES: Mapping[str, tuple[Rule, str]] = {
         "no slivers below a public population of {} between overlapping levels",
     ),
     "declared_groups": (_declared_groups, "no total over a group that is no category of a level"),
+    "sparse": (_sparse, "no table whose protected numbers are too sparse: {}"),
 }
 """Every rule and, for people, what it says of its value."""
 
@@ -261,6 +267,8 @@ def in_words(policy: Policy) -> list[str]:
 
 
 def _shown(value: object) -> object:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
     return f"{int(str(value)):,}" if str(value).isdecimal() else value
 
 
@@ -340,31 +348,6 @@ def _steps(spec: TableSpec, description: Description) -> Iterator[tuple[str, Tab
             coarsest = variable.levels[-1].name
             axes = tuple(sorted((*spec.axes, AxisRef(variable.name, coarsest))))
             yield f"add {coarsest}", replace(spec, axes=axes)
-
-
-def reliable_limit(policy: Policy) -> Fraction:
-    """Above which noise sd ÷ released count a cell is marked unreliable (policy; default 1/4)."""
-    value = policy.reliable.get("noise_sd_over_count")
-    if value is None:
-        return DEFAULT_RELIABLE
-    return exact(value, "reliable.noise_sd_over_count", above=0, error=DescriptionError)
-
-
-def mark(table: ProtectedTable, policy: Policy) -> ProtectedTable:
-    """The one rule on protected values: *unreliable* where the noise is large beside the number.
-
-    A cell with a number is marked where its noise sd exceeds the limit times its value, a value
-    below ½ counting as ½: a count cannot be smaller than that without being 0. A negative number is
-    as far off as a zero at least. Other statuses stay as the method set them.
-    """
-    if table.noise is None:
-        return table
-    sd = np.broadcast_to(table.noise.sd, table.shape)
-    loud = sd > float(reliable_limit(policy)) * np.maximum(table.values, 0.5)
-    loud &= table.status == Status.OK
-    if not loud.any():
-        return table
-    return replace(table, status=np.where(loud, np.uint8(Status.UNRELIABLE), table.status))
 
 
 def _uses(refs: Sequence[AxisRef], description: Description, name: str) -> bool:

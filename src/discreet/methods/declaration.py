@@ -141,6 +141,10 @@ class Setting:
     """The words it may be, where they are few."""
     exact: bool = False
     """An exact number: text in JSON, because 0.1 as a float is something else."""
+    budget: bool = False
+    """Whether it says how much a question spends, and nothing else of what is measured."""
+    amount: bool = False
+    """Whether it is that amount itself: so many times as much of it is the same question, dearer."""
 
     def to_json(self) -> dict[str, Any]:
         """The declaration as plain values."""
@@ -161,8 +165,9 @@ def choice(name: str, part: Part, help: str, words: tuple[str, ...], default: st
 
 def amount(name: str, help: str, most: int | None = None, part: Part = Part.MEASURED) -> Setting:
     """A loss, exact: what a question spends, or in a policy the most it may."""
-    asked = part is not Part.POLICY
-    return Setting(name, part, help, number(above=0, most=most), asked=asked, exact=True)
+    spent = part is not Part.POLICY
+    read = number(above=0, most=most)
+    return Setting(name, part, help, read, asked=spent, exact=True, budget=spent, amount=spent)
 
 
 LOSS_LIMITS = (
@@ -197,6 +202,11 @@ class Declaration:
     def by_name(self) -> dict[str, Setting]:
         """All settings, those of the policy included."""
         return {setting.name: setting for setting in self.settings}
+
+    @cached_property
+    def budgets(self) -> frozenset[str]:
+        """The settings that say how much a question spends."""
+        return frozenset(setting.name for setting in self.settings if setting.budget)
 
     def asked(self, part: Part | None = None) -> tuple[Setting, ...]:
         """What an asker may say, of one part or of all."""

@@ -116,15 +116,15 @@ def _check_settings(
 
 def check_rules(top: Block, policy: Policy, description: Description) -> None:
     """Let each rule read its own value; its sentence gets our file and line."""
-    from .. import rules
+    from .. import protected_rules, rules
 
     reliable = top.block("reliable")
     if reliable is not None:
-        reliable.only(rules.RELIABLE_KEYS)
+        reliable.only(protected_rules.RELIABLE_KEYS)
         try:
-            rules.reliable_limit(policy)
+            protected_rules.reliable_limit(policy)
         except InputError as problem:
-            raise reliable.error(problem.message, rules.RELIABLE_KEYS[0]) from None
+            raise reliable.error(problem.message, protected_rules.RELIABLE_KEYS[0]) from None
     block = top.block("rules")
     if block is None:
         return

@@ -19,8 +19,8 @@ from discreet.methods.base import Facts, Measurements, Plan
 from discreet.methods.cellkey.dialects import ONS_CYCLE, ONS_ROWS
 from discreet.methods.cellkey.method import CellKeyMethod
 from discreet.methods.cellkey.ptable import PTable
+from discreet.protected_rules import mark
 from discreet.recipe import TableSpec
-from discreet.rules import mark
 
 from ...engines.numpy_engine import NumpyEngine
 from .. import asking

@@ -16,8 +16,8 @@ from discreet.core.table import ProtectedTable, TrueTable
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts, Measurements, Plan
 from discreet.methods.marginals.method import MarginalsMethod
+from discreet.protected_rules import mark
 from discreet.recipe import find_axis
-from discreet.rules import mark
 
 from .. import asking
 

@@ -15,8 +15,8 @@ from discreet.core.loss import PureLoss
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts, Plan
 from discreet.methods.noise.method import NoiseMethod
+from discreet.protected_rules import mark
 from discreet.recipe import TableSpec
-from discreet.rules import mark
 
 from .. import asking
 

@@ -24,8 +24,8 @@ from discreet.methods.base import Measurements
 from discreet.methods.noise import laws
 from discreet.methods.shared.residuals import Cells, Components
 from discreet.methods.shared.rounding import whole_numbers
+from discreet.protected_rules import mark
 from discreet.recipe import Question
-from discreet.rules import mark
 
 from ...examples import examples
 

@@ -104,8 +104,11 @@ DECLARATION = Declaration(
             Part.MEASURED,
             "instead of ε: the least ε that brings cells within ± this of the truth …",
             whole(0),
+            budget=True,
         ),
-        Setting("of", Part.MEASURED, "… in so many per cent of releases", portion, "95%"),
+        Setting(
+            "of", Part.MEASURED, "… in so many per cent of releases", portion, "95%", budget=True
+        ),
         Setting(
             "law",
             Part.MEASURED,
@@ -127,6 +130,7 @@ DECLARATION = Declaration(
             "δ, for laws that have one; laplace alone has δ = 0",
             number(above=0, below=1),
             exact=True,
+            budget=True,
         ),
         Setting(
             "max_perturbation", Part.MEASURED, "cut the law at ± this, which brings a δ", whole(1)
