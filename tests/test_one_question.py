@@ -59,13 +59,21 @@ APPROXIMATE = {"epsilon": "1000000", "delta": "1/2"}
 WORLDS: dict[str, dict[str, Any]] = {
     "pure": {
         "budget": APPROXIMATE,
-        "methods": {"noise": {"epsilon": "0.5"}, "marginals": {"epsilon": "1"}},
+        "methods": {
+            "noise": {"epsilon": "0.5"},
+            "marginals": {"epsilon": "1"},
+            "topdown": {"epsilon": "1"},
+        },
         "weight": WEIGHT,
         "structural_zeros": ZEROS,
     },
     "concentrated": {
         "budget": {"rho": "1000000"},
-        "methods": {"noise": {"law": "gaussian", "rho": "1/20"}, "marginals": {"rho": "0.1"}},
+        "methods": {
+            "noise": {"law": "gaussian", "rho": "1/20"},
+            "marginals": {"rho": "0.1"},
+            "topdown": {"rho": "0.1"},
+        },
     },
 }
 """Policies of family dp: what is asked by default, and what may be spent."""

@@ -19,7 +19,7 @@ from .methods.base import Measurements, Plan, Synthesises, as_measured
 from .methods.shared.microdata import MOST_RECORDS
 from .workspace.synthetic import make_synthetic
 
-METHOD = "marginals"
+METHODS = "marginals or topdown"
 """What to release by where synthetic records are wanted."""
 
 
@@ -87,20 +87,20 @@ def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
     """The release of that name, or the newest there is."""
     if data.policy.budget is None:
         raise Refusal(
-            f"{data.name} serves family {data.policy.family}: only releases of method {METHOD}, under "
-            "a budget, have synthetic records.",
+            f"{data.name} serves family {data.policy.family}: only releases of method {METHODS}, "
+            "under a budget, have synthetic records.",
             rule="no-synthetic-records",
         )
     releases = [
         (asked, stored)
         for asked, stored in earlier.released(data, data.ledger())
-        if asked.method == METHOD
+        if isinstance(registry.get(asked.method), Synthesises)
     ]
     hashes = [stored.question for _, stored in releases]
     chosen = [place for place, digest in enumerate(hashes) if digest.startswith(name)]
     if not chosen or (name and len(chosen) > 1):
         which = (
-            f"release {name[:64]!r} of method {METHOD}" if name else f"release of method {METHOD}"
+            f"release {name[:64]!r} of method {METHODS}" if name else f"release of method {METHODS}"
         )
         there = ", ".join(digest[:12] for digest in hashes[:5])
         raise Refusal(
@@ -109,7 +109,7 @@ def _named(data: workspace.DataSet, name: str, control: Control) -> Synthesis:
             rule="no-synthetic-records",
         )
     asked, stored = releases[chosen[0]]
-    numbers, method = Measurements.from_bytes(stored.measurements), registry.get(METHOD)
+    numbers, method = Measurements.from_bytes(stored.measurements), registry.get(asked.method)
     plan = as_measured(method, method.plan(asked, Treatment(), data.facts), numbers, data.facts)
     synthesis = synthesis_of(data, plan, control)
     assert synthesis is not None

@@ -112,7 +112,7 @@ def release(
     ] = "csv,xlsx",
     microdata: Annotated[
         str,
-        Option(help="Synthetic records and measurements (marginals): parquet, csv, none."),
+        Option(help="Synthetic records and measurements (marginals, topdown): parquet, csv, none."),
     ] = "parquet",
     user: User = None,
     project: Project = "",

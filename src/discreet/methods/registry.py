@@ -1,7 +1,7 @@
 """The methods there are, by name: declared here, loaded when asked for.
 
 >>> names()
-('cell-key', 'noise', 'marginals', 'synthetic')
+('cell-key', 'noise', 'marginals', 'topdown', 'synthetic')
 
 A new method is its room and one line of `METHODS`.
 """
@@ -19,12 +19,13 @@ from .declaration import Declaration, Setting
 from .marginals.declaration import DECLARATION as MARGINALS
 from .noise.declaration import DECLARATION as NOISE
 from .synthetic.declaration import DECLARATION as SYNTHETIC
+from .topdown.declaration import DECLARATION as TOPDOWN
 
 if TYPE_CHECKING:
     from .base import Method
 
 METHODS: dict[str, Declaration] = {
-    declared.name: declared for declared in (CELL_KEY, NOISE, MARGINALS, SYNTHETIC)
+    declared.name: declared for declared in (CELL_KEY, NOISE, MARGINALS, TOPDOWN, SYNTHETIC)
 }
 
 

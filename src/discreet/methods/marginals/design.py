@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 
 from ...core.description import Description
-from ...core.domain import MOST_CELLS
 from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, closure, rank_of, size, subsets
 from ...core.question import digest
 from ...errors import Bug, InputError, RecipeError
 from ..base import Plan, own_part
+from ..shared.counting import covers_of
 from ..shared.workload import Workload
 from .bits import BitCoding
 from .fit.classic import Features
@@ -131,7 +131,7 @@ def designed(
         if shifts:
             _check_shift(workload, coding)
         budget = _classic_allocation(settings, workload, coding, each, fits=not shifts)
-        covers = _covers(workload.shape, workload.margins)
+        covers = covers_of(workload.shape, workload.margins)
         return Design(settings, treated, workload, budget, coding, None, None, covers), []
     published, total = read_published(settings.published, workload, description)
     budget, others = plan_budget(
@@ -146,7 +146,7 @@ def designed(
     )
     if cost(budget.measured, len(workload.shape), neighbours) > each:
         raise Bug("A plan costs more than its budget.")
-    covers = _covers(workload.shape, tuple(m.margin for m in budget.measured))
+    covers = covers_of(workload.shape, tuple(m.margin for m in budget.measured))
     return Design(settings, treated, workload, budget, None, total, published, covers), others
 
 
@@ -237,22 +237,6 @@ def _classic_allocation(
     if cost(measured, len(coding.shape), Neighbours.REPLACE_ONE) > epsilon:
         raise Bug("Classic mode costs more than its ε.")
     return told("classic", coding.shape, margins, measured)
-
-
-def _covers(shape: Shape, margins: Sequence[Margin]) -> tuple[Margin, ...]:
-    """As few counts as will do: all axes at once if their product can be addressed."""
-    axes = tuple(sorted({axis for margin in margins for axis in margin}))
-    if size(shape, axes) <= MOST_CELLS:
-        return (axes,)
-    covers: list[set[int]] = []
-    for margin in sorted(set(margins), key=lambda m: (-size(shape, m), m)):
-        for cover in covers:
-            if size(shape, cover | set(margin)) <= MOST_CELLS:
-                cover |= set(margin)
-                break
-        else:
-            covers.append(set(margin))
-    return tuple(tuple(sorted(cover)) for cover in covers)
 
 
 def measured_facts(measured: Sequence[Measured]) -> list[list[str]]:

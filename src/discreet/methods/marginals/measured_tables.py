@@ -23,21 +23,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 
-from ...core.gaussian import VARIANCE_LEAST, VARIANCE_MOST, DiscreteGaussian
+from ...core.gaussian import DiscreteGaussian
 from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, Whole
 from ...core.pure_laplace import PureLaplace
-from ...errors import Bug, InputError
+from ...errors import Bug
+from ..shared.drawn_noise import Noise, check_least, law_of, letter_of, most_rate, variance_of
 
 MOST_AXES_ENUMERATED = 20
-Noise = Literal["laplace", "gaussian"]
-_LEAST = {"laplace": Fraction(1, 10**6), "gaussian": 1 / Fraction(2 * VARIANCE_MOST)}
-_WORDS = {"laplace": ("ε", "epsilon"), "gaussian": ("ρ", "rho")}
 
 
 @dataclass(frozen=True)
@@ -63,12 +59,12 @@ class Measured:
     @property
     def law(self) -> PureLaplace | DiscreteGaussian:
         """The law of its noise: exact, untruncated."""
-        return _law(self.noise, self.rate)
+        return law_of(self.noise, self.rate)
 
     @property
     def variance(self) -> float:
         """The exact variance of one number's noise, as a float."""
-        return _variance(self.noise, self.rate)
+        return variance_of(self.noise, self.rate)
 
     @property
     def said(self) -> str:
@@ -111,11 +107,6 @@ class Measured:
     def single(self) -> bool:
         """Whether it is one number: a Fourier coefficient or the total."""
         return self.contrast == self.margin
-
-
-@lru_cache(maxsize=1024)
-def _law(noise: Noise, rate: Fraction) -> PureLaplace | DiscreteGaussian:
-    return PureLaplace.of(rate) if noise == "laplace" else DiscreteGaussian.of(1 / (2 * rate))
 
 
 def cost(measured: Sequence[Measured], axes: int, neighbours: Neighbours) -> Fraction:
@@ -239,24 +230,13 @@ def scaled_to(
         raise Bug("A plan measures nothing that a record can change.")
     unit = budget / spent
     made = tuple(Measured(m.margin, m.contrast, m.rate * unit, noise) for m in first)
-    low = min(m.rate for m in made)
-    letter, word = _WORDS[noise]
-    if low < _LEAST[noise]:
-        raise InputError(
-            f"This workload leaves {float(low):.2g} of {letter} for a table, less than the least a "
-            f"law can have ({float(_LEAST[noise]):g}). Ask for fewer margins, or a larger {word}."
-        )
+    check_least(noise, min(m.rate for m in made))
     if noise == "gaussian":  # no law has less noise than this; then less than ρ is spent
-        most = 1 / (2 * VARIANCE_LEAST)
+        most = most_rate(noise)
         made = tuple(Measured(m.margin, m.contrast, min(m.rate, most), noise) for m in made)
     if cost(made, axes, neighbours) > budget:
-        raise Bug(f"A plan costs more than its {letter}.")
+        raise Bug(f"A plan costs more than its {letter_of(noise)}.")
     return made
-
-
-@lru_cache(maxsize=4096)
-def _variance(noise: Noise, rate: Fraction) -> float:
-    return float(_law(noise, rate).variance)
 
 
 def farthest(measured: Measured, share: float, draws: int = 1) -> float:

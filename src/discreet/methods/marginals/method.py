@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core import true_values
 from ...core.control import Control
 from ...core.description import Description
 from ...core.domain import Count, Domain
@@ -28,6 +27,7 @@ from ...errors import Bug
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
+from ..shared.counting import rows_of
 from ..shared.microdata import write_microdata
 from ..shared.residuals import Residuals, combine
 from ..shared.synthetic_table import SyntheticTable
@@ -295,17 +295,8 @@ def _estimated(design: Design, tables: Sequence[Whole], margins: Sequence[Margin
 
 
 def _in_space(design: Design, cover: Margin, table: TrueTable) -> tuple[Margin, Rows, Whole]:
-    """A count's axes and rows in the measured space (zeros where it has no such axis).
-
-    Column after column in memory: margins read a few columns of all rows.
-    """
-    cells = true_values.reveal(table)
-    rows, counts = table.domain.coordinates(cells.addresses), cells.counts
-    full = np.zeros((len(rows), len(design.workload.shape)), dtype=np.int64, order="F")
-    for axis, column in zip(cover, rows.T, strict=True):
-        place = design.workload.domain.axes[axis]
-        level = place.variable.level(place.level.name)  # as counted: with what holds nothing
-        full[:, axis] = column if place.level is level else level.holders(place.level)[column]
+    """A count's axes and rows in the measured space (zeros where it has no such axis)."""
+    full, counts = rows_of(design.workload, cover, table)
     if design.coding is None:
         return cover, full, counts
     return design.coding.margin(cover), np.asfortranarray(design.coding.encode(full)), counts

@@ -13,24 +13,21 @@ from typing import Any, Literal, cast
 
 from ...core.exact import plain
 from ...core.limits import Limits
-from ...core.loss import PureLoss, ZcdpLoss
 from ...core.question import Question
-from ...errors import Bug, InputError, RecipeError
+from ...errors import InputError, RecipeError
 from ..declaration import Fails
+from ..shared.drawn_noise import QuestionLoss
 from .declaration import DECLARATION
 from .fit.classic import Objective
-from .measured_tables import Noise
 
 _BUDGETS = ("epsilon", "rho")
 _CLASSIC_ONLY = ("noise_on", "objective")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(QuestionLoss):
     """Everything that shapes what is measured, from policy and question together."""
 
-    epsilon: Fraction | None = None
-    rho: Fraction | None = None
     mode: str = "modern"
     fourier: bool | None = None
     """Classic: noise on Fourier coefficients, or on the margins' cells (§4.2); None: not said."""
@@ -40,34 +37,6 @@ class Settings:
     rho_most: Fraction | None = None
     published: Any = None
     """Margins that are public already; checked against the description when a question is planned."""
-
-    @property
-    def noise(self) -> Noise:
-        """Which noise is drawn: Laplace for ε, Gaussian for ρ."""
-        return "laplace" if self.rho is None else "gaussian"
-
-    @property
-    def loss(self) -> PureLoss | ZcdpLoss:
-        """What the whole question costs."""
-        if self.rho is not None:
-            return ZcdpLoss(self.rho)
-        if self.epsilon is None:
-            raise Bug("A question without a budget was planned.")
-        return PureLoss(self.epsilon)
-
-    @property
-    def amount(self) -> Fraction:
-        """ε or ρ."""
-        loss = self.loss
-        return loss.rho if isinstance(loss, ZcdpLoss) else loss.epsilon
-
-    def of_unit(self, cost: Fraction, records: int) -> Fraction:
-        """What a unit of so many records costs, from what one record does: r times ε, r² times ρ.
-
-        >>> Settings(rho=Fraction(1)).of_unit(Fraction(1, 9), 3)
-        Fraction(1, 1)
-        """
-        return cost * (records if self.rho is None else records**2)
 
     def for_margins(self, margins: int) -> Settings:
         """With the noise chosen where nobody says it: on coefficients (§3), but on the cells of a

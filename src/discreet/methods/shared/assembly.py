@@ -12,10 +12,16 @@ import numpy.typing as npt
 from ...core.description import Description
 from ...core.domain import Flags
 from ...core.domain import margins as subsets_of
+from ...core.product import Reals, Whole
 from ...core.question import TableSpec
 from ...core.table import ProtectedTable, Provenance, Status
 from ...core.true_values import add_totals
 from ..base import Facts, Plan, title_of
+
+WIDTH = {"laplace": 2.12, "gaussian": 1.96}
+"""95 % of a sum of draws lies within this many standard deviations, rounded outwards to integers; for
+Laplace noise one draw is the worst."""
+_MOST = 2.0**62
 
 
 def protected(
@@ -77,3 +83,23 @@ def assembled(
 def part_at(kept: Sequence[int], shape: Sequence[int]) -> tuple[int | slice, ...]:
     """Where in a table with totals the margin that keeps these axes lies."""
     return tuple(slice(0, n) if i in kept else n for i, n in enumerate(shape))
+
+
+def with_totals(values: Reals) -> Reals:
+    """Estimates with their sum last on each axis."""
+    for axis in range(values.ndim):
+        values = np.concatenate([values, values.sum(axis=axis, keepdims=True)], axis=axis)
+    return values
+
+
+def as_whole(values: Reals) -> Whole:
+    """Whole numbers of numbers that are whole already, cut off where 64 bits end."""
+    return np.clip(values, -_MOST, _MOST).astype(np.int64)
+
+
+def interval(estimate: Reals, reach: Reals) -> tuple[Whole, Whole]:
+    """An estimate less and more so much, rounded outwards; a count is not below 0."""
+    return (
+        as_whole(np.maximum(np.floor(estimate - reach), 0)),
+        as_whole(np.maximum(np.ceil(estimate + reach), 0)),
+    )

@@ -167,7 +167,7 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
             f"The {method} method needs a variable of two or more categories, got none. "
             "Name one, or use method noise for a total alone."
         )
-    wanted = tuple(_wanted(table, description, domain) for table in tables)
+    wanted = tuple(wanted_over(table, description, domain) for table in tables)
     for one in wanted:
         cells = size(domain.shape, one.margin)
         if cells > MOST_MARGIN_CELLS:
@@ -229,11 +229,12 @@ def wanted_within(workload: Workload, table: TableSpec, description: Description
         for part in table.where
         if not description.variable(part.variable).level(part.level).within(part.codes).all()
     )
-    made = _wanted(replace(table, where=where), description, workload.domain)
+    made = wanted_over(replace(table, where=where), description, workload.domain)
     return replace(made, spec=table)
 
 
-def _wanted(table: TableSpec, description: Description, product: Domain) -> Wanted:
+def wanted_over(table: TableSpec, description: Description, product: Domain) -> Wanted:
+    """A table as sums over a product of axes that has all its variables, each fine enough."""
     place = {axis.variable.name: i for i, axis in enumerate(product.axes)}
     margin = tuple(sorted({place[variable] for variable, _ in _levels(table)}))
     found = Projection.of(product.project(margin), description.domain(table.axes))

@@ -9,8 +9,9 @@ from fractions import Fraction
 
 from ....core.neighbours import Neighbours
 from ....core.product import Margin, Shape, closure
+from ...shared.drawn_noise import Noise
 from ...shared.residuals import HARD, mean_variance, precisions
-from ..measured_tables import Measured, Noise, scaled_to
+from ..measured_tables import Measured, scaled_to
 
 Key = tuple[Margin, Margin]
 """A table to measure: its axes, and which of them as differences."""

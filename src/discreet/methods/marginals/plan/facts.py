@@ -15,7 +15,7 @@ from ....core.exact import plain
 from ....core.guarantee import Guarantee
 from ....core.product import closure, rank_of, size
 from ...base import ExpectedError
-from ...shared.assembly import assembled, part_at, totals_by_name
+from ...shared.assembly import WIDTH, assembled, part_at, totals_by_name
 from ...shared.guarantee import dp_guarantee
 from ...shared.residuals import mean_variance, sum_variance
 from ...shared.workload import Wanted
@@ -30,9 +30,6 @@ from .exposure import exposure
 if TYPE_CHECKING:
     from ..design import Design
 
-WIDTH = {"laplace": 2.12, "gaussian": 1.96}
-"""95 % of a sum of draws lies within this many standard deviations, rounded outwards to integers; for
-Laplace noise one draw is the worst."""
 BOUND_DELTA = Fraction(1, 20)
 
 

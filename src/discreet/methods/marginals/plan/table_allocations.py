@@ -25,8 +25,8 @@ from fractions import Fraction
 from ....core.neighbours import Neighbours
 from ....core.product import Margin, Shape, maximal, size
 from ....errors import RecipeError
+from ...shared.drawn_noise import Noise
 from ...shared.residuals import mean_variance
-from ..measured_tables import Noise
 from .allocation import Allocation, Key, Spending, finished, public_residuals
 from .coefficients import coefficients
 from .share_search import MOST_MERGED_CELLS, merge, tuned, with_differences

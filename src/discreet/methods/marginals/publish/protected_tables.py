@@ -5,26 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ....core.cell_law import Source, axis_names
-from ....core.product import Reals, Whole
+from ....core.product import Reals
 from ....core.table import Noise, ProtectedTable, Status
 from ....core.true_values import add_totals
 from ...base import Facts, Plan, provenance
-from ...shared.assembly import assembled, protected, zero_status
+from ...shared.assembly import (
+    WIDTH,
+    as_whole,
+    assembled,
+    interval,
+    protected,
+    with_totals,
+    zero_status,
+)
 from ...shared.residuals import Residuals, rebuild
 from ...shared.synthetic_table import SyntheticTable
 from ...shared.workload import Wanted
 from ..derivation import fitted_together
 from ..fit.classic import simple_shift
-from ..plan.facts import WIDTH, classic_epsilon, theorem_in_words, variances
+from ..plan.facts import classic_epsilon, theorem_in_words, variances
 from .table_law import sources_of, table_law
 
 if TYPE_CHECKING:
     from ..design import Design
-
-_MOST = 2.0**62
 
 
 def publish(
@@ -66,7 +71,7 @@ def _numbers(
     """Values, statuses, noise, estimates, law and notes of one table."""
     spec = wanted.spec
     if table is None:
-        values = _whole(np.rint(_shifted(design, wanted, residuals)))
+        values = as_whole(np.rint(_shifted(design, wanted, residuals)))
     else:
         inside = wanted.read_off(table)
         values = add_totals(inside) if spec.totals else inside
@@ -80,17 +85,14 @@ def _numbers(
         estimate = _unbiased(design, wanted, residuals)
         near, sure = np.rint(estimate), sd == 0
         estimate = np.where(sure, near, estimate)
-        extra["unbiased"] = _whole(np.where(status == Status.STRUCTURAL_ZERO, 0, near))
+        extra["unbiased"] = as_whole(np.where(status == Status.STRUCTURAL_ZERO, 0, near))
         moved = "" if table is None else _moved(values - estimate, sd)
         reach = WIDTH[design.settings.noise] * sd
         if design.source is not None:
             off = (np.abs(values - estimate) > reach) & (status == Status.OK)
             status[off] = Status.UNRELIABLE
-        noise = Noise(
-            sd=sd,
-            lower=_whole(np.maximum(np.floor(estimate - reach), 0)),
-            upper=_whole(np.maximum(np.ceil(estimate + reach), 0)),
-        )
+        lower, upper = interval(estimate, reach)
+        noise = Noise(sd=sd, lower=lower, upper=upper)
     names = axis_names(facts.description.domain(spec.axes))
     return {
         "values": values,
@@ -179,7 +181,7 @@ def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
     if design.coding is None:
         margin = rebuild(design.shape, residuals, wanted.margin)
         cells = np.asarray(wanted.publish(margin), dtype=np.float64)
-        return _with_totals(cells) if totals else cells
+        return with_totals(cells) if totals else cells
     parts = {}
     for kept, axes in wanted.margins(totals):
         bits = rebuild(design.shape, residuals, design.coding.margin(axes))
@@ -187,13 +189,3 @@ def _unbiased(design: Design, wanted: Wanted, residuals: Residuals) -> Reals:
         parts[kept] = design.coding.decode_margin(bits, axes).transpose(order)
     shape = [workload.shape[axis] for axis in wanted.axes]
     return wanted.opened(assembled(parts, shape, totals, np.float64), totals)
-
-
-def _with_totals(values: Reals) -> Reals:
-    for axis in range(values.ndim):
-        values = np.concatenate([values, values.sum(axis=axis, keepdims=True)], axis=axis)
-    return values
-
-
-def _whole(values: npt.NDArray[np.float64]) -> Whole:
-    return np.clip(values, -_MOST, _MOST).astype(np.int64)

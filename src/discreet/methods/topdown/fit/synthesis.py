@@ -1,0 +1,101 @@
+"""From stored measurements to the synthetic table of a plan: one whole count for every cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....core.control import Control
+from ....core.domain import Flags
+from ....core.product import Margin, Whole, size
+from ...shared.synthetic_table import SyntheticTable
+from .all_cells import fit_all_cells
+from .targets import Reading, targets_of
+from .top_down import Cells, Problem, fit_top_down, whole_totals
+
+if TYPE_CHECKING:
+    from ..design import Design
+
+
+def synthetic_table(design: Design, tables: Sequence[Whole], control: Control) -> SyntheticTable:
+    """The table fitted to what was measured; a function of that and of public facts alone."""
+    estimates, tree = design.estimates(tables), design.tree
+    over = estimates.over_tree(())
+    assert over is not None
+    totals = whole_totals(tree, estimates.residual(()), over.node_variances())
+    place = {axis: i for i, axis in enumerate(design.others)}
+    shape = tuple(design.shape[axis] for axis in design.others)
+    impossible = _impossible(design, shape, place)
+    if design.allocation.name == "all cells":
+        cells = size(shape, range(len(shape)))
+        every = np.arange(cells)
+        areas = range(tree.sizes[-1])
+        possible = [
+            None if impossible is None else ~impossible(tree.depth, area, every) for area in areas
+        ]
+        nodes = fit_all_cells(tables[0].reshape(-1, cells), totals[-1], possible, control)
+        return _joined(design, shape, nodes)
+
+    def placed(margin: Margin) -> Margin:
+        return tuple(place[axis] for axis in margin)
+
+    readings = [
+        Reading(m.level, placed(m.margin), table, m.variance)
+        for m, table in zip(design.allocation.measured, tables, strict=True)
+    ]
+    asked = {(one.level, placed(one.margin)) for one in design.tables}
+    measured = {(reading.level, reading.margin) for reading in readings}
+    kept = [
+        [(), *sorted({margin for at, margin in asked | measured if at >= level and margin})]
+        for level in range(len(tree.sizes))
+    ]
+    problem = Problem(tree, shape, targets_of(tree, readings), totals, kept, impossible)
+    return _joined(design, shape, fit_top_down(problem, control))
+
+
+def _joined(design: Design, shape: tuple[int, ...], nodes: Sequence[Cells]) -> SyntheticTable:
+    """The cells of all nodes of the finest level over the product of all variables."""
+    at = np.concatenate([cells.at for cells in nodes])
+    rows = np.zeros((len(at), len(design.shape)), dtype=np.int64, order="F")
+    for axis, column in zip(design.others, np.unravel_index(at, shape or (1,)), strict=False):
+        rows[:, axis] = column
+    if design.tree.depth:
+        rows[:, design.tree.axis] = np.repeat(
+            np.arange(len(nodes)), [len(cells.at) for cells in nodes]
+        )
+    return SyntheticTable.of(design.shape, rows, np.concatenate([c.counts for c in nodes]))
+
+
+def _impossible(
+    design: Design, shape: tuple[int, ...], place: dict[int, int]
+) -> Callable[[int, int, Whole], Flags] | None:
+    """Which cells of a node no record can be in: those no area within it can have a record in."""
+    forbidden, tree = design.workload.forbidden, design.tree
+    if not forbidden:
+        return None
+    plain = {m: t > 0 for m, t in forbidden.items() if tree.axis not in m}
+    of_tree = {m: t > 0 for m, t in forbidden.items() if tree.axis in m}
+
+    def flags(table: Flags, margin: Margin, at: Whole) -> Flags:
+        columns = np.unravel_index(at, shape or (1,))
+        return np.asarray(table[tuple(columns[place[axis]] for axis in margin)])
+
+    def impossible(level: int, node: int, at: Whole) -> Flags:
+        found = np.zeros(len(at), dtype=bool)
+        for margin, table in plain.items():
+            found |= flags(table, margin, at)
+        if not of_tree:
+            return found
+        everywhere = np.ones(len(at), dtype=bool)
+        for area in np.flatnonzero(tree.of_finest[level] == node):
+            here = np.zeros(len(at), dtype=bool)
+            for margin, table in of_tree.items():
+                position = margin.index(tree.axis)
+                rest = tuple(axis for axis in margin if axis != tree.axis)
+                here |= flags(np.asarray(table.take(int(area), axis=position)), rest, at)
+            everywhere &= here
+        return found | everywhere
+
+    return impossible

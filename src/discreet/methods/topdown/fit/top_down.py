@@ -1,0 +1,243 @@
+"""The whole tree fitted from the top: the whole first, then the children of one node after another.
+
+Totals come first, by least squares over the tree, made whole and not negative level by level. Then
+the table of the whole, then each parent's children given the parent: in memory are the sparse tables
+of one level and the block of one parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....core.control import Control
+from ....core.domain import Flags
+from ....core.product import Margin, Reals, Shape, Whole, maximal, size
+from ...shared.rounding import largest_remainder, swap_repair, systematic
+from ..tree import Tree
+from .block import Pull, fit_block, projected
+from .targets import Target, Targets
+from .whole import whole_children
+
+_SWEEPS_OF_WHOLE, _SWEEPS = 80, 30
+_MOST_STRENGTH, _LEAST_STRENGTH = 1.0, 1e-4
+_REPAIRS = 200
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one node that hold somebody: their addresses, sorted, and counts."""
+
+    at: Whole
+    counts: Whole
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is fitted: a tree, the other variables, what is known of them, the totals of all nodes."""
+
+    tree: Tree
+    shape: Shape
+    targets: Sequence[Targets]
+    totals: Sequence[Whole]
+    """Whole totals of every level's nodes, each the sum of its children's."""
+    kept: Sequence[Sequence[Margin]]
+    """For each level the margins that whole numbers stay near."""
+    impossible: Callable[[int, int, Whole], Flags] | None = None
+    """Which of some cells cannot hold a record of a node of a level; None: all can."""
+
+    def barred(self, level: int, node: int, at: Whole) -> Flags:
+        """Which of some cells cannot hold a record of a node."""
+        if self.impossible is None:
+            return np.zeros(len(at), dtype=bool)
+        return self.impossible(level, node, at)
+
+    def margin(self, margin: Margin, at: Whole, counts: Reals | Whole) -> Reals:
+        """A margin of a sparse table."""
+        cells = size(self.shape, margin)
+        found = np.bincount(self.places(margin, at), weights=counts, minlength=cells)
+        return np.asarray(found, dtype=np.float64)
+
+    def places(self, margin: Margin, at: Whole) -> Whole:
+        """Where cells lie in a margin."""
+        address = np.zeros(len(at), dtype=np.int64)
+        after = size(self.shape, range(len(self.shape)))
+        rest = at
+        for axis, length in enumerate(self.shape):
+            after //= length
+            here, rest = rest // after, rest % after
+            if axis in margin:
+                address = address * length + here
+        return address
+
+
+def whole_totals(tree: Tree, estimates: Sequence[Reals], variances: Sequence[Reals]) -> list[Whole]:
+    """Totals of all nodes, whole, not negative, each the sum of its children's."""
+    found = [np.array([max(0, round(float(estimates[0][0])))], dtype=np.int64)]
+    for level in range(1, tree.depth + 1):
+        here = np.zeros(tree.sizes[level], dtype=np.int64)
+        for node in range(tree.sizes[level - 1]):
+            children = tree.children(level - 1, node)
+            total = int(found[-1][node])
+            fitted = projected(estimates[level][children], variances[level][children], float(total))
+            here[children] = largest_remainder(fitted, total)
+        found.append(here)
+    return found
+
+
+def fit_top_down(problem: Problem, control: Control) -> list[Cells]:
+    """The cells of every node of the finest level."""
+    control.step(0.0, "fitting the whole")
+    nodes = [_whole(problem)]
+    tree = problem.tree
+    done, work = 1, sum(tree.sizes)
+    for level in range(1, tree.depth + 1):
+        strength = _strength(problem, level, nodes)
+        below: list[Cells] = [nodes[0]] * tree.sizes[level]
+        for node, cells in enumerate(nodes):
+            children = tree.children(level - 1, node)
+            control.step(done / work, f"fitting {tree.names[level]}")
+            for child, made in zip(
+                children.tolist(), _split(problem, level, cells, children, strength), strict=True
+            ):
+                below[child] = made
+            done += len(children)
+        nodes = below
+    return nodes
+
+
+def _whole(problem: Problem) -> Cells:
+    """The table of the whole: near its margins, from that of independent variables."""
+    total, shape = float(problem.totals[0][0]), problem.shape
+    cells = size(shape, range(len(shape)))
+    every = np.arange(cells)
+    every = every[~problem.barred(0, 0, every)]
+    if total <= 0 or len(every) == 0:
+        return Cells(every[:0], np.zeros(0, dtype=np.int64))
+    known = problem.targets[0]
+    prior = np.ones(shape)
+    for axis in range(len(shape)):
+        side = _one_way(known, axis, shape, total)
+        prior = prior * side.reshape([-1 if a == axis else 1 for a in range(len(shape))])
+    start = prior.ravel()[every]
+    start *= total / start.sum()
+    margins = [margin for margin in known if margin]
+    strength = _strength_of([(known[m], 0, problem.margin(m, every, start)) for m in margins])
+    pulls = [_pull(known[m], [0], problem.places(m, every), size(shape, m)) for m in margins]
+    fitted = fit_block(
+        start[:, None], np.array([total]), pulls, strength, parent=None, sweeps=_SWEEPS_OF_WHOLE
+    )[:, 0]
+    dense = np.zeros(cells)
+    dense[every] = fitted
+    counts = _rounded(dense.reshape(shape), int(total), problem).ravel()
+    at = np.flatnonzero(counts)
+    return Cells(at, counts[at])
+
+
+def _rounded(table: Reals, total: int, problem: Problem) -> Whole:
+    """The table of the whole in whole numbers, its margins as near as single moves bring them."""
+    counts = systematic(table * (total / max(float(table.sum()), 1e-300)))
+    short = total - int(counts.sum())
+    if short:  # a float's width off
+        counts.ravel()[int(np.argmax(counts.ravel()))] += short
+    margins = maximal(m for m in problem.kept[0] if m)
+    if not margins or table.ndim < 2:
+        return counts
+    axes = range(table.ndim)
+    targets = {m: table.sum(axis=tuple(a for a in axes if a not in m)) for m in margins}
+    every = np.arange(table.size)
+    allowed = None if problem.impossible is None else ~problem.barred(0, 0, every)
+    allowed = None if allowed is None else allowed.reshape(table.shape)
+    return swap_repair(counts, targets, allowed=allowed, sweeps=_REPAIRS)
+
+
+def _one_way(known: Targets, axis: int, shape: Shape, total: float) -> Reals:
+    """One variable's margin from the best that was measured of it, ≥ 0, every category a little."""
+    found: tuple[float, Reals] | None = None
+    for margin, target in known.items():
+        if axis not in margin:
+            continue
+        table = target.values[0].reshape([shape[a] for a in margin])
+        gone = tuple(i for i, a in enumerate(margin) if a != axis)
+        precision = float(target.precision[0]) / size(shape, (a for a in margin if a != axis))
+        if found is None or precision > found[0]:
+            found = precision, np.asarray(table.sum(axis=gone))
+    if found is None:
+        return np.full(shape[axis], 1 / shape[axis])
+    side = projected(found[1], np.ones(shape[axis]), total) + 0.5
+    return np.asarray(side / side.sum())
+
+
+def _pull(target: Target, nodes: Sequence[int] | Whole, places: Whole, cells: int) -> Pull:
+    """What is known of a margin at some nodes, for the cells that lie at these places of it."""
+    held, inverse = np.unique(places, return_inverse=True)
+    if len(held) == cells:
+        held, inverse = np.arange(cells), places
+    return Pull(inverse, target.values[nodes].T[held], target.precision[nodes])
+
+
+def _split(
+    problem: Problem, level: int, cells: Cells, children: Whole, strength: float
+) -> list[Cells]:
+    """A parent's cells shared out among its children."""
+    if len(children) == 1:
+        return [cells]
+    totals = problem.totals[level][children].astype(np.float64)
+    if len(cells.at) == 0:
+        return [cells] * len(children)
+    parent = cells.counts.astype(np.float64)
+    prior = parent[:, None] * (totals / max(float(totals.sum()), 1.0))[None, :]
+    pulls = [
+        _pull(target, children, problem.places(margin, cells.at), size(problem.shape, margin))
+        for margin, target in problem.targets[level].items()
+        if margin
+    ]
+    allowed = None
+    if problem.impossible is not None:
+        barred = [problem.barred(level, child, cells.at) for child in children.tolist()]
+        allowed = ~np.stack(barred, axis=1)
+        prior *= allowed
+    fitted = fit_block(prior, totals, pulls, strength, parent=parent, sweeps=_SWEEPS)
+    margins = [problem.places(m, cells.at) for m in problem.kept[level]]
+    counts = whole_children(fitted, cells.counts, margins, allowed)
+    out = []
+    for column in counts.T:
+        held = np.flatnonzero(column)
+        out.append(Cells(cells.at[held], column[held]))
+    return out
+
+
+def _strength(problem: Problem, level: int, above: Sequence[Cells]) -> float:
+    """How strongly children resemble their parents, judged by what was measured of them."""
+    tree, found = problem.tree, []
+    for node, cells in enumerate(above):
+        children = tree.children(level - 1, node)
+        whole = float(cells.counts.sum())
+        if len(children) < 2 or whole <= 0:
+            continue
+        for margin, target in problem.targets[level].items():
+            if not margin:
+                continue
+            held = problem.margin(margin, cells.at, cells.counts)
+            for child in children.tolist():
+                share = float(problem.totals[level][child]) / whole
+                found.append((target, child, held * share))
+    return _strength_of(found)
+
+
+def _strength_of(found: Sequence[tuple[Target, int, Reals]]) -> float:
+    """1 over how many times its expected value q a count varies about q, as far as can be seen.
+
+    Of variance φq + v, v being the noise, φ is estimated by least squares with weights 1/(q + v)².
+    """
+    above = below = 0.0
+    for target, node, expected in found:
+        noise = 1 / float(target.precision[node])
+        off = (target.values[node][: len(expected)] - expected) ** 2 - noise
+        weight = expected / (expected + noise) ** 2
+        above += float((weight * off).sum())
+        below += float((weight * expected).sum())
+    varies = above / below if below > 0 else 1.0
+    return float(np.clip(1 / max(varies, 1e-9), _LEAST_STRENGTH, _MOST_STRENGTH))

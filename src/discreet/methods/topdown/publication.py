@@ -1,0 +1,139 @@
+"""Protected tables read off the synthetic table: values, noise, statuses, unbiased estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.cell_law import CellLaw, Source
+from ...core.product import Reals
+from ...core.table import Noise, ProtectedTable, Status
+from ...core.true_values import add_totals
+from ..base import Facts, Plan, provenance
+from ..shared.assembly import WIDTH, as_whole, interval, protected, with_totals, zero_status
+from ..shared.synthetic_table import SyntheticTable
+from .design import Asked, Design
+from .estimate import Estimates
+from .plan_facts import variances
+
+UNBIASED = "unbiased"
+
+
+def publish(
+    design: Design,
+    plan: Plan,
+    table: SyntheticTable,
+    estimates: Estimates,
+    facts: Facts,
+) -> tuple[ProtectedTable, ...]:
+    """One protected table for each asked one, in order."""
+    sources, where = _sources(design), provenance(plan, facts)
+    return tuple(
+        protected(
+            plan,
+            asked.wanted.spec,
+            facts,
+            where,
+            **_numbers(design, plan, asked, table, estimates, facts, sources),
+        )
+        for asked in design.tables
+    )
+
+
+def _sources(design: Design) -> tuple[Source, ...]:
+    """The laws of the noise that was drawn, each with how many tables were measured by it."""
+    laws = {one.law: 0 for one in design.allocation.measured}
+    for one in design.allocation.measured:
+        laws[one.law] += 1
+    return tuple(Source(law.name, law, tables) for law, tables in laws.items())
+
+
+def _numbers(
+    design: Design,
+    plan: Plan,
+    asked: Asked,
+    table: SyntheticTable,
+    estimates: Estimates,
+    facts: Facts,
+    sources: tuple[Source, ...],
+) -> dict[str, Any]:
+    """Values, statuses, noise, estimates, law and notes of one table."""
+    spec = asked.wanted.spec
+    inside = asked.wanted.read_off(table)
+    values = add_totals(inside) if spec.totals else inside
+    sd = np.sqrt(variances(design, asked, totals=spec.totals))
+    known = bool(np.isfinite(sd).all())
+    status = zero_status(spec, facts.description)
+    if not known:  # numbers that follow from a fit have no noise to be judged by
+        status[(sd != 0) & (status == Status.OK)] = Status.UNRELIABLE
+    extra, noise = {}, None
+    if known:
+        estimate = unbiased(asked, estimates)
+        near, sure = np.rint(estimate), sd == 0
+        estimate = np.where(sure, near, estimate)
+        extra[UNBIASED] = as_whole(np.where(status == Status.STRUCTURAL_ZERO, 0, near))
+        lower, upper = interval(estimate, WIDTH[design.settings.noise] * sd)
+        noise = Noise(sd=sd, lower=lower, upper=upper)
+    return {
+        "values": values,
+        "status": status,
+        "noise": noise,
+        "extra": extra,
+        "law": _law(design, sources, known),
+        "notes": tuple(_notes(design, plan, known)),
+    }
+
+
+def unbiased(asked: Asked, estimates: Estimates) -> Reals:
+    """The best linear unbiased estimate of a table's cells, with totals where asked."""
+    wanted = asked.at_level
+    margin = estimates.margin(asked.level, asked.margin)
+    if asked.level:
+        margin = np.moveaxis(margin, 0, wanted.margin.index(estimates.tree.axis))
+    else:
+        margin = margin[0]
+    cells = np.asarray(wanted.publish(margin), dtype=np.float64)
+    return with_totals(cells) if wanted.spec.totals else cells
+
+
+def _law(design: Design, sources: Sequence[Source], known: bool) -> CellLaw:
+    """No count has a law of its own; the column unbiased has a standard deviation in each cell."""
+    return CellLaw(
+        tuple(sources),
+        consistency="synthetic table",
+        column=UNBIASED if known else "",
+        measured=known,
+        about={
+            "plan": design.allocation.name,
+            "tree": design.tree.variable,
+            "levels": ", ".join(design.tree.names[1:]),
+            "loss": str(design.settings.loss),
+        },
+    )
+
+
+def _notes(design: Design, plan: Plan, known: bool) -> list[str]:
+    """What a reader should know of a table's numbers: where they come from, how far they reach."""
+    notes = [
+        "All tables of this release are read off one synthetic table of whole counts for all "
+        f"levels ({', '.join(design.tree.names)}), so they agree wherever they overlap and every "
+        "level adds up to the one above.",
+    ]
+    if design.source is not None:
+        notes.append(
+            f"Read off release {plan.question_hash[:12]} at no further cost; the guarantee is that "
+            "of the release."
+        )
+    if known:
+        notes.append(
+            "Noise intervals and the column unbiased come from the measurements before the fit: "
+            "unbiased, but they need not add up and may be negative."
+        )
+    else:
+        notes.append(
+            "These cells were not measured at this level: they follow from larger areas or narrower "
+            "tables by the fit, and no interval can be given."
+        )
+    return notes

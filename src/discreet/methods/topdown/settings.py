@@ -1,0 +1,87 @@
+"""What a policy allows and what a question asks of this method, read together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ...core.exact import plain
+from ...core.limits import Limits
+from ...core.question import Question
+from ...errors import InputError, RecipeError
+from ..declaration import Fails
+from ..shared.drawn_noise import QuestionLoss
+from .declaration import DECLARATION
+
+_BUDGETS = ("epsilon", "rho")
+
+
+@dataclass(frozen=True)
+class Settings(QuestionLoss):
+    """Everything that shapes what is measured, from policy and question together."""
+
+    tree: str = ""
+    levels: str = ""
+    records_about: int | None = None
+    epsilon_most: Fraction | None = None
+    rho_most: Fraction | None = None
+
+    @property
+    def resolved(self) -> dict[str, str]:
+        """What was measured, in canonical text."""
+        said = {"rho" if self.rho is not None else "epsilon": plain(self.amount)}
+        if self.tree:
+            said |= {"tree": self.tree, "levels": self.levels}
+        if self.records_about is not None:
+            said["records_about"] = str(self.records_about)
+        return said
+
+
+def from_policy(parameters: Mapping[str, Any]) -> Settings:
+    """The settings a policy writes for this method; bad ones get one clear sentence.
+
+    >>> from_policy({"epsilon": "0.5", "tree": "area"}).tree
+    'area'
+    """
+    return _read(DECLARATION.read_policy(parameters, InputError), InputError)
+
+
+def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
+    """Policy and question together: what is asked goes before what the policy says."""
+    asked = dict(question.settings)
+    if question.resolved:
+        return _read(asked, RecipeError)
+    written = DECLARATION.read_policy(policy, InputError)
+    own = any(name in asked for name in _BUDGETS)
+    base = {k: v for k, v in written.items() if not (own and k in _BUDGETS)}
+    settings = _read({**base, **asked}, RecipeError)
+    if settings.epsilon is None and settings.rho is None:
+        raise RecipeError(
+            "This question has no epsilon and no rho. Set epsilon: 1, say; it pays for all its "
+            "tables together."
+        )
+    Limits(settings.epsilon_most, settings.rho_most).check(settings.loss)
+    return settings
+
+
+def _read(said: Mapping[str, str], fails: Fails) -> Settings:
+    def number(name: str) -> Fraction | None:
+        return Fraction(said[name]) if name in said else None
+
+    epsilon, rho = number("epsilon"), number("rho")
+    if epsilon is not None and rho is not None:
+        raise fails(
+            f"A question has epsilon or rho, got both ({plain(epsilon)} and {plain(rho)}). "
+            "Leave one out."
+        )
+    return Settings(
+        epsilon=epsilon,
+        rho=rho,
+        tree=said.get("tree", ""),
+        levels=said.get("levels", ""),
+        records_about=int(said["records_about"]) if "records_about" in said else None,
+        epsilon_most=number("epsilon_most"),
+        rho_most=number("rho_most"),
+    )
