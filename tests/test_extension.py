@@ -28,8 +28,8 @@ from .methods.ration.declaration import DECLARATION
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(registry.METHODS, DECLARATION.name, DECLARATION)
-    made = make(tmp_path, "suppression")
-    change(made, methods={"ration": {"questions": "2"}})
+    made = make(tmp_path, "cell-key")
+    change(made, family="suppression", method="ration", methods={"ration": {"questions": "2"}})
     return made
 
 

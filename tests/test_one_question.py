@@ -80,6 +80,7 @@ WORLDS: dict[str, dict[str, Any]] = {
 METHODS = [
     (world, name)
     for name, declared in registry.METHODS.items()
+    if declared.spends is not Spends.RECORD  # refuses what overlaps: tests/methods/suppression
     for world in (WORLDS if declared.spends is Spends.LOSS else [str(declared.family)])
 ]
 

@@ -122,7 +122,8 @@ def test_a_free_answer_says_what_it_was_made_with(folder: Path):
 def test_a_history_outlives_a_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """What was released about these people counts after new data too (rule 7)."""
     monkeypatch.setitem(registry.METHODS, RATION.name, RATION)
-    folder = make(tmp_path, "suppression")
+    folder = make(tmp_path, "cell-key")
+    change(folder, family="suppression", method="ration", methods={"ration": {}})
     with DataSet.open(folder) as data:
         given = [ask(data, rows=row).tables[0].shown.all() for row in ("area", "sex", "job")]
     (tmp_path / "people.csv").write_text("\n".join(records()[:-1]) + "\n")

@@ -40,6 +40,22 @@ WHOLE = [{"rows": ["region"], "columns": ["sex"]}, {"rows": ["age"], "columns": 
 """Tables that classic marginals can take: no filters."""
 
 
+FILTERED = [{"rows": ["region"], "columns": ["age"], "where": {"sex": ["F"]}}]
+KINDS = [(f"a{i}", age, sex) for i in range(1, 7) for age in ("0", "15", "65") for sex in "FM"]
+SUPPRESSED = {
+    "epsilon": "0.8",
+    "delta": "0.3",
+    "populations": {
+        "text": "area,age,sex,population\n" + "".join(f"{','.join(k)},60\n" for k in KINDS),
+        "source": "a census",
+    },
+    "attributes": {
+        "work": {"counts": ["o"], "prior": {"value": "0.3", "source": "a survey of other people"}}
+    },
+}
+"""Public populations and a prior: which work people have is private."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A method asked in one way, under a policy."""
@@ -77,6 +93,8 @@ CASES = [
     case("topdown", {"epsilon": "1", "records_about": "400"}),
     case("cell-key", {}, {"max_perturbation": "5", "variance": "2"}),
     case("cell-key", {}, {"epsilon": "1", "delta": "1e-4", "threshold": "4", "additive": "yes"}),
+    case("suppression", {}, SUPPRESSED, tables=WHOLE[1:]),
+    case("suppression", {"attribute": "work", "cells": "no"}, SUPPRESSED, tables=FILTERED),
     case("synthetic"),
     case("ration", {"step": "5"}),
 ]
@@ -106,6 +124,14 @@ class Asked:
     def __init__(self, case: Case) -> None:
         self.case, self.method = case, registry.get(case.method)
         self.description = people()
+        if case.method == "suppression":
+            self.description = replace(
+                self.description,
+                variables=tuple(
+                    replace(v, role="private") if v.name == "work" else v
+                    for v in self.description.variables
+                ),
+            )
         rng = np.random.default_rng(3)
         size = 400
         codes = {v.name: rng.integers(0, len(v.finest), size) for v in self.description.variables}

@@ -27,7 +27,9 @@ def recorded(tmp_path, monkeypatch):
         registry.SYNTHETIC, name="decisions", family=Family.SUPPRESSION, spends=Spends.RECORD
     )
     monkeypatch.setitem(registry.METHODS, "decisions", declared)
-    folder = make_people(tmp_path / "people", yaml=f"family: suppression\n{YAML}")
+    folder = make_people(
+        tmp_path / "people", yaml=f"family: suppression\nmethod: decisions\n{YAML}"
+    )
     dc.load(folder)
     with DataSet.open(folder) as data:
         assert data.ledger().cap() is None

@@ -80,7 +80,10 @@ class Guarantee:
                 "covered by that figure."
             )
         else:
-            text = f"Suppression with {numbers} against readers who hold the stated prior ({how})."
+            text = (
+                f"Semantic privacy with {numbers} against readers who hold the stated prior, for "
+                f"{self.scope}."
+            )
         if self.invariants:
             text += " Published exactly and not protected: " + ", ".join(self.invariants) + "."
         return text

@@ -62,6 +62,7 @@ class Status(IntEnum):
     SUPPRESSED = 4, "s", "suppressed"
     STRUCTURAL_ZERO = 5, "z", "cannot exist (declared structural zero)"
     NOT_RELEASED = 6, "x", "not part of this release"
+    DERIVED = 7, "d", "follows from other published numbers"
 
     letter: str
     meaning: str
@@ -75,7 +76,7 @@ class Status(IntEnum):
     @property
     def has_value(self) -> bool:
         """Whether a number is published."""
-        return self in (Status.OK, Status.UNRELIABLE, Status.STRUCTURAL_ZERO)
+        return self in (Status.OK, Status.UNRELIABLE, Status.STRUCTURAL_ZERO, Status.DERIVED)
 
 
 @dataclass(frozen=True)

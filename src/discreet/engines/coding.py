@@ -163,6 +163,8 @@ class Coding:
     """The decimal mark of the weights in the source: a point or a comma."""
     bound: str = "stop"
     salt: bytes = field(default=b"", repr=False)
+    checked_against: str = ""
+    """A digest of the public facts that the records were compared with at load."""
 
     def __post_init__(self) -> None:
         for variable in self.description.variables:

@@ -116,7 +116,8 @@ def _statuses(flat: Flat) -> list[str]:
         Status.UNRELIABLE: "unreliable [u]: the noise is large beside the number",
         Status.LOW: "shown as [low]: the protected number is below the display floor",
         Status.BELOW_THRESHOLD: "not shown [c]: the protected number is below the publication threshold",
-        Status.SUPPRESSED: "suppressed [s]",
+        Status.SUPPRESSED: "suppressed: a star, [c] in spreadsheets",
+        Status.DERIVED: "derived [d]: the number follows from other published ones",
         Status.STRUCTURAL_ZERO: "zero by definition [z]: declared impossible, not counted",
         Status.NOT_RELEASED: "not part of this release [x]",
     }

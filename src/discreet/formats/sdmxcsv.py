@@ -36,6 +36,7 @@ STATUS_CODES = {
     Status.SUPPRESSED: ("Q", "C"),
     Status.STRUCTURAL_ZERO: ("A", "F"),
     Status.NOT_RELEASED: ("O", "N"),
+    Status.DERIVED: ("A", "F"),
 }
 """CL_OBS_STATUS: A normal, U low reliability, Q missing: suppressed, O missing; and
 CL_CONF_STATUS: F free for publication, C confidential, N not for publication."""

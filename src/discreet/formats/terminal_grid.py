@@ -27,8 +27,11 @@ MARKS = {
     Status.SUPPRESSED: "✱",
     Status.STRUCTURAL_ZERO: "–",
     Status.NOT_RELEASED: "[x]",
+    Status.DERIVED: "ᵈ",
 }
-"""What stands in place of a number, or behind an unreliable one."""
+"""What stands in place of a number, or behind one that is unreliable or derived."""
+
+_RAISED = (Status.UNRELIABLE, Status.DERIVED)
 
 _GAP = 2
 
@@ -50,7 +53,7 @@ def shown_as(value: int, status: Status) -> str:
     ('-1,234', '7ᵘ', '✱')
     """
     mark = MARKS.get(status, "")
-    return f"{value:,}{mark}" if status in (Status.OK, Status.UNRELIABLE) else mark
+    return f"{value:,}{mark}" if status in (Status.OK, *_RAISED) else mark
 
 
 def _more(sign: str, many: int, what: str) -> Line:
@@ -102,7 +105,7 @@ class Grid:
         self.values: npt.NDArray[np.int64] = flat.values.reshape(shape)
         self.status = flat.status.reshape(shape)
         self.measure = flat.measure
-        self.marked = bool((flat.status == Status.UNRELIABLE).any())
+        self.marked = bool(np.isin(flat.status, _RAISED).any())
         self.percent = flat.percent
         self.percent_width = len("100.0 %")
         """Room of a percentage; a longer one, of a number below zero, takes its own."""
@@ -160,7 +163,7 @@ class Grid:
         """The text of a cell, with room kept for the mark so that digits stand under digits."""
         status = Status(int(self.status[layer, row, column]))
         words = shown_as(int(self.values[layer, row, column]), status)
-        words = words if not self.marked or status is Status.UNRELIABLE else words + " "
+        words = words if not self.marked or status in _RAISED else words + " "
         if self.percent is None:
             return words
         cell = (layer * self.rows.many + row) * self.columns.many + column

@@ -20,6 +20,8 @@ from ..core.table import Status
 from .flat import Flat
 from .numerals import Mask, Real, Whole
 
+MARKS = {Status.SUPPRESSED: "c"}
+"""Marks that are not the status's own letter: [c] is what spreadsheets of statistics use."""
 _BLOCK = 1 << 15
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 _ESCAPE = re.compile("(_x[0-9a-fA-F]{4}_)")
@@ -127,7 +129,8 @@ def _rows(
     )
     template = f'<row r="%d">{cells}</row>'
     marks = np.array(
-        [strings.cell(f"[{s.letter}]" if s.letter else "") for s in Status], dtype=object
+        [strings.cell(f"[{MARKS.get(s, s.letter)}]" if s.letter else "") for s in Status],
+        dtype=object,
     )
     texts = [
         (

@@ -1,7 +1,7 @@
 """The methods there are, by name: declared here, loaded when asked for.
 
 >>> names()
-('cell-key', 'noise', 'marginals', 'topdown', 'synthetic')
+('cell-key', 'noise', 'marginals', 'topdown', 'suppression', 'synthetic')
 
 A new method is its room and one line of `METHODS`.
 """
@@ -18,6 +18,7 @@ from .cellkey.declaration import DECLARATION as CELL_KEY
 from .declaration import Declaration, Setting
 from .marginals.declaration import DECLARATION as MARGINALS
 from .noise.declaration import DECLARATION as NOISE
+from .suppression.declaration import DECLARATION as SUPPRESSION
 from .synthetic.declaration import DECLARATION as SYNTHETIC
 from .topdown.declaration import DECLARATION as TOPDOWN
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from .base import Method
 
 METHODS: dict[str, Declaration] = {
-    declared.name: declared for declared in (CELL_KEY, NOISE, MARGINALS, TOPDOWN, SYNTHETIC)
+    declared.name: declared
+    for declared in (CELL_KEY, NOISE, MARGINALS, TOPDOWN, SUPPRESSION, SYNTHETIC)
 }
 
 

@@ -6,6 +6,7 @@ of the wrong kind or a code that is not there gets one sentence with file, line 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -120,12 +121,20 @@ def read(folder: Path) -> DescribedData:
             top.text("key_column") or None,
             weight_mark,
             bound,
+            checked_against=_public_facts(policy),
         ),
         policy=policy,
         source_keys=_source(top),
         declared=read_declared(top),
         files=tuple(files),
     )
+
+
+def _public_facts(policy: Policy) -> str:
+    """A digest of the public populations that records are compared with when they are loaded."""
+    populations = policy.parameters(policy.method).get("populations")
+    text = populations.get("text", "") if isinstance(populations, dict) else ""
+    return hashlib.sha256(text.encode()).hexdigest() if text else ""
 
 
 def _variables(

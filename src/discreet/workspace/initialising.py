@@ -128,7 +128,14 @@ def _family(name: str) -> Family:
             "Synthetic records are made from a release, not from a source: release consistent "
             "margins, then use `discreet synthetic`."
         )
-    known = [str(one) for one in registry.families() if one is not Family.SYNTHETIC]
+    if name == Family.SUPPRESSION:
+        raise InputError(
+            "Suppression stands on public populations and a prior, which no look at the records may "
+            "give. Begin with `--family cell-key`, then write `family: suppression` and "
+            "`methods: suppression:` into discreet.yaml before anything is published."
+        )
+    apart = (Family.SYNTHETIC, Family.SUPPRESSION)
+    known = [str(one) for one in registry.families() if one not in apart]
     if name not in known:
         raise InputError(f"There is no family {name[:40]!r}; there are {', '.join(known)}.")
     return Family(name)

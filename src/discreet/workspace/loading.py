@@ -98,6 +98,8 @@ def coding_digest(coding: Coding) -> str:
         "records_per_unit": coding.description.records_per_unit,
         "bound": coding.bound,
     }
+    if coding.checked_against:
+        facts["checked_against"] = coding.checked_against
     weight = coding.description.weight
     if weight is not None:
         facts["weight"] = [
@@ -214,6 +216,7 @@ def _load(
     with versions.spare(folder) as filled:
         report = engine_loading.load(source, salted, filled, control)
         _records_agree(described, report.records)
+        _records_fit(described, filled)
         manifest = versions.Manifest(
             # published with every table: keyed, or it would confirm a guess of the last record
             data_version=_short(content, epoch, own.derive("data version").hex()),
@@ -270,3 +273,21 @@ def _records_agree(described: DescribedData, records: int) -> None:
             f"discreet.yaml declares {declared:,} records, but the data hold another number. "
             "Write `records: private` and no margin under `published`, or the right numbers."
         )
+
+
+def _records_fit(described: DescribedData, version: Path) -> None:
+    """Let the method compare the records with the public facts it stands on."""
+    from ..engines.duckdb.engine import open_engine
+    from ..methods import registry
+    from ..methods.base import Facts
+    from ..methods.records_check import ChecksRecords
+
+    method = registry.get(described.policy.method)
+    if not isinstance(method, ChecksRecords):
+        return
+    facts = Facts(described.description, described.policy, "", described.policy.version)
+    engine = open_engine(version, described.description)
+    try:
+        method.check_records(facts, engine.count(method.record_counts(facts)))
+    finally:
+        engine.close()

@@ -50,6 +50,7 @@ def read_policy(top: Block, folder: Path, files: list[Path]) -> Policy:
             )
         else:
             _with_ptable(methods_block, name, parameters, folder, files)
+            _with_files(methods_block, name, parameters, folder, files)
     for name in dict.fromkeys([method, *methods]):
         _check_settings(top, methods_block, name, methods.get(name, {}))
     rules = top.block("rules")
@@ -69,19 +70,38 @@ def _with_ptable(
 ) -> None:
     """Put a p-table's text in the place of its file's name: the policy's version is then of both."""
     given = parameters.get("ptable")
-    if not isinstance(given, str) or "\n" in given:
-        return
-    path = folder / given
+    if isinstance(given, str) and "\n" not in given:
+        parameters["ptable"] = _file_text(block, name, "ptable", given, folder, files)
+
+
+def _with_files(
+    block: Block, name: str, parameters: dict[str, Any], folder: Path, files: list[Path]
+) -> None:
+    """Put the text of every `file:` below the parameters beside its name, likewise."""
+    for key, part in parameters.items():
+        if not isinstance(part, dict):
+            continue
+        if isinstance(part.get("file"), str):
+            part["text"] = _file_text(block, name, f"{key}.file", part["file"], folder, files)
+        _with_files(block, f"{name}.{key}", part, folder, files)
+
+
+def _file_text(
+    block: Block, name: str, key: str, given: str, folder: Path, files: list[Path]
+) -> str:
+    """The text of a file that a method's parameters name."""
+    path, said = folder / given, f"methods.{name}.{key}"
+    line = name.partition(".")[0]
     if Path(given).is_absolute() or ".." in Path(given).parts or not path.is_file():
         raise block.error(
-            f"methods.{name}.ptable must name a file inside the data set's folder, got {given!r}.",
-            name,
+            f"{said} must name a file inside the data set's folder, got {given!r}.", line
         )
     try:
-        parameters["ptable"] = path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
-        raise block.error(f"methods.{name}.ptable: {given} cannot be read as text.", name) from None
+        raise block.error(f"{said}: {given} cannot be read as text.", line) from None
     files.append(path)
+    return text
 
 
 def _check_method(block: Block, key: str, method: str, family: Family) -> None:

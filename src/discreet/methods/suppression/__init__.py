@@ -1,0 +1,1 @@
+"""Exact counts or a star, decided without looking: simulatable suppression (nabar)."""

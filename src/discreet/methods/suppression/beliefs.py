@@ -1,0 +1,108 @@
+"""What a reader believes of the people in unknown cells, and whether that is within ε."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .board import Board, Whole
+from .cell_weights import TIE, CellLaw, CellPeople, Flags, Floats, cell_law
+from .exact_law import marginals, parts
+from .tilt import Cumulants, Tilted
+
+
+@dataclass
+class Model:
+    """The public laws of a table's cells under one prior, and ε."""
+
+    laws: list[CellLaw]
+    cumulants: Cumulants
+    epsilon: float
+    safe: list[Flags]
+    logs: Floats
+    """The log weights of all cells, −inf beyond their end: (cells, counts)."""
+    allowed: Flags
+    """Safe counts of all cells, False beyond their end."""
+
+    @classmethod
+    def of(cls, people: Sequence[CellPeople], epsilon: float) -> Model:
+        """The model of cells with these people."""
+        laws = [cell_law(one) for one in people]
+        safe = [law.safe(epsilon) for law in laws]
+        width = max([law.most for law in laws] + [0]) + 1
+        logs = np.full((len(laws), width), -np.inf)
+        allowed = np.zeros((len(laws), width), dtype=bool)
+        for place, law in enumerate(laws):
+            logs[place, : law.most + 1] = law.log_weight
+            allowed[place, : law.most + 1] = safe[place]
+        return cls(laws, Cumulants(laws), epsilon, safe, logs, allowed)
+
+    @property
+    def most(self) -> Whole:
+        """The largest sum of those whose value is not certain, by cell."""
+        return np.array([law.most for law in self.laws], dtype=np.int64)
+
+    @property
+    def shifts(self) -> Whole:
+        """The sum of those whose value is certain, by cell."""
+        return np.array([law.shift for law in self.laws], dtype=np.int64)
+
+    def off(self, cell: int, belief: Floats) -> float:
+        """The largest |1 − posterior/prior| in a cell whose count has this law."""
+        law = self.laws[cell]
+        if not len(law.ratios):
+            return 0.0
+        return float(np.abs(1 - law.ratios @ belief[: law.most + 1]).max())
+
+    def safe_exactly(self, board: Board) -> bool:
+        """Whether everybody's belief is within ε given what is public; exact."""
+        if not self.known_safe(board):
+            return False
+        for some in parts(board, board.unknown):
+            for cell, law in marginals(board, some, self.laws, self.cumulants).items():
+                if self.off(cell, law) > self.epsilon + TIE:
+                    return False
+        return True
+
+    def known_safe(self, board: Board) -> bool:
+        """Whether every count that is out is a safe one."""
+        out = np.flatnonzero(board.known >= 0)
+        return bool(self.allowed[out, board.known[out]].all())
+
+    def first_order(self, cells: Whole, tilts: Floats) -> Floats:
+        """The largest |1 − ratio| of each cell by its tilt alone: exp(s·a) ÷ its mean; (…, cells).
+
+        This is what the ratio tends to in large cells; a screen, never a decision by itself.
+        """
+        laws, counts = self.cumulants.laws[cells], self.cumulants.counts[cells]
+        powers = np.exp(tilts[..., None] * self.cumulants.values)
+        mean = (laws * powers[..., None, :]).sum(-1)
+        there = (laws > 0) & (counts > 0)[..., None]
+        ratio = np.where(there, powers[..., None, :] / mean[..., None], 1.0)
+        off: Floats = np.abs(1 - ratio).max(axis=(-1, -2))
+        return off
+
+
+def look_ahead(
+    model: Model, tilted: Tilted, resistance: Floats, width: int | None = None
+) -> Floats:
+    """The law of every unknown cell with all others taken as normal; (cells, counts).
+
+    resistance is d·P·d for each cell: its variance given everything else is 1/(1/V + τ), with
+    τ = resistance / (1 − leverage). The cell's own weight is kept exactly.
+    """
+    cells = tilted.cells
+    variance, mean, shift = tilted.variance[0], tilted.mean[0], tilted.shift[0]
+    leverage = np.minimum(variance * resistance, 1 - 1e-9)
+    tension = resistance / (1 - leverage)
+    counts = np.arange(model.logs.shape[1])
+    logged = (
+        model.logs[cells]
+        + shift[:, None] * counts
+        - 0.5 * tension[:, None] * (counts - mean[:, None]) ** 2
+    )
+    weight = np.exp(logged - logged.max(axis=1, keepdims=True))
+    law: Floats = weight / weight.sum(axis=1, keepdims=True)
+    return law

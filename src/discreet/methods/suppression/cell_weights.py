@@ -1,0 +1,198 @@
+"""What a reader may think of one cell before and after its count is known.
+
+A cell holds people of a few *types*; one of a type has the value a with the public probability
+f(a), independently of all others (nabar §5.2; for a Boolean attribute f is (1 − p, p)). The count of
+a cell, or the sum of its people's values, is a sum of independent values:
+
+    weight(m)      = P(the cell's sum is m)                      Poisson-binomial for Boolean values
+    ratio_k,a(m)   = P(X_k = a | sum m) / P(X_k = a)             = weight without k (m − a) / weight(m)
+
+m is *safe* at ε if |1 − ratio| ≤ ε for everybody and every possible value (nabar, Definition 1).
+People whose value is certain shift the sum and are never checked: their prior cannot change.
+Everything here is public and computed from sums of non-negative numbers, so small ones are accurate too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Law = tuple[float, ...]
+"""P(value = a) for a = 0, 1, …"""
+
+TIE = 1e-12
+"""A ratio this little beyond ε counts as ε: 45 of 100 at p = 0.3 is 1.5 exactly, not in floats."""
+CHECKED = 6
+"""Of more types than this in a Boolean cell only so many are checked: the two with the smallest and
+the largest p and some between. The ratio is monotone in p on either side of the mode, and next to the
+mode all ratios are close to 1, so the extremes decide; tests compare with all types."""
+
+
+@dataclass(frozen=True)
+class CellPeople:
+    """The people of a cell: how many there are of each type, by the law of one's value."""
+
+    laws: tuple[Law, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, people: dict[Law, int]) -> CellPeople:
+        """Types in a fixed order, those of nobody left out."""
+        kept = sorted((law, many) for law, many in people.items() if many > 0)
+        return cls(tuple(law for law, _ in kept), tuple(many for _, many in kept))
+
+    @property
+    def size(self) -> int:
+        """How many people."""
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class CellLaw:
+    """The law of one cell's sum and what each sum would tell about its people."""
+
+    shift: int
+    """The sum of those whose value is certain; the arrays are of the sum of all others."""
+    log_weight: Floats
+    """By sum, from 0 to the largest possible; −inf where it is impossible or below 1e-300."""
+    ratios: Floats
+    """Posterior over prior by (type, value) and sum; 0 where the sum is impossible."""
+    laws: Floats
+    """By type and value."""
+    counts: Floats
+    checked: tuple[tuple[int, int], ...]
+    """The type and the value of each row of `ratios`."""
+
+    @property
+    def most(self) -> int:
+        """The largest sum of those whose value is not certain."""
+        return len(self.log_weight) - 1
+
+    def safe(self, epsilon: float) -> Flags:
+        """Which sums leave everybody's ratio within 1 ± ε."""
+        return self.spread() <= epsilon + TIE
+
+    def spread(self) -> Floats:
+        """The largest |1 − ratio| of anybody, by sum; infinite where it cannot be said."""
+        if not len(self.ratios):
+            return np.zeros(len(self.log_weight))
+        off = np.abs(1 - self.ratios).max(axis=0)
+        return np.where(np.isfinite(self.log_weight), off, np.inf)
+
+
+@lru_cache(maxsize=20000)
+def cell_law(people: CellPeople) -> CellLaw:
+    """The law of a cell with these people."""
+    shift, laws, counts = 0, [], []
+    for law, many in zip(people.laws, people.counts, strict=True):
+        certain = [a for a, chance in enumerate(law) if chance >= 1]
+        if certain:
+            shift += certain[0] * many
+        else:
+            laws.append(law)
+            counts.append(many)
+    values = max((len(law) for law in laws), default=2)
+    table = np.array([[*law, *[0.0] * (values - len(law))] for law in laws]).reshape(-1, values)
+    whole = _joined([_power(law, many) for law, many in zip(laws, counts, strict=True)])
+    checked, ratios = [], []
+    alone = len(laws) == 1 and len(laws[0]) == 2
+    for k in _checked_types(laws):
+        rest = _without(laws, counts, k)
+        for a, chance in enumerate(laws[k]):
+            if chance > 0:
+                checked.append((k, a))
+                ratios.append(_one_type(laws[0], counts[0], a) if alone else _ratio(rest, whole, a))
+    size = len(whole[0])
+    return CellLaw(
+        shift,
+        _logged(whole),
+        np.array(ratios).reshape(-1, size),
+        table,
+        np.array(counts, dtype=np.float64),
+        tuple(checked),
+    )
+
+
+Scaled = tuple[Floats, float]
+"""Numbers whose largest is 1, and the logarithm of what they are to be multiplied with."""
+
+
+def _scaled(numbers: Floats, logarithm: float = 0.0) -> Scaled:
+    most = float(numbers.max())
+    return numbers / most, logarithm + float(np.log(most))
+
+
+def _logged(numbers: Scaled) -> Floats:
+    with np.errstate(divide="ignore"):
+        logged: Floats = np.log(numbers[0]) + numbers[1]
+    return logged
+
+
+def _power(law: Law, many: int) -> Scaled:
+    """The law of the sum of so many people of one type."""
+    if many == 0:
+        return np.ones(1), 0.0
+    if len(law) == 2:
+        m = np.arange(many + 1)
+        logged = (
+            gammaln(many + 1) - gammaln(m + 1) - gammaln(many - m + 1)
+            + m * np.log(law[1]) + (many - m) * np.log(law[0])
+        )  # fmt: skip
+        most = float(logged.max())
+        return np.exp(logged - most), most
+    result: Scaled | None = None
+    square, left = _scaled(np.array(law)), many
+    while left:
+        if left & 1:
+            result = square if result is None else _product(result, square)
+        left >>= 1
+        if left:
+            square = _product(square, square)
+    assert result is not None
+    return result
+
+
+def _product(one: Scaled, two: Scaled) -> Scaled:
+    return _scaled(np.convolve(one[0], two[0]), one[1] + two[1])
+
+
+def _joined(parts: list[Scaled]) -> Scaled:
+    joint: Scaled = np.ones(1), 0.0
+    for part in parts:
+        joint = _product(joint, part)
+    return joint
+
+
+def _without(laws: list[Law], counts: list[int], k: int) -> Scaled:
+    """The law of everybody but one of type k."""
+    return _joined([_power(law, counts[t] - (t == k)) for t, law in enumerate(laws)])
+
+
+def _one_type(law: Law, many: int, a: int) -> Floats:
+    """The ratios where all people are of one Boolean type: m/b over p, without any rounding."""
+    share = np.arange(many + 1) / many
+    return (share if a else 1 - share) / law[a]
+
+
+def _ratio(rest: Scaled, whole: Scaled, a: int) -> Floats:
+    """weight without one (m − a) ÷ weight(m), by m."""
+    shifted = np.zeros(len(whole[0]))
+    shifted[a : a + len(rest[0])] = rest[0][: len(shifted) - a]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = shifted / whole[0] * np.exp(rest[1] - whole[1])
+    return np.where(whole[0] > 0, ratio, 0.0)
+
+
+def _checked_types(laws: list[Law]) -> list[int]:
+    """Which types are checked: all, or of many Boolean ones the extremes and some between."""
+    if len(laws) <= CHECKED or len(laws[0]) > 2:
+        return list(range(len(laws)))
+    order = sorted(range(len(laws)), key=lambda k: laws[k][1])
+    places = np.linspace(0, len(order) - 1, CHECKED).round().astype(int)
+    return [order[place] for place in places]

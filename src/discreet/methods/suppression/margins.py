@@ -1,0 +1,195 @@
+"""Whether all totals of a table may come out together: one decision, before any data are read.
+
+The chance that they would break ε is computed exactly where the tables that are possible can be
+listed, and where only one total is at stake. Elsewhere it is bounded from draws of the prior: draws are
+public (a fixed seed, so that anybody gets the same), and what is charged is the upper confidence bound
+at 1 − CONFIDENCE_LACKS, so that asking for many tables and picking a lucky one gains nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import betaincinv
+
+from .beliefs import Model
+from .board import Board, Whole
+from .cell_weights import TIE, CellPeople, Flags, Floats, cell_law
+from .exact_law import Undecided, effort, parts
+from .laws import EXACT_ALWAYS, GUARD, LEAST_VARIANCE, SURE, beliefs_off
+from .tilt import Equations, Tilted
+
+LISTED = 60_000
+"""So many possible tables are listed one by one."""
+CONFIDENCE_LACKS = 1e-9
+PART = 0.02
+"""With no unsafe draw the bound takes this part of what is left of δ, draws permitting."""
+LEAST_DRAWS, MOST_DRAWS = 2_000, 60_000
+SEED = 20_100_405
+CHUNK = 500
+
+
+def total_risk(people: Sequence[CellPeople], epsilon: float) -> float:
+    """The chance that the sum of all cells is unsafe to know by itself; exact."""
+    joined: dict[tuple[float, ...], int] = {}
+    for cell in people:
+        for law, many in zip(cell.laws, cell.counts, strict=True):
+            joined[law] = joined.get(law, 0) + many
+    pooled = cell_law(CellPeople.of(joined))
+    return float(np.exp(pooled.log_weight)[~pooled.safe(epsilon)].sum())
+
+
+@lru_cache(maxsize=64)
+def margins_risk(
+    people: tuple[CellPeople, ...], shape: tuple[int, int], epsilon: float, left: float
+) -> tuple[float, str]:
+    """What publishing all totals of a two-way table is charged, and how that was found.
+
+    `left` is what may be spent; once the bound must exceed it, no more is drawn and 1 is given.
+    """
+    model = Model.of(people, epsilon)
+    tables = math.prod(int(most) + 1 for most in model.most)
+    if tables <= LISTED:
+        return listed_risk(model, shape), "listed"
+    return _drawn_risk(model, people, shape, left), "drawn"
+
+
+def listed_risk(model: Model, shape: tuple[int, int]) -> float:
+    """The chance that the totals are unsafe, over every possible table."""
+    grids = np.meshgrid(*[np.arange(most + 1) for most in model.most], indexing="ij")
+    tables = np.stack([grid.ravel() for grid in grids], axis=1)
+    weight = np.exp(sum(model.laws[e].log_weight[tables[:, e]] for e in range(tables.shape[1])))
+    cube = tables.reshape(-1, *shape)
+    sums = np.concatenate([cube.sum(axis=2), cube.sum(axis=1)], axis=1)
+    _, group = np.unique(sums, axis=0, return_inverse=True)
+    group = group.ravel()
+    mass = np.bincount(group, weight)
+    unsafe = np.zeros(len(mass), dtype=bool)
+    for cell, law in enumerate(model.laws):
+        for ratio in law.ratios:
+            mean = np.bincount(group, weight * ratio[tables[:, cell]]) / mass
+            unsafe |= np.abs(1 - mean) > model.epsilon + TIE
+    return float(mass[unsafe].sum())
+
+
+def _drawn_risk(
+    model: Model, people: Sequence[CellPeople], shape: tuple[int, int], left: float
+) -> float:
+    draws = int(np.clip(math.ceil(21 / max(PART * left, 1e-9)), LEAST_DRAWS, MOST_DRAWS))
+    random = np.random.default_rng(SEED)
+    screen = _Screen(model, shape)
+    unsafe = drawn = 0
+    while drawn < draws:
+        many = min(CHUNK, draws - drawn)
+        tables = draw(random, people, many)
+        unsafe += int((~screen.safe(tables)).sum())
+        drawn += many
+        if upper_bound(unsafe, draws) > left:
+            return 1.0
+    return upper_bound(unsafe, draws)
+
+
+def upper_bound(unsafe: int, draws: int) -> float:
+    """The largest chance that so few unsafe draws leave possible, at the confidence asked."""
+    if unsafe >= draws:
+        return 1.0
+    return float(betaincinv(unsafe + 1, draws - unsafe, 1 - CONFIDENCE_LACKS))
+
+
+def draw(random: np.random.Generator, people: Sequence[CellPeople], many: int) -> Whole:
+    """Tables from the prior: (many, cells), of those whose value is not certain."""
+    tables = np.zeros((many, len(people)), dtype=np.int64)
+    for cell, some in enumerate(people):
+        for law, count in zip(some.laws, some.counts, strict=True):
+            if max(law) >= 1:
+                continue
+            if len(law) == 2:
+                tables[:, cell] += random.binomial(count, law[1], many)
+            else:
+                values = random.multinomial(count, np.array(law) / sum(law), many)
+                tables[:, cell] += values @ np.arange(len(law))
+    return tables
+
+
+class _Screen:
+    """Whether the totals of tables are safe: at first order, then by the tilt solved for them."""
+
+    def __init__(self, model: Model, shape: tuple[int, int]) -> None:
+        self.model, self.shape = model, shape
+        most = model.most.reshape(shape)
+        zero = np.zeros(1, np.int64)
+        self.board = Board.of_grid(most, zero.repeat(shape[0]), zero.repeat(shape[1]))
+        self.cells = np.flatnonzero(model.most > 0)
+        self.equations = Equations(self.board, self.cells, model.cumulants)
+        none = np.zeros(len(self.cells))
+        mean, variance, _ = model.cumulants.at(none, self.cells)
+        self.mean = np.zeros(len(model.most))
+        self.mean[self.cells] = mean
+        self.inverse = np.linalg.inv(self.equations.matrix(variance[None])[0])
+        self.low, self.high = _band(model, self.cells)
+
+    def _sums(self, tables: Floats) -> Floats:
+        cube = tables.reshape(-1, *self.shape)
+        return np.concatenate([cube.sum(axis=2), cube.sum(axis=1)], axis=1)
+
+    def safe(self, tables: Whole) -> Flags:
+        """For each table whether its totals leave everybody within ε; in doubt not."""
+        sums = self._sums(tables.astype(np.float64))
+        off = (sums - self._sums(self.mean[None]))[:, self.equations.free]
+        theta = np.zeros((len(tables), self.equations.size))
+        theta[:, self.equations.free] = off @ self.inverse
+        tilts = theta[:, self.equations.left] + theta[:, self.equations.right]
+        fine = self._within(tilts)
+        doubtful = np.flatnonzero(~fine)
+        for first in range(0, len(doubtful), 50):
+            some = doubtful[first : first + 50]
+            fine[some] = self._solved_safe(sums[some], theta[some], tables[some])
+        return fine
+
+    def _within(self, tilts: Floats) -> Flags:
+        inside: Flags = np.asarray(((tilts >= self.low) & (tilts <= self.high)).all(axis=1))
+        return inside
+
+    def _solved_safe(self, sums: Floats, start: Floats, tables: Whole) -> Flags:
+        tilted = self.equations.solve(sums, start)
+        large: Flags = np.asarray(tilted.variance.min(axis=1) >= LEAST_VARIANCE)
+        fine = tilted.solved & large & self._within(tilted.shift)
+        for k in np.flatnonzero(~fine).tolist():
+            if tilted.solved[k] and large[k]:
+                fine[k] = self._refined(tilted, k)
+            else:
+                fine[k] = self._exactly(tables[k])
+        return fine
+
+    def _refined(self, tilted: Tilted, k: int) -> bool:
+        off = beliefs_off(self.model, self.board, tilted.only(k))
+        return bool((off <= self.model.epsilon - GUARD).all())
+
+    def _exactly(self, table: Whole) -> bool:
+        grid = table.reshape(self.shape)
+        board = Board.of_grid(
+            self.model.most.reshape(self.shape), grid.sum(axis=1), grid.sum(axis=0)
+        )
+        board.implied()
+        if any(effort(board, part) > 10 * EXACT_ALWAYS for part in parts(board, board.unknown)):
+            return False
+        try:
+            return self.model.safe_exactly(board)
+        except Undecided:
+            return False
+
+
+def _band(model: Model, cells: Whole) -> tuple[Floats, Floats]:
+    """The tilts of each cell within which everybody is well within ε at first order."""
+    ends = []
+    for sign in (-1.0, 1.0):
+        near, far = np.zeros(len(cells)), np.full(len(cells), 10.0)
+        for _ in range(40):
+            middle = (near + far) / 2
+            fine = model.first_order(cells, sign * middle) <= SURE * model.epsilon
+            near, far = np.where(fine, middle, near), np.where(fine, far, middle)
+        ends.append(sign * near)
+    return ends[0], ends[1]

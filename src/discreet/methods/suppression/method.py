@@ -1,0 +1,275 @@
+"""`method: suppression`: plan (from public facts), measure (decide, then read), fit (lay out).
+
+A plan decides whether the totals may come out, and refuses where not; nothing has been read then.
+`measure` decides the cells one after the other and reads the true count of each only once its release
+is decided. What is stored are counts that came out, statuses and charges: never a suppressed count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...core import true_values
+from ...core.cell_law import CellLaw, MarginLaw
+from ...core.charge import Charge
+from ...core.control import Control
+from ...core.domain import AxisRef, Count
+from ...core.exact import plain, rounded_up
+from ...core.question import Question, TableSpec, Treatment
+from ...core.table import ProtectedTable, Status, TrueTable
+from ...errors import DataError, RecipeError, Refusal, did_you_mean
+from .. import base
+from ..base import ExpectedError, Facts, Measurements, Plan, Secrets
+from ..declaration import Declaration
+from ..shared.assembly import protected, published_cells
+from ..shared.unit import check_unit
+from . import words
+from .board import Whole
+from .decisions import Decided
+from .declaration import DECLARATION
+from .past import past
+from .public_people import PublicPeople, read_people
+from .settings import Attribute, Settings, read
+from .table_plan import TablePlan
+
+_STATUS = {
+    Decided.OPEN: Status.NOT_RELEASED,
+    Decided.RELEASED: Status.OK,
+    Decided.DERIVED: Status.DERIVED,
+    Decided.SUPPRESSED: Status.SUPPRESSED,
+}
+CHARGE_UNIT = 10**15
+"""Charges of cells are kept in whole parts of this."""
+
+
+class SuppressionMethod:
+    """`method: suppression`."""
+
+    declaration: ClassVar[Declaration] = DECLARATION
+    remembers: ClassVar[bool] = True
+
+    def settings(self, parameters: Mapping[str, Any]) -> Settings:
+        """Read and check the parameters a policy gives."""
+        return read(parameters)
+
+    def record_counts(self, facts: Facts) -> tuple[Count, ...]:
+        """What to count of freshly loaded records: how many there are of each kind of people."""
+        people = self._any_people(facts)
+        return (Count(tuple(_finest(name, facts) for name in people.variables)),)
+
+    def check_records(self, facts: Facts, tables: Sequence[TrueTable]) -> None:
+        """Refuse records that the public populations have no room for; told at load only."""
+        people, table = self._any_people(facts), tables[0]
+        cells = true_values.reveal(table)
+        room = dict(zip(map(tuple, people.codes.tolist()), people.many.tolist(), strict=True))
+        places = table.domain.coordinates(cells.addresses)
+        for place, count in zip(places.tolist(), cells.counts.tolist(), strict=True):
+            most = room.get(tuple(place), 0)
+            if count > most:
+                named = ", ".join(
+                    f"{axis.name} {axis.level.codes[code]}"
+                    for axis, code in zip(table.domain.axes, place, strict=True)
+                )
+                raise DataError(
+                    f"The public populations have {most:,} people with {named}, and there are more "
+                    "records of them. Correct one of the two; counts above populations cannot be "
+                    "protected."
+                )
+
+    def _any_people(self, facts: Facts) -> PublicPeople:
+        settings = read(facts.policy.parameters(DECLARATION.name))
+        attribute = next(iter(settings.attributes.values()))
+        return read_people(settings.populations, attribute, facts.description)
+
+    def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
+        """Whether the totals may come out, from public facts and what was released before."""
+        check_unit(facts.description)
+        settings = read(facts.policy.parameters(DECLARATION.name))
+        spec = _one_table(question, facts)
+        attribute = _attribute(question, settings, facts)
+        noted = {
+            "attribute": attribute.name,
+            "cells": question.settings.get("cells", settings.asked.get("cells", "yes")),
+            "epsilon": plain(settings.epsilon),
+            "delta": plain(settings.delta),
+            "order": settings.order,
+            "rule": settings.rule,
+            "priorities": ",".join(settings.priorities),
+            "model": settings.fingerprints[attribute.name],
+        }
+        question = question.without_shares().resolve(noted)
+        digest = base.question_hash(question, facts)
+        people = read_people(settings.populations, attribute, facts.description)
+        people.cells(spec, facts.description)  # an axis it does not have is refused at once
+        before = past(spec, attribute.name, noted, people, settings, facts, digest)
+        table = TablePlan.made(spec, people, settings, before, noted, facts.description)
+        charge = {**noted, "margins": plain(Fraction(max(table.margin_charges, default=0.0)))}
+        cells = published_cells(spec, facts.description)
+        return Plan(
+            method=DECLARATION.name,
+            question=question,
+            question_hash=digest,
+            counts=(_count(spec, attribute, facts),),
+            guarantee=words.promise(settings, attribute, people, facts.description),
+            errors=(ExpectedError(spec, cells, 0.0, 0, note=table.outlook()),),
+            charge=Charge.record("suppression", charge, question=digest),
+            warnings=table.warnings(),
+            detail=(table, attribute, facts.data_version),
+        )
+
+    def measure(
+        self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets, control: Control
+    ) -> Measurements:
+        """Decide, and read what was decided to be released."""
+        table, attribute, version = base.own_part(plan, tuple)
+        assert isinstance(table, TablePlan)
+        assert isinstance(attribute, Attribute)
+        counts = _true_counts(tables[0], attribute)
+        if not table.fits(counts):
+            raise DataError(
+                "The records do not fit the public populations, so nothing can be decided. The "
+                "custodian finds out where with `discreet check`."
+            )
+        result = table.run(counts, control)
+        noted = {name: plan.question.settings[name] for name in plan.question.settings}
+        charged = [rounded_up(Fraction(one), 17) for one in result.charged]
+        told = {**noted, "charged": charged, "data_version": version, "solvers": result.solvers}
+        charges = np.ceil(np.array(result.charges) * CHARGE_UNIT).astype(np.int64)
+        arrays = {"values": result.values, "decided": result.decided, "charges": charges}
+        return Measurements(arrays, {"suppression": {**told, "order_of_cells": result.order}})
+
+    def fit(
+        self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
+    ) -> tuple[ProtectedTable, ...]:
+        """The table, each cell with its count or its star."""
+        spec = plan.question.tables[0]
+        told = measurements.facts["suppression"]
+        settings = read(facts.policy.parameters(DECLARATION.name))
+        attribute = settings.attributes[told["attribute"]]
+        decided = measurements.arrays["decided"]
+        status = np.array([_STATUS[one] for one in Decided], dtype=np.uint8)[decided]
+        shown = np.isin(decided, (Decided.RELEASED, Decided.DERIVED))
+        values = np.where(shown, measurements.arrays["values"], 0)
+        made = protected(
+            plan,
+            spec,
+            facts,
+            base.provenance(plan, facts),
+            values=values,
+            status=status,
+            law=CellLaw(
+                cells=(MarginLaw(None, None),),
+                about={
+                    "counts": words.counted(attribute, facts.description),
+                    "risk_unit": f"1/{CHARGE_UNIT}",
+                    "risk": measurements.arrays["charges"].ravel().tolist(),
+                    "order_of_cells": told["order_of_cells"],
+                },
+            ),
+            notes=_notes(told, attribute, decided, facts),
+        )
+        title = f"{base.title_of(spec, facts.description)}: {words.counted(attribute, facts.description)}"
+        return (replace(made, title=title),)
+
+
+def _one_table(question: Question, facts: Facts) -> TableSpec:
+    """The one table of a question, as it can be decided; refused where it cannot."""
+    if len(question.tables) != 1:
+        raise Refusal(
+            f"Suppression decides one table at a time, got {len(question.tables)}: each stands on "
+            "what came out before it. Ask for them one after the other.",
+            rule="one-table",
+        )
+    spec = question.tables[0]
+    if spec.weighted:
+        raise RecipeError(
+            "Suppression counts people and has no weighted tables. Leave weighted out."
+        )
+    if len(spec.axes) > 2 or len({ref.variable for ref in spec.axes}) < len(spec.axes):
+        raise Refusal(
+            f"A suppression table is by at most two different variables, got {len(spec.axes)} axes: "
+            "what a larger one tells cannot be worked out exactly.",
+            rule="two-way",
+            alternatives=("leave out a variable, or make it a filter",),
+        )
+    if spec.axes and not spec.totals:
+        raise Refusal(
+            "A suppression table comes with its totals: they are decided first, and all cells on them.",
+            rule="with-totals",
+            alternatives=("leave totals as they are",),
+        )
+    return spec
+
+
+def _attribute(question: Question, settings: Settings, facts: Facts) -> Attribute:
+    """The private attribute that is asked for."""
+    asked = question.settings.get("attribute", settings.asked.get("attribute", ""))
+    known = settings.attributes
+    if not asked and len(known) == 1:
+        asked = next(iter(known))
+    by_form = {name.casefold(): name for name in known}
+    if asked.casefold() not in by_form:
+        raise RecipeError(
+            f"attribute must be one of {', '.join(known)}, got {asked[:40] or 'none'}."
+            f"{did_you_mean(asked, known)}"
+        )
+    attribute = known[by_form[asked.casefold()]]
+    variable = facts.description.variable(attribute.name)
+    if variable.role != "private":
+        raise Refusal(
+            f"{attribute.name} is not declared private: write `role: private` with its variable.",
+            rule="private-attribute",
+        )
+    codes = variable.finest.codes
+    if attribute.integers:
+        if sorted(codes, key=lambda c: (len(c), c)) != [str(a) for a in range(len(codes))]:
+            raise RecipeError(
+                f"{attribute.name} is counted as whole numbers, so its codes must be 0, 1, 2 and on."
+            )
+    elif not set(attribute.counts) < set(codes):
+        raise RecipeError(
+            f"attributes.{attribute.name}.counts must be some of its codes {', '.join(codes)[:80]}."
+        )
+    return attribute
+
+
+def _finest(name: str, facts: Facts) -> AxisRef:
+    return AxisRef(name, facts.description.variable(name).finest.name)
+
+
+def _count(spec: TableSpec, attribute: Attribute, facts: Facts) -> Count:
+    return Count((*spec.axes, _finest(attribute.name, facts)), spec.where)
+
+
+def _true_counts(table: TrueTable, attribute: Attribute) -> Whole:
+    """The true count, or sum, of every cell; the attribute is the last axis."""
+    cells = true_values.reveal(table)
+    cube = true_values.dense(table.domain, cells.addresses, cells.counts)
+    codes = table.domain.axes[-1].level.codes
+    worth = [int(code) if attribute.integers else int(code in attribute.counts) for code in codes]
+    summed: Whole = (cube * np.array(worth, dtype=np.int64)).sum(axis=-1)
+    return summed.ravel()
+
+
+def _notes(
+    told: Mapping[str, Any], attribute: Attribute, decided: Whole, facts: Facts
+) -> tuple[str, ...]:
+    """What readers are told under the table."""
+    spent = max(float(one) for one in told["charged"])
+    notes = [
+        f"Each number is exact: the {words.counted(attribute, facts.description)}.",
+        f"This table spent {words.rounded_up_float(spent)} of δ = {told['delta']}; cells were decided "
+        f"in the order {told['order']}, by the {told['rule']} rule.",
+    ]
+    if (decided == Decided.SUPPRESSED).any():
+        notes.insert(1, words.STAR)
+    if (decided == Decided.DERIVED).any():
+        notes.append(
+            "Derived numbers follow from the totals and the other numbers: they are public."
+        )
+    return tuple(notes)

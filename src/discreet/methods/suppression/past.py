@@ -1,0 +1,150 @@
+"""What was released about a private attribute before, and whether a new question can stand on it.
+
+All releases about one attribute and those declared related to it are one history with one δ. A new
+table may be about people none of these was about, or be the very table of one of them, with more of it
+to decide. What cannot be conditioned on exactly is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ...core.question import TableSpec
+from ...errors import Refusal
+from ..base import Answered, Facts
+from .public_people import PublicPeople
+from .settings import Settings
+
+FIXED = ("epsilon", "order", "rule", "model", "priorities")
+"""What must be as it was when something was released."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier release of the very table that is asked for: what is out of it."""
+
+    values: npt.NDArray[np.int64] = field(repr=False)
+    decided: npt.NDArray[np.int64] = field(repr=False)
+    cells: bool
+    """Whether its cells were decided, or its totals alone."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a new decision stands on."""
+
+    spent: tuple[float, ...]
+    """Of δ, by point of the prior."""
+    earlier: Earlier | None = None
+
+
+def past(
+    spec: TableSpec,
+    attribute: str,
+    noted: dict[str, str],
+    people: PublicPeople,
+    settings: Settings,
+    facts: Facts,
+    own_hash: str,
+) -> Past:
+    """The history a table is decided on; refused where it cannot be conditioned on."""
+    spent = [0.0] * people.points
+    same: Earlier | None = None
+    mine = people.inside(spec, facts.description)
+    for answer in _of_attribute(attribute, settings, facts):
+        told = answer.measurements.facts["suppression"]
+        if answer.question_hash == own_hash:
+            break  # asked again: decided on what was there before it
+        _unchanged(told, attribute, noted, facts)
+        for place, text in enumerate(told["charged"]):
+            spent[place] += float(text)
+        other = answer.question.tables[0]
+        if told["attribute"] == attribute and _same(other, spec):
+            arrays = answer.measurements.arrays
+            same = Earlier(arrays["values"], arrays["decided"], told["cells"] == "yes")
+            continue
+        _disjoint(other, mine, told["attribute"], attribute, people, facts)
+    return Past(tuple(spent), same)
+
+
+def _of_attribute(attribute: str, settings: Settings, facts: Facts) -> Sequence[Answered]:
+    """Everything released about an attribute or one related to it, of these people."""
+    if facts.history is None:
+        return ()
+    related = {attribute, *settings.attributes[attribute].related}
+    related |= {name for name, one in settings.attributes.items() if attribute in one.related}
+    found = []
+    for answer in facts.history.answers:
+        told = answer.measurements.facts.get("suppression")
+        if told is None or told["attribute"] not in related:
+            continue
+        version = told["data_version"]
+        if version in settings.other_people:
+            continue
+        if version != facts.data_version:
+            raise Refusal(
+                f"Tables about {told['attribute']} were released from another version of these data, "
+                "and what the two versions tell together cannot be worked out: nothing more is "
+                "released about it.",
+                rule="history-closed",
+                alternatives=(
+                    "If the people of the earlier version are all others, its custodian declares "
+                    f"it: `methods: suppression: other_people: [{version}]`.",
+                ),
+            )
+        found.append(answer)
+    return found
+
+
+def _unchanged(told: dict[str, str], attribute: str, noted: dict[str, str], facts: Facts) -> None:
+    for name in FIXED:
+        if name == "model" and told["attribute"] != attribute:
+            continue
+        if told[name] != noted[name]:
+            words = {"model": "The prior or the populations", "order": "The order of cells"}
+            raise Refusal(
+                f"{words.get(name, name)} of {facts.description.name} changed after tables about "
+                f"{told['attribute']} were released: what they were decided on no longer holds, so "
+                "nothing more is released. Set it back as it was.",
+                rule="history-changed",
+            )
+
+
+def _same(one: TableSpec, two: TableSpec) -> bool:
+    return one.axes == two.axes and one.where == two.where and one.totals == two.totals
+
+
+def _disjoint(
+    other: TableSpec,
+    mine: npt.NDArray[np.int64],
+    its: str,
+    attribute: str,
+    people: PublicPeople,
+    facts: Facts,
+) -> None:
+    theirs = people.inside(other, facts.description)
+    if not len(np.intersect1d(mine, theirs)):
+        return
+    by = " × ".join(ref.level for ref in other.axes) or "no variable"
+    if its != attribute:
+        why = (
+            f"{its} and {attribute} are declared related, and a table of {its} about some of these "
+            "people is out: what the two tell together cannot be worked out"
+        )
+    else:
+        why = (
+            f"a table of {its} by {by} about some of these people is out: what it and this one tell "
+            "together cannot be worked out exactly"
+        )
+    raise Refusal(
+        f"This table cannot be decided: {why}.",
+        rule="overlapping-table",
+        alternatives=(
+            "ask for people that no earlier table was about, by a filter on a public variable",
+            "ask again for the table that is out",
+        ),
+    )

@@ -1,0 +1,211 @@
+"""One table to be decided: its cells, its people under each prior, and what is out of it already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...core.control import Control
+from ...core.description import Description
+from ...core.question import TableSpec
+from ...errors import Refusal
+from .beliefs import Model
+from .board import Board, Whole
+from .cell_weights import CellPeople, Floats
+from .decisions import Decided, Progress, Rule, decide, is_safe
+from .margins import margins_risk, total_risk
+from .past import Past
+from .public_people import PublicPeople
+from .settings import Settings
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out: safe to store and to publish."""
+
+    values: Whole = field(repr=False)
+    decided: Whole = field(repr=False)
+    charges: Floats = field(repr=False)
+    """By cell, totals included, the largest of all priors."""
+    charged: tuple[float, ...]
+    """By point of the prior, margins included."""
+    solvers: dict[str, int]
+    order: list[int]
+    """The cells that were decided, in that order, by place."""
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """A table whose totals may come out."""
+
+    shape: tuple[int, ...]
+    people: list[list[CellPeople]] = field(repr=False)
+    epsilon: float
+    rule: Rule
+    past: Past
+    with_cells: bool
+    margin_charges: tuple[float, ...]
+    margin_method: str
+
+    @classmethod
+    def made(
+        cls,
+        spec: TableSpec,
+        people: PublicPeople,
+        settings: Settings,
+        before: Past,
+        noted: dict[str, str],
+        description: Description,
+    ) -> TablePlan:
+        """The plan of a table; refused where nobody is in it or its totals are unsafe."""
+        shape = tuple(len(description.axis(ref)) for ref in spec.axes)
+        inside = people.in_cells(spec, description)
+        if not len(people.inside(spec, description)):
+            raise Refusal("Nobody of the public populations is in this table.", rule="empty-table")
+        epsilon, delta = float(settings.epsilon), float(settings.delta)
+        charges, how = (0.0,) * people.points, "out before"
+        if before.earlier is None:
+            found = [
+                _margin_charge(cells, shape, epsilon, delta - spent)
+                for cells, spent in zip(inside, before.spent, strict=True)
+            ]
+            charges, how = tuple(one for one, _ in found), found[0][1]
+            _refuse_unsafe(charges, before.spent, delta)
+        cells = int(np.prod([n + 1 for n in shape], dtype=np.int64))
+        most = delta / cells if settings.rule == "share" else 1.0
+        rule = Rule(delta, settings.order, most, _ranks(spec, settings, description))
+        return cls(shape, inside, epsilon, rule, before, noted["cells"] == "yes", charges, how)
+
+    def outlook(self) -> str:
+        """What to expect, in a sentence."""
+        return (
+            f"exact or a star; the totals take {max(self.margin_charges):.2g} of "
+            f"δ = {self.rule.delta:.3g}"
+        )
+
+    def warnings(self) -> tuple[str, ...]:
+        """What the asker should know before anything comes out."""
+        spent = max(self.past.spent)
+        if not spent:
+            return ()
+        return (f"Earlier releases have spent {spent:.3g} of δ = {self.rule.delta:.3g}.",)
+
+    def models(self) -> list[Model]:
+        """The model under each prior."""
+        return [Model.of(cells, self.epsilon) for cells in self.people]
+
+    def fits(self, counts: Whole) -> bool:
+        """Whether these counts are possible for these people."""
+        model = Model.of(self.people[0], self.epsilon)
+        rest = counts - model.shifts
+        return bool(((rest >= 0) & (rest <= model.most)).all())
+
+    def run(self, counts: Whole, control: Control | None = None) -> Result:
+        """Decide all cells; `counts` are read one by one, after each decision."""
+        models = self.models()
+        shifts = models[0].shifts
+        rest = counts - shifts
+        board = self._board(models[0].most, rest)
+        progress = Progress(
+            board,
+            np.zeros(len(counts), np.uint8),
+            [a + b for a, b in zip(self.past.spent, self.margin_charges, strict=True)],
+        )
+        self._resume(progress, shifts)
+        for cell in board.implied():
+            progress.decided[cell] = Decided.DERIVED
+        if self.with_cells:
+            progress.broken = not all(is_safe(board, model) for model in models)
+            decide(progress, models, self.rule, lambda cell: int(rest[cell]), control)
+        return self._result(progress, counts, shifts)
+
+    def _board(self, most: Whole, rest: Whole) -> Board:
+        """The board with the sums that come out first."""
+        if len(self.shape) == 2:
+            grid = rest.reshape(self.shape)
+            return Board.of_grid(most.reshape(self.shape), grid.sum(axis=1), grid.sum(axis=0))
+        one = np.array([rest.sum()], dtype=np.int64)
+        none = np.zeros(len(rest), np.int64)
+        return Board(none, none, most, one, one.copy())
+
+    def _resume(self, progress: Progress, shifts: Whole) -> None:
+        """What is out already is known from the start."""
+        earlier = self.past.earlier
+        if earlier is None or not self.shape:
+            return
+        inner = tuple(slice(0, n) for n in self.shape)
+        values, decided = earlier.values[inner].ravel(), earlier.decided[inner].ravel()
+        for cell in np.flatnonzero(decided == Decided.RELEASED).tolist():
+            progress.board.fix(cell, int(values[cell] - shifts[cell]))
+            progress.decided[cell] = Decided.RELEASED
+
+    def _result(self, progress: Progress, counts: Whole, shifts: Whole) -> Result:
+        known = progress.board.known
+        values = np.where(known >= 0, known + shifts, 0).reshape(self.shape)
+        decided = progress.decided.astype(np.int64).reshape(self.shape)
+        charges = np.zeros(len(counts))
+        for step in progress.steps:
+            charges[step.cell] = max(step.charges, default=0.0)
+        charges = charges.reshape(self.shape)
+        if self.shape:
+            grid = counts.reshape(self.shape)
+            values, decided, charges = (
+                np.pad(one, [(0, 1)] * len(self.shape)) for one in (values, decided, charges)
+            )
+            for kept in _margins(len(self.shape)):
+                axes = tuple(a for a in range(len(self.shape)) if a not in kept)
+                at = tuple(slice(0, n) if a in kept else n for a, n in enumerate(self.shape))
+                values[at] = grid.sum(axis=axes)
+                decided[at] = Decided.RELEASED
+        return Result(
+            values.astype(np.int64),
+            decided,
+            charges,
+            tuple(a - b for a, b in zip(progress.spent, self.past.spent, strict=True)),
+            dict(Counter(step.solver for step in progress.steps)),
+            [step.cell for step in progress.steps],
+        )
+
+
+def _margins(axes: int) -> list[tuple[int, ...]]:
+    """The margins of a table by the axes they keep: one axis each, and none."""
+    return [*[(a,) for a in range(axes) if axes > 1], ()]
+
+
+def _margin_charge(
+    cells: Sequence[CellPeople], shape: tuple[int, ...], epsilon: float, left: float
+) -> tuple[float, str]:
+    if len(shape) < 2:
+        return total_risk(cells, epsilon), "exact"
+    rows, columns = shape
+    return margins_risk(tuple(cells), (rows, columns), epsilon, left)
+
+
+def _refuse_unsafe(charges: Sequence[float], spent: Sequence[float], delta: float) -> None:
+    for charge, before in zip(charges, spent, strict=True):
+        if charge + before > delta:
+            left = f", of which {delta - before:.3g} is left" if before else ""
+            raise Refusal(
+                "The totals of this table cannot be released: the chance that they tell too much "
+                f"about somebody is more than δ = {delta:.3g}{left} allows.",
+                rule="unsafe-totals",
+                alternatives=("use fewer or broader categories, so that more people share each",),
+            )
+
+
+def _ranks(spec: TableSpec, settings: Settings, description: Description) -> tuple[int, ...]:
+    """The public rank of every cell by the categories that come first; empty where none are named."""
+    if not settings.priorities:
+        return ()
+    rank = np.zeros([len(description.axis(ref)) for ref in spec.axes], dtype=np.int64)
+    for axis, ref in enumerate(spec.axes):
+        codes = description.axis(ref).level.codes
+        last = len(settings.priorities)
+        ranks = [settings.priorities.index(c) if c in settings.priorities else last for c in codes]
+        shape = [1] * len(spec.axes)
+        shape[axis] = len(codes)
+        rank = rank + np.array(ranks).reshape(shape)
+    return tuple(rank.ravel().tolist())
