@@ -120,7 +120,9 @@ def test_commands_can_be_pasted_at_any_width(tmp_path: Path) -> None:
     variables = "".join(
         f"  variable_{n}: {{column: sex, categories: {{f: Female, m: Male}}}}\n" for n in range(9)
     )
-    folder = make_people(tmp_path / "people", 60, FOUND + variables + "family: dp\nbudget: {epsilon: 1}\n")
+    folder = make_people(
+        tmp_path / "people", 60, FOUND + variables + "family: dp\nbudget: {epsilon: 1}\n"
+    )
     load(folder)
     names = " ".join(read(folder).description.undeclared)
     done = run("check", folder)
