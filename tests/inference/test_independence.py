@@ -185,7 +185,7 @@ def test_bad_input_gets_one_sentence() -> None:
     refused(table(COUNTS - 60, LAW), "cannot give")
     refused(table(COUNTS, replace(LAW, mean_weight=True)), "weighted cell-key")
     refused(table(COUNTS, replace(LAW, unit=10), measure="weighted count"), "weighted count")
-    refused(table(COUNTS, replace(LAW, consistency="least squares")), "correlated")
+    refused(table(COUNTS, replace(LAW, consistency="least squares")), "no covariance")
     refused(table(COUNTS, replace(LAW, measured=False)), "never measured together")
     refused(table(COUNTS[:1], LAW), "one category")
     refused(table(COUNTS[0], LAW), "needs two variables")

@@ -7,15 +7,18 @@ has its exact law at the common rate that fits best, so small and noisy cells ar
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from ..core.exact import Exact, exact
 from ..core.table import ProtectedTable
-from ..errors import InputError
+from ..errors import CannotConclude, InputError
 from .answer import Answer, p_text
 from .channel import HIDDEN, LOW, Additive, Channel, Reals
+from .correlated import Estimates, is_fitted
 from .evidence import Place, Reading, require_counts
 from .intervals import Cell, read_level, window_around
 from .likelihood import Cells
@@ -45,6 +48,8 @@ def difference(
             f"{reading.cell_label(one)} and {reading.cell_label(other)} have records in common, so their "
             "difference is no comparison. Name two cells beside each other."
         )
+    if is_fitted(reading):
+        return _fitted(reading, one, other, share)
     symbols = reading.symbol(one), reading.symbol(other)
     channels = reading.channel(one), reading.channel(other)
     same_count = p_same_count(channels, symbols)
@@ -62,6 +67,40 @@ def difference(
     caveats = list(_interval(reading, one, other, share, numbers))
     sentence = _sentence(numbers, exposures is not None)
     return Answer(sentence, numbers, tuple(caveats))
+
+
+def _fitted(reading: Reading, one: Place, other: Place, level: float) -> Answer:
+    """Two estimates from several tables: by the covariance of their noise."""
+    estimates = Estimates(reading)
+    values = estimates.value(one), estimates.value(other)
+    variance = estimates.variance(one, other)
+    gap = values[0] - values[1]
+    chance = variance + max(values[0], 0) + max(values[1], 0)
+    half = estimates.half_width(variance, level)
+    numbers: dict[str, Any] = {
+        "a": reading.cell_label(one),
+        "b": reading.cell_label(other),
+        "released": list(values),
+        "p_same_count": _normal_tail(gap, estimates.half_width(variance, 0.95) / 1.96),
+        "p_same_rate": _normal_tail(gap, chance**0.5),
+        "difference": gap,
+        "lower": math.floor(gap - half),
+        "upper": math.ceil(gap + half),
+        "noise_sd": variance**0.5,
+        "level": level,
+    }
+    caveats = (
+        "These are estimates from several measured tables with correlated noise; their covariance was "
+        "used, and the p-values are approximate.",
+    )
+    return Answer(_sentence(numbers, False), numbers, caveats)
+
+
+def _normal_tail(gap: float, sd: float) -> float:
+    """P(a normal number is as far from 0); 1 where there is no gap."""
+    if not gap:
+        return 1.0
+    return float(2 * ndtr(-abs(gap) / sd)) if sd > 0 else 0.0
 
 
 def p_same_count(channels: tuple[Channel, Channel], symbols: tuple[int, int]) -> float:
@@ -158,8 +197,6 @@ def _interval(
     reading: Reading, one: Place, other: Place, level: float, numbers: dict[str, Any]
 ) -> list[str]:
     """The noise interval of the difference where its law is exact."""
-    from ..errors import CannotConclude
-
     try:
         found = combination(reading, {one: 1, other: -1})
     except CannotConclude as why:

@@ -10,10 +10,11 @@ from ..core.table import ProtectedTable
 from ..errors import CannotConclude, InputError, did_you_mean
 from .answer import Answer
 from .channel import Reals
+from .correlated import Estimates, evidence_of, is_fitted, judged_together
 from .design_matrix import hierarchical, independent_columns
 from .evidence import Evidence, Reading
 from .statistics import Model
-from .verdict import judged, said
+from .verdict import Tested, judged, said
 
 
 def independence_test(table: ProtectedTable, given: Sequence[str] | str = ()) -> Answer:
@@ -25,10 +26,8 @@ def independence_test(table: ProtectedTable, given: Sequence[str] | str = ()) ->
     conditions = axis_places(reading, given)
     tested_axes = [axis for axis in range(len(reading.shape)) if axis not in conditions]
     _require_axes(reading, tested_axes)
-    evidence = reading.evidence()
     terms = [(*conditions, axis) for axis in tested_axes]
-    model = Model(used_design(evidence, terms))
-    found = judged(evidence, model, effect="dependence")
+    found, evidence = tested(reading, terms, effect="dependence")
     names = " and ".join(reading.axes[axis] for axis in tested_axes)
     within = " × ".join(reading.axes[axis] for axis in conditions)
     within = f" within each {within}" if within else ""
@@ -39,6 +38,19 @@ def independence_test(table: ProtectedTable, given: Sequence[str] | str = ()) ->
     )
     numbers = {"question": f"independence of {names}{within}"} | found.numbers
     return Answer(sentence, numbers, (*found.caveats, *_empty(reading, evidence)))
+
+
+def tested(
+    reading: Reading, terms: Sequence[Sequence[int]], *, effect: str
+) -> tuple[Tested, Evidence]:
+    """Test the log-linear model with these terms: by cells, or by the covariance of a fit."""
+    if is_fitted(reading):
+        estimates = Estimates(reading)
+        evidence = evidence_of(estimates)
+        model = Model(used_design(evidence, terms))
+        return judged_together(estimates, evidence.used, model, effect=effect), evidence
+    evidence = reading.evidence()
+    return judged(evidence, Model(used_design(evidence, terms)), effect=effect), evidence
 
 
 def used_design(evidence: Evidence, terms: Sequence[Sequence[int]]) -> Reals:
@@ -80,6 +92,8 @@ def _require_axes(reading: Reading, tested: Sequence[int]) -> None:
 
 def _empty(reading: Reading, evidence: Evidence) -> list[str]:
     """Rows and columns that show nothing above 0."""
+    if not len(evidence.released):
+        return []
     shown = np.zeros(evidence.used.shape, dtype=np.int64)
     shown[evidence.used] = evidence.released
     above = (shown > 0).reshape(evidence.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from ..errors import CannotConclude, InputError
 from .answer import Answer
 from .cell_sets import cell_range, shortest_window, symmetric_window
 from .channel import HIDDEN, LOW, Additive, Channel
+from .correlated import Estimates, is_fitted
 from .evidence import Place, Reading, require_cells, require_counts
 from .rates import rate_range
 from .sums import combination
@@ -53,6 +55,8 @@ def shown_symbol(reading: Reading, place: Place) -> int | str:
 
 
 def _noise(reading: Reading, place: Place, level: float) -> Answer:
+    if is_fitted(reading):
+        return _fitted(reading, place, level)
     if reading.table.law.unit != 1:
         return _weighted(reading, place, level)
     channel, symbol = reading.channel(place), reading.symbol(place)
@@ -73,6 +77,22 @@ def _noise(reading: Reading, place: Place, level: float) -> Answer:
         f"{found.upper:,} (noise interval; holds in at least {_share(level)} of releases)."
     )
     return Answer(sentence, numbers, tuple(caveats))
+
+
+def _fitted(reading: Reading, place: Place, level: float) -> Answer:
+    """An estimate from several tables: its standard deviation comes from their covariance."""
+    estimates = Estimates(reading)
+    value, variance = estimates.value(place), estimates.variance(place)
+    half = estimates.half_width(variance, level)
+    low, high = max(math.floor(value - half), 0), max(math.ceil(value + half), 0)
+    numbers = _numbers(reading, place, "noise", level)
+    numbers |= {"released": value, "lower": low, "upper": high, "noise_sd": variance**0.5}
+    return Answer(
+        f"The count of {reading.cell_label(place)} in the data was between {low:,} and {high:,} (noise "
+        f"interval of a fitted estimate; holds in about {_share(level)} of releases).",
+        numbers,
+        ("The number is an estimate from several measured tables; its interval is approximate.",),
+    )
 
 
 def _weighted(reading: Reading, place: Place, level: float) -> Answer:

@@ -8,9 +8,8 @@ from ..core.table import ProtectedTable
 from ..errors import InputError
 from .answer import Answer
 from .evidence import Reading
-from .independence import axis_places, used_design
-from .statistics import Model
-from .verdict import judged, said
+from .independence import axis_places, tested
+from .verdict import said
 
 
 def loglinear(table: ProtectedTable, terms: Sequence[Sequence[str] | str]) -> Answer:
@@ -29,12 +28,11 @@ def loglinear(table: ProtectedTable, terms: Sequence[Sequence[str] | str]) -> An
         raise InputError(
             f"The model leaves out {names}: give it a term of its own, or ask for a table without it."
         )
-    evidence = reading.evidence()
-    tested = judged(evidence, Model(used_design(evidence, places)), effect="departure")
+    found, _ = tested(reading, places, effect="departure")
     model = " ".join(f"[{' '.join(reading.axes[axis] for axis in term)}]" for term in places)
     sentence = said(
-        tested,
+        found,
         f"The model {model} fits: no sign of further dependence",
         f"The model {model} does not fit: there is more dependence than it allows",
     )
-    return Answer(sentence, {"model": model} | tested.numbers, tested.caveats)
+    return Answer(sentence, {"model": model} | found.numbers, found.caveats)

@@ -45,7 +45,7 @@ class Tested:
     p: float
     by: str
     """How the p-value was found: chi-square, or bootstrap."""
-    found: Statistics
+    found: Statistics | None
     numbers: dict[str, Any]
     caveats: tuple[str, ...]
 
@@ -92,7 +92,7 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
         "naive_level": wrong,
         "certificate": certificate(found),
     }
-    caveats = [*_naive_words(numbers), _effect_words(seen, effect)]
+    caveats = [*_naive_words(numbers), smallest_effect_words(seen, effect)]
     caveats += _lr_words(safe) + _sparse_words(sparse) + _certificate_words(found)
     return Tested(p, by, found, numbers, (*caveats, *evidence.caveats))
 
@@ -170,7 +170,8 @@ def certificate(found: Statistics) -> dict[str, Any]:
 def said(tested: Tested, nothing: str, something: str) -> str:
     """The first sentence: what may be said, and the p-value it rests on."""
     words = something if tested.rejected else nothing
-    return f"{words} ({p_text(tested.p)}, score test that knows the noise)."
+    how = "score test that knows the noise" if tested.found else "test that knows the covariance"
+    return f"{words} ({p_text(tested.p)}, {how})."
 
 
 def _naive_words(numbers: dict[str, Any]) -> list[str]:
@@ -186,7 +187,8 @@ def _naive_words(numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def _effect_words(seen: float, effect: str) -> str:
+def smallest_effect_words(seen: float, effect: str) -> str:
+    """What could have been seen, in a sentence."""
     if seen > 3:
         return f"Hardly any {effect} could have been seen through this noise."
     size = float(np.exp(seen) - 1)

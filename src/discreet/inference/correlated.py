@@ -1,0 +1,229 @@
+"""Tables whose noise is correlated because several measured tables were fitted together.
+
+No cell of such a table has a law of its own, so nothing that takes cells one by one is honest. What
+is: the estimates before any rounding to a consistent whole, published as values of a least-squares
+table or as the column *unbiased*, with the covariance that the file carries as one variance for each
+set of axes. Tests minimise (y − μ)' (diag μ + C)⁻¹ (y − μ), which is χ² where counts are large beside
+the noise; elsewhere, and where no covariance is known, they are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..core.product import subsets
+from ..core.residual_law import ResidualAxis
+from ..core.table import Status
+from ..errors import CannotConclude
+from . import chi_square
+from .answer import percent
+from .channel import Reals
+from .evidence import Evidence, Place, Reading, require_counts
+from .statistics import Model
+from .verdict import LEVEL, Tested, smallest_effect_words
+
+_MOST_CELLS = 2_000
+_ROUNDED = 1 / 12
+"""The variance that rounding to whole numbers adds."""
+_LAPLACE_WIDER = 2.118 / 1.96
+"""95 % of a Laplace draw is within 2.118 standard deviations, of a normal one within 1.96."""
+
+
+def is_fitted(reading: Reading) -> bool:
+    """Whether the table's numbers are estimates from several measured tables together."""
+    return reading.law.consistency != "none" and not reading.law.mean_weight
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The unbiased estimates of a fitted table, and how their noise goes together."""
+
+    reading: Reading
+
+    def __post_init__(self) -> None:
+        reading = self.reading
+        law = reading.law
+        if not law.measured:
+            raise CannotConclude(
+                "These variables were never measured together: what this table shows of them follows "
+                "from the model only, and nothing can be concluded. Ask for a table that was measured."
+            )
+        require_counts(reading.table)
+        if law.residual_variance is None:
+            raise CannotConclude(
+                f"The numbers of this table were fitted to several tables together ({law.consistency}), and "
+                "its file carries no covariance of their noise. Use the measured tables."
+            )
+        if not law.column and (law.consistency != "least squares" or law.negatives != "keep"):
+            raise CannotConclude(
+                "The estimates of this table were rounded to a consistent whole or cut at 0, which no "
+                "covariance describes. Ask for it with consistency none or least squares, and keep "
+                "the negatives: that costs nothing more."
+            )
+        if law.column and law.column not in reading.table.extra:
+            raise CannotConclude(f"The column {law.column} of this table's estimates is missing.")
+
+    @property
+    def values(self) -> Any:
+        """The estimates, totals included."""
+        column = self.reading.law.column
+        return self.reading.table.extra[column] if column else self.reading.table.values
+
+    @cached_property
+    def covariance(self) -> Reals:
+        """Of the cells without totals, last axis fastest; rounding included."""
+        cells = int(np.prod(self.reading.shape))
+        if cells > _MOST_CELLS:
+            raise CannotConclude(
+                f"The covariance of {cells:,} fitted cells is too large to be tested; {_MOST_CELLS:,} is the "
+                "most. Ask for a table with fewer cells."
+            )
+        residuals = self.reading.law.residual_variance
+        assert residuals is not None
+        known = dict(residuals.variances)
+        parts = [self._sides(axis) for axis in residuals.axes]
+        order = [self._place(axis) for axis in residuals.axes]
+        total = np.zeros((cells, cells))
+        for kept in subsets(tuple(range(len(parts)))):
+            factors = [parts[i][0] if i in kept else parts[i][1] for i in range(len(parts))]
+            if any(np.abs(factor).max() < 1e-12 for factor in factors):
+                continue
+            if kept not in known:
+                raise CannotConclude(
+                    "Not all parts of this table were measured, so the covariance of its noise is not "
+                    "known. Ask for a table that was measured."
+                )
+            if known[kept] > 0:
+                total += known[kept] * self._product(factors, order)
+        return total + _ROUNDED * np.eye(cells)
+
+    def _place(self, axis: ResidualAxis) -> int:
+        """The table's axis, or −1 for one that the table only filters by."""
+        return -1 if axis.summed else self.reading.names.index(axis.name)
+
+    def _sides(self, axis: ResidualAxis) -> tuple[Reals, Reals]:
+        """What an axis contributes inside and outside of a set: over pairs of its categories."""
+        places: list[int | None] = [None]
+        if not axis.summed:
+            places = list(range(self.reading.shape[self._place(axis)]))
+        picked = np.array([axis.picked(place) for place in places])
+        size = picked.sum(1)
+        both = np.outer(size, size)
+        return picked @ picked.T - both / axis.length, both / axis.length**2
+
+    def _product(self, factors: list[Reals], order: list[int]) -> Reals:
+        """The Kronecker product in the order of the table's axes."""
+        sides = [np.ones((n, n)) for n in self.reading.shape]
+        scale = 1.0
+        for factor, place in zip(factors, order, strict=True):
+            if place < 0:
+                scale *= float(factor[0, 0])
+            else:
+                sides[place] = factor
+        product = np.full((1, 1), scale)
+        for side in sides:
+            product = np.kron(product, side)
+        return product
+
+    def variance(self, one: Place, other: Place | None = None) -> float:
+        """Of the estimate of a cell or total; with `other`, of their difference."""
+        residuals = self.reading.law.residual_variance
+        assert residuals is not None
+        first = dict(zip(self.reading.names, one, strict=True))
+        total = residuals.covariance(first) + _ROUNDED
+        if other is not None:
+            second = dict(zip(self.reading.names, other, strict=True))
+            total += residuals.covariance(second) + _ROUNDED
+            total -= 2 * residuals.covariance(first, second)
+        if not np.isfinite(total):
+            raise CannotConclude("How well this cell is known was not measured.")
+        return max(total, 0.0)
+
+    def value(self, place: Place) -> int:
+        """The estimate of one cell or total."""
+        index = self.reading.index(place)
+        if not Status(int(self.reading.table.status[index])).has_value:
+            raise CannotConclude(f"{self.reading.cell_label(place)} is not published.")
+        return int(self.values[index])
+
+    def half_width(self, variance: float, level: float) -> float:
+        """How far an interval reaches: a little wider than normal where draws are Laplace."""
+        gaussian = all(source.law.name == "gaussian" for source in self.reading.law.sources)
+        return float(ndtri((1 + level) / 2) * variance**0.5 * (1.0 if gaussian else _LAPLACE_WIDER))
+
+
+def evidence_of(estimates: Estimates) -> Evidence:
+    """The shape of a fitted table and which cells count; their symbols are not evidence by cell."""
+    reading = estimates.reading
+    inside = tuple(slice(0, n) for n in reading.shape)
+    status = reading.table.status[inside].ravel()
+    if (~np.isin(status, [Status.OK, Status.UNRELIABLE, Status.STRUCTURAL_ZERO])).any():
+        raise CannotConclude(
+            "Some cells of this fitted table are not published; it cannot be tested."
+        )
+    used = status != Status.STRUCTURAL_ZERO
+    none = np.zeros(0, dtype=np.int64)
+    return Evidence(none, none, (), used, reading.shape)
+
+
+def judged_together(estimates: Estimates, used: Any, model: Model, *, effect: str) -> Tested:
+    """Test a log-linear null on a fitted table through its covariance."""
+    if model.df < 1:
+        raise CannotConclude("There is nothing to test: the model has a parameter for every cell.")
+    inside = tuple(slice(0, n) for n in estimates.reading.shape)
+    shown = estimates.values[inside].ravel()[used].astype(np.float64)
+    noise = estimates.covariance[np.ix_(used, used)]
+    statistic, means = quadratic_statistic(shown, model.design, noise)
+    spread = float(np.diag(noise).max())
+    mean = float(means.mean())
+    if mean < 2 * spread or mean < 10:
+        raise CannotConclude(
+            f"Counts of {mean:,.0f} on average are too small beside correlated noise of variance "
+            f"{spread:,.0f} to be tested. Use a table with larger cells, or the measured table itself."
+        )
+    p = float(chi_square.tail(statistic, model.df))
+    weights = np.linalg.inv(np.diag(means) + noise)
+    known = float(means @ weights @ means) / len(means)
+    seen = float(np.sqrt(chi_square.needed_size(model.df, LEVEL, 0.8) / (known * model.df)))
+    numbers: dict[str, Any] = {
+        "p": p,
+        "p_by": "chi-square of a quadratic form with the noise covariance",
+        "statistic": statistic,
+        "df": model.df,
+        "mean_count": mean,
+        "noise_sd": spread**0.5,
+        "smallest_effect": seen,
+    }
+    column = estimates.reading.law.column
+    caveats = [
+        f"The noise of this table is correlated; its covariance was used, and "
+        f"{'the column ' + column if column else 'the least-squares values'} as the estimates. "
+        "A test that takes cells one by one would be wrong.",
+        smallest_effect_words(seen, effect),
+        f"At these counts the test's level is at most {percent(0.09)}, not quite 5 %.",
+    ]
+    return Tested(p, "covariance", None, numbers, tuple(caveats))
+
+
+def quadratic_statistic(shown: Reals, design: Reals, noise: Reals) -> tuple[float, Reals]:
+    """min over b of (y − μ)' (diag μ + C)⁻¹ (y − μ) with log μ = X b, by Gauss–Newton steps."""
+    start = np.log(np.maximum(shown, 0.5 + 0.25 * np.sqrt(np.diag(noise))))
+    parameters = np.linalg.lstsq(design, start, rcond=None)[0]
+    means = np.exp(design @ parameters)
+    for _ in range(60):
+        slopes = means[:, None] * design
+        solved = np.linalg.solve(np.diag(means) + noise, np.column_stack([slopes, shown - means]))
+        curve, slope = slopes.T @ solved[:, :-1], slopes.T @ solved[:, -1]
+        step = np.linalg.lstsq(curve, slope, rcond=None)[0]
+        longest = float(np.abs(design @ step).max())
+        parameters = parameters + step * min(1.0, 1.5 / max(longest, 1e-300))
+        means = np.exp(np.clip(design @ parameters, -30, 40))
+        if float(slope @ step) < 1e-10:
+            break
+    rest = shown - means
+    return float(rest @ np.linalg.solve(np.diag(means) + noise, rest)), means

@@ -1,0 +1,161 @@
+"""Fitted tables: a test through the covariance keeps its level, cells one by one would not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.core.cell_law import CellLaw, MarginLaw
+from discreet.core.domain import variable
+from discreet.core.table import ProtectedTable
+from discreet.errors import CannotConclude
+from discreet.inference.correlated import Estimates
+from discreet.inference.evidence import Reading
+from discreet.inference.independence import independence_test
+from discreet.inference.intervals import interval
+from discreet.inference.questions import Conclusions
+
+from ..methods.marginals import people
+from ..methods.noise.conftest import World
+
+SHAPE = (5, 4)
+
+
+class Tabled(World):
+    """A world of two variables whose counts are an array."""
+
+    def __init__(self, **facts: Any) -> None:
+        names = zip("ab", SHAPE, strict=True)
+        super().__init__([variable(name, [str(i) for i in range(n)]) for name, n in names], **facts)
+        self.counts = np.zeros(SHAPE, dtype=np.int64)
+
+    def dense(self, count: Any, weighted: bool = False) -> np.ndarray:
+        kept = [ref.variable for ref in count.axes]
+        away = tuple(i for i, name in enumerate("ab") if name not in kept)
+        found = self.counts.sum(axis=away)
+        return found if kept != ["b", "a"] else found.T
+
+
+def independent_counts(random: np.random.Generator, mean: float) -> np.ndarray:
+    effects = [np.exp(random.uniform(-0.3, 0.3, n)) for n in SHAPE]
+    return random.poisson(mean * np.outer(*effects))
+
+
+def least_squares(
+    releases: int, mean: float, seed: int = 1, epsilon: str = "2"
+) -> list[ProtectedTable]:
+    """Interior, margins and total measured apart and fitted together."""
+    random, world = np.random.default_rng(seed), Tabled()
+    plan = world.plan(
+        world.spec("a", "b"), epsilon=epsilon, plan="everything", consistency="least squares"
+    )
+    tables = []
+    for _ in range(releases):
+        world.counts = independent_counts(random, mean)
+        tables.append(world.release(plan)[0])
+    return tables
+
+
+def marginals(releases: int, mean: float, seed: int = 1) -> list[ProtectedTable]:
+    """A table of consistent margins: its counts are synthetic, its column unbiased is not."""
+    random = np.random.default_rng(seed)
+    described = people.described(SHAPE)
+    asked = people.question(described, [["v0", "v1"]], epsilon="1")
+    tables = []
+    for _ in range(releases):
+        counts = independent_counts(random, mean).ravel()
+        rows = np.repeat(
+            np.stack(np.unravel_index(np.arange(counts.size), SHAPE), 1), counts, axis=0
+        )
+        tables.append(people.released(rows, described, asked)[2][0])
+    return tables
+
+
+def rejected(tables: list[ProtectedTable]) -> float:
+    return float(np.mean([independence_test(table).p <= 0.05 for table in tables]))
+
+
+def as_if_each_cell_had_a_law(table: ProtectedTable) -> ProtectedTable:
+    """The shortcut that is wrong: the published numbers taken for counts with nothing added."""
+    law = CellLaw(cells=(MarginLaw(None, None),))
+    return replace(table, values=np.maximum(table.values, 0), law=law)
+
+
+def test_the_covariance_is_that_of_the_law() -> None:
+    """Entry by entry, with the variance that rounding adds."""
+    for table in (least_squares(1, 40)[0], marginals(1, 40)[0]):
+        estimates = Estimates(Reading(table))
+        residuals = table.law.residual_variance
+        assert residuals is not None
+        names = estimates.reading.names
+        for i, one in enumerate(np.ndindex(*SHAPE)):
+            for j, other in enumerate(np.ndindex(*SHAPE)):
+                cells = (dict(zip(names, place, strict=True)) for place in (one, other))
+                expected = residuals.covariance(*cells) + (i == j) / 12
+                assert estimates.covariance[i, j] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_level_of_least_squares_tables_reduced() -> None:
+    """60 releases: at most 11 below 0.05 (level 9 %, 3 standard errors)."""
+    assert rejected(least_squares(60, 60)) <= 11 / 60
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("mean", [40, 100])
+def test_level_of_least_squares_tables(mean: float) -> None:
+    """500 releases: at most 9 %."""
+    assert rejected(least_squares(500, mean)) <= 0.09
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("mean", [60, 150])
+def test_level_of_marginals_tables(mean: float) -> None:
+    """500 releases: at most 9 %."""
+    assert rejected(marginals(500, mean)) <= 0.09
+
+
+@pytest.mark.slow
+def test_the_shortcut_is_caught() -> None:
+    """Noise of ε = 0.7 in tables of mean 60, each cell taken for itself: far too many rejections."""
+    tables = least_squares(60, 60, seed=2, epsilon="0.7")
+    assert rejected([as_if_each_cell_had_a_law(table) for table in tables]) > 0.3
+    with pytest.raises(CannotConclude, match="correlated"):
+        Reading(tables[0]).evidence()
+
+
+def test_what_was_rounded_or_never_measured_is_refused() -> None:
+    """Whole consistent numbers, cut numbers, and no covariance: one sentence each."""
+    table = least_squares(1, 60)[0]
+    for change, words in (
+        ({"consistency": "integers"}, "rounded to a consistent whole"),
+        ({"negatives": "clip"}, "cut at 0"),
+        ({"residual_variance": None}, "no covariance"),
+        ({"measured": False}, "never measured together"),
+    ):
+        with pytest.raises(CannotConclude, match=words):
+            independence_test(replace(table, law=replace(table.law, **change)))
+    with pytest.raises(CannotConclude, match="too small beside correlated noise"):
+        independence_test(least_squares(1, 3)[0])
+
+
+def test_intervals_and_differences_of_estimates() -> None:
+    """They use the covariance: near the intervals that the table carries, and named as about."""
+    table = least_squares(1, 60)[0]
+    cell, other = {"a": "1", "b": "2"}, {"a": "1", "b": "3"}
+    found = interval(table, cell)
+    assert table.noise is not None
+    assert abs(found.lower - table.noise.lower[1, 2]) <= 1
+    assert abs(found.upper - table.noise.upper[1, 2]) <= 1
+    assert "about 95 %" in found.sentence
+    apart = Conclusions(table).difference(cell, other)
+    both = Estimates(Reading(table))
+    residuals = table.law.residual_variance
+    assert residuals is not None
+    places = {"a": 1, "b": 2}, {"a": 1, "b": 3}
+    expected = sum(residuals.covariance(one) for one in places) - 2 * residuals.covariance(*places)
+    assert apart.noise_sd == pytest.approx((expected + 1 / 6) ** 0.5)
+    assert both.value((1, 2)) == apart.released[0]
