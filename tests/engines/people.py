@@ -13,8 +13,8 @@ import numpy as np
 from discreet.core.description import Description, Weight
 from discreet.core.domain import Category, Count, Level, Text, Variable, variable
 from discreet.core.true_values import reveal
+from discreet.engines.code_maps import canonical
 from discreet.engines.coding import Coding, Columns, Source
-from discreet.engines.duckdb.canonical import canonical
 from discreet.engines.duckdb.engine import DuckDBEngine, open_engine
 from discreet.engines.duckdb.loading import load
 

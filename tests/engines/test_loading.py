@@ -25,8 +25,9 @@ from discreet.core.control import Control
 from discreet.core.description import Weight
 from discreet.core.domain import Variable
 from discreet.engines import coding
+from discreet.engines.code_maps import canonical
 from discreet.engines.coding import Coding, Columns, LoadReport, Source
-from discreet.engines.duckdb.canonical import canonical, canonical_sql
+from discreet.engines.duckdb.canonical import canonical_sql
 from discreet.engines.duckdb.loading import load
 from discreet.engines.duckdb.profiling import profile
 from discreet.engines.duckdb.sql import plain

@@ -440,9 +440,9 @@ def test_the_command_says_what_it_did(old: Path):
     """The copy is named; spent budget and what was charged twice are said."""
     run = CliRunner().invoke(app, ["upgrade", str(old)])
     assert run.exit_code == 0, run.output
-    words = " ".join(run.output.split())
+    words = "".join(run.output.split())  # a long path is broken anywhere
     assert "before-upgrade-" in words
-    assert "stay charged" in words
+    assert "staycharged" in words
     again = CliRunner().invoke(app, ["upgrade", str(old)])
     assert "Nothing was done" in again.output
 

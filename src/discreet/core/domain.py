@@ -71,6 +71,8 @@ class Category:
     missing: bool = False
     population: int | None = None
     """How many units the category holds by a public count; rules use it, never the data."""
+    stands_in: bool = False
+    """At this level there is no such category: it stands for what lies directly under a coarser one."""
 
     @classmethod
     def of(cls, code: str, label: str | dict[str, str] | Text = "") -> Category:

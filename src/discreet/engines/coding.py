@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from ..core.derived import Rule
 from ..core.description import Description
 from ..core.domain import Level, Variable
 from ..errors import DataError, InputError
@@ -141,6 +142,8 @@ class Columns:
     missing: str | None = None
     missing_values: tuple[str, ...] = ()
     other: str | None = None
+    rule: Rule | None = None
+    """How a value becomes a place among the finest categories, where it is not a code itself."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from ..core.domain import TOTAL, Text
@@ -24,10 +25,18 @@ class Listed:
 
     labels: dict[str, Text]
     parents: dict[str, str] = field(default_factory=dict)
+    parents_in: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By level, where a category lies in more than one hierarchy: code → parent there."""
     members: dict[str, tuple[str, ...]] = field(default_factory=dict)
     populations: dict[str, int] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     file: str = ""
+    stand_ins: set[str] = field(default_factory=set)
+    """Codes of coarser levels that stand here for what lies directly under them."""
+
+    def parent(self, code: str, level: str) -> str | None:
+        """The parent of a category as written for that level, or for all."""
+        return self.parents_in.get(level, {}).get(code) or self.parents.get(code)
 
     def error(self, message: str, line: int | str) -> DescriptionError:
         """A sentence about a line of the file, or about the line of a code."""
@@ -87,7 +96,11 @@ def _inline(block: Block) -> Listed:
             entry.only(CATEGORY_KEYS)
             label = text_of(entry, "label")
         _add(listed, code, label or Text.of(code), line)
-        if entry.text("parent"):
+        by_level = entry.get("parent")
+        if isinstance(by_level, Block):
+            for level in by_level.values:
+                listed.parents_in.setdefault(level, {})[code] = by_level.text(level)
+        elif entry.text("parent"):
             listed.parents[code] = entry.text("parent")
         if "members" in entry.values:
             listed.members[code] = entry.texts("members")
@@ -146,17 +159,27 @@ def _rows(part: Block, key: str, name: str, folder: Path, files: list[Path]) -> 
     return rows
 
 
+def csv_rows(
+    part: Block, key: str, name: str, folder: Path, files: list[Path]
+) -> tuple[list[list[str]], partial[DescriptionError]]:
+    """The rows of a CSV file that a key names, and how to complain about one of its lines."""
+    rows = _rows(part, key, name, folder, files)
+    return rows, partial(DescriptionError, file=str(folder / name))
+
+
 def _category_file(part: Block, name: str, folder: Path, files: list[Path]) -> Listed:
     rows = _rows(part, "categories", name, folder, files)
     listed = Listed({}, file=str(folder / name))
     header = [word.strip() for word in rows[0]] if rows else []
     languages = [word.removeprefix("label:") for word in header if word.startswith("label:")]
     labels = [f"label:{language}" for language in languages]
-    allowed = {"code", "label", "parent", "population", *labels}
+    parents = [word for word in header if word.startswith("parent:")]
+    allowed = {"code", "label", "parent", "population", *labels, *parents}
     if "code" not in header or not set(header) <= allowed or len(set(header)) != len(header):
         raise listed.error(
             "the first line must be code,label,parent (label and parent may be left out; "
-            "label:fr for a language, population for public counts), "
+            "label:fr for a language, parent:region for one hierarchy of several, population for "
+            "public counts), "
             f"got {','.join(header)[:60]!r}.",
             1,
         )
@@ -173,6 +196,10 @@ def _category_file(part: Block, name: str, folder: Path, files: list[Path]) -> L
         _add(listed, cells["code"], Text.of(label), line)
         if cells.get("parent"):
             listed.parents[cells["code"]] = cells["parent"]
+        for word in parents:
+            if cells[word]:
+                by_level = listed.parents_in.setdefault(word.removeprefix("parent:"), {})
+                by_level[cells["code"]] = cells[word]
         if cells.get("population"):
             if not cells["population"].isdecimal() or len(cells["population"]) > 15:
                 raise listed.error(

@@ -115,6 +115,7 @@ def coding_digest(coding: Coding) -> str:
 def _variable_facts(variable: Variable, columns: Columns) -> dict[str, Any]:
     finest, *coarser = variable.levels
     return {
+        **({} if columns.rule is None else {"derived": columns.rule.facts()}),
         "name": variable.name,
         "column": columns.finest,
         "codes": finest.codes,

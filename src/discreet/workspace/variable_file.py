@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from ..core.derived import Rule
 from ..core.domain import Category, Level, Text, Variable
 from ..engines.coding import Columns
 from ..errors import did_you_mean
 from .category_file import Listed, read_categories, text_of
+from .derived_file import derive_block, derived_levels, listed_rule, makes_categories
+from .level_tree import levels_of
 from .yaml_reader import Block
 
 VARIABLE_KEYS = (
     "label", "status", "role", "kind", "note", "missing", "other", "column", "categories",
-    "parents", "levels",
+    "parents", "levels", "derive",
 )  # fmt: skip
 LEVEL_KEYS = ("label", "column", "categories", "parents", "of")
 KINDS = ("classification", "geography", "time")
@@ -37,7 +41,59 @@ def read_variable(
 ) -> tuple[Variable, Columns]:
     """A variable and the columns it is coded from; category files read are added to `files`."""
     block.only(VARIABLE_KEYS)
-    parts = _level_blocks(name, block)
+    derive = derive_block(block)
+    missing, other = block.texts("missing"), block.text("other") or None
+    rule: Rule | None = None
+    parts = {name: block}
+    if derive is not None and makes_categories(derive[1]):
+        levels, rule = derived_levels(name, block, *derive, _apart(missing, other))
+    else:
+        parts = _level_blocks(name, block)
+        levels = _listed_levels(block, parts, folder, files, missing, other)
+        if derive is not None:
+            rule = listed_rule(*derive, levels[0], folder, files)
+    finest_name = next(iter(parts))
+    column = parts[finest_name].text("column")
+    if not column:
+        raise parts[finest_name].error(
+            f"{name} needs the column of the data that holds it: `column: {name}`."
+        )
+    variable = Variable(
+        name,
+        text_of(block, "label") or Text.of(name),
+        levels,
+        role=block.choice("role", ("public", "private"), "public"),
+        declared=block.choice("status", ("found", "declared"), "found") == "declared",
+        kind=block.choice("kind", KINDS, KINDS[0]),
+        note=" ".join(
+            filter(None, (block.text("note"), derive[0].text("source") if derive else ""))
+        ),
+    )
+    coarser = {
+        level_name: part.text("column")
+        for level_name, part in list(parts.items())[1:]
+        if part.text("column")
+    }
+    gone = tuple(m for m in missing if m)
+    return variable, Columns(column, coarser, missing[0] if missing else None, gone, other, rule)
+
+
+def _apart(missing: Sequence[str], other: str | None) -> list[Category]:
+    """The categories of a derived variable that follow from no value."""
+    apart = [Category(missing[0], Text.of("Missing"), missing=True)] if missing else []
+    if other is not None and other not in missing[:1]:
+        apart.append(Category.of(other, "Other"))
+    return apart
+
+
+def _listed_levels(
+    block: Block,
+    parts: dict[str, Block],
+    folder: Path,
+    files: list[Path],
+    missing: Sequence[str],
+    other: str | None,
+) -> tuple[Level, ...]:
     listed: dict[str, Listed] = {}
     for level_name, part in parts.items():
         categories = read_categories(part, folder, files)
@@ -48,7 +104,6 @@ def read_variable(
             )
         listed[level_name] = categories
     finest_name = next(iter(parts))
-    missing = block.texts("missing")
     finest = listed[finest_name]
     if missing and missing[0] not in finest.labels:
         raise block.error(
@@ -56,7 +111,6 @@ def read_variable(
             "Add it to the categories, or name another first.",
             "missing",
         )
-    other = block.text("other") or None
     if other is not None and other not in finest.labels:
         near = did_you_mean(other, finest.labels)
         raise block.error(
@@ -69,28 +123,7 @@ def read_variable(
                 f"{code!r} is a category and also a code for missing. Keep one of the two.",
                 "missing",
             )
-    column = parts[finest_name].text("column")
-    if not column:
-        raise parts[finest_name].error(
-            f"{name} needs the column of the data that holds it: `column: {name}`."
-        )
-    variable = Variable(
-        name,
-        text_of(block, "label") or Text.of(name),
-        _levels(parts, listed, missing[0] if missing else None),
-        role=block.choice("role", ("public", "private"), "public"),
-        declared=block.choice("status", ("found", "declared"), "found") == "declared",
-        kind=block.choice("kind", KINDS, KINDS[0]),
-        note=block.text("note"),
-    )
-    coarser = {
-        level_name: part.text("column")
-        for level_name, part in list(parts.items())[1:]
-        if part.text("column")
-    }
-    return variable, Columns(
-        column, coarser, missing[0] if missing else None, tuple(m for m in missing if m), other
-    )
+    return levels_of(parts, listed, missing[0] if missing else None)
 
 
 def _level_blocks(name: str, block: Block) -> dict[str, Block]:
@@ -113,89 +146,3 @@ def _level_blocks(name: str, block: Block) -> dict[str, Block]:
     if not parts:
         raise block.error(f"{name} has no levels; remove the key or list them, finest first.")
     return parts
-
-
-def _levels(
-    parts: dict[str, Block], listed: dict[str, Listed], missing: str | None
-) -> tuple[Level, ...]:
-    names = list(parts)
-    finer: dict[str, Level] = {}
-    is_missing: list[bool] = []
-    for position, name in enumerate(names):
-        part, here = parts[name], listed[name]
-        if position == 0:
-            of_finest = tuple(range(len(here.labels)))
-            is_missing = [code == missing for code in here.labels]
-        else:
-            below = part.text("of") or names[position - 1]
-            if below not in finer:
-                raise part.error(
-                    f"level {name} is made of {below!r}, which is not a finer level. "
-                    f"Finer levels: {', '.join(finer)}.",
-                    "of",
-                )
-            up = _parents(name, here, below, listed[below])
-            index = {code: i for i, code in enumerate(here.labels)}
-            codes = list(listed[below].labels)
-            step = [index[up[code]] for code in codes]
-            _add_up(here, listed[below], up)
-            of_finest = tuple(step[i] for i in finer[below].of_finest)
-        inside: dict[int, bool] = {}
-        for finest, place in enumerate(of_finest):
-            inside[place] = inside.get(place, True) and is_missing[finest]
-        categories = tuple(
-            Category(code, label, inside.get(i, False), here.populations.get(code))
-            for i, (code, label) in enumerate(here.labels.items())
-        )
-        finer[name] = Level(name, text_of(part, "label") or Text.of(name), categories, of_finest)
-    return tuple(finer.values())
-
-
-def _add_up(here: Listed, below: Listed, up: dict[str, str]) -> None:
-    """Public populations not written for a level are the sums of those below, where all are known."""
-    sums: dict[str, int | None] = dict.fromkeys(here.labels, 0)
-    for code, parent in up.items():
-        so_far, more = sums[parent], below.populations.get(code)
-        sums[parent] = None if so_far is None or more is None else so_far + more
-    if below.populations:
-        for code, total in sums.items():
-            if total is not None:
-                here.populations.setdefault(code, total)
-
-
-def _parents(name: str, here: Listed, below: str, child: Listed) -> dict[str, str]:
-    """For each category of the level below, its parent in this level; each has exactly one."""
-    up: dict[str, str] = {}
-    if here.members:
-        for code, members in here.members.items():
-            for member in members:
-                if member not in child.labels:
-                    near = did_you_mean(member, child.labels)
-                    raise here.error(
-                        f"{code!r} of {name} has the member {member!r}, which {below} does not "
-                        f"have.{near}",
-                        code,
-                    )
-                if up.setdefault(member, code) != code:
-                    raise here.error(
-                        f"{member!r} of {below} has two parents, {up[member]!r} and {code!r}; "
-                        "each child has one.",
-                        code,
-                    )
-    else:
-        up = child.parents
-    for code in child.labels:
-        if code not in up:
-            raise child.error(
-                f"category {code!r} of {below} has no parent in {name}. Give it one: "
-                f"`parent` in {below}'s categories, or `members` in {name}'s.",
-                code,
-            )
-        if up[code] not in here.labels:
-            near = did_you_mean(up[code], here.labels)
-            raise child.error(
-                f"category {code!r} of {below} has the parent {up[code]!r}, which {name} does "
-                f"not have.{near}",
-                code,
-            )
-    return {code: up[code] for code in child.labels}

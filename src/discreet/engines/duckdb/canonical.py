@@ -1,19 +1,12 @@
-"""Canonical text: how a value of any column type is compared with a declared code.
+"""Canonical text in SQL, for what is decided record by record: ids and profiles.
 
-A value is written as text and trimmed, and a whole number loses its `.0`; so 1, 1.0 and " 1" are
-the same code, and 007 and 7 are not. The same rule is written twice, for Python and for SQL, and
-the tests hold one against the other. Record keys are made of canonical ids, so this rule is part
-of their definition and may not change.
+The rule is that of `engines.code_maps.canonical`, and the tests hold one against the other. Record
+keys are made of canonical ids, so this rule is part of their definition and may not change.
 """
 
 from __future__ import annotations
 
-import re
-
 from .sql import Sql, sql
-
-_BLANKS = " \t\n\r\x0b\x0c\xa0"
-_WHOLE = re.compile(r"([-+]?[0-9]+)\.0+")
 
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _WHOLE_TYPES = frozenset((*_SIGNED, *(f"U{name}" for name in _SIGNED)))
@@ -32,15 +25,12 @@ def single_valued(column_type: str) -> bool:
     return kind.startswith("ENUM") or not kind.startswith(_NO_SINGLE_VALUE)
 
 
-def canonical(text: str) -> str:
-    """The canonical form of a text.
-
-    >>> [canonical(value) for value in (" 1.0", "007", "1.50", "-3.000")]
-    ['1', '007', '1.50', '-3']
-    """
-    trimmed = text.strip(_BLANKS)
-    whole = _WHOLE.fullmatch(trimmed)
-    return whole.group(1) if whole else trimmed
+def text_sql(expression: Sql, column_type: str) -> Sql:
+    """SQL for a value as text, however it is written; not-a-number is NULL."""
+    if column_type.upper() in ("FLOAT", "DOUBLE"):
+        # By its text: isnan() is folded away where a Parquet file's statistics leave NaN out.
+        return sql("nullif(CAST({x} AS VARCHAR), 'nan')", x=expression)
+    return sql("CAST({x} AS VARCHAR)", x=expression)
 
 
 def canonical_sql(expression: Sql, column_type: str) -> Sql:
@@ -48,13 +38,9 @@ def canonical_sql(expression: Sql, column_type: str) -> Sql:
     kind = column_type.upper()
     if kind in _WHOLE_TYPES:
         return sql("CAST({x} AS VARCHAR)", x=expression)
-    if kind in ("FLOAT", "DOUBLE"):
-        # By its text: isnan() is folded away where a Parquet file's statistics leave NaN out.
-        expression = sql("nullif(CAST({x} AS VARCHAR), 'nan')", x=expression)
     trimmed = sql(
-        "trim(CAST({x} AS VARCHAR), "
-        "' ' || chr(9) || chr(10) || chr(13) || chr(11) || chr(12) || chr(160))",
-        x=expression,
+        "trim({x}, ' ' || chr(9) || chr(10) || chr(13) || chr(11) || chr(12) || chr(160))",
+        x=text_sql(expression, column_type),
     )
     # Few values hold '.0', so the pattern is tried on those only.
     return sql(
