@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.workspace.category_file import CATEGORY_KEYS
+from discreet.workspace.derived_file import DERIVE_KEYS
 from discreet.workspace.description_file import KEYS, SOURCE_KEYS, WEIGHT_KEYS
 from discreet.workspace.policy_file import BUDGET_KEYS
 from discreet.workspace.report_declarations import DECLARATIONS, LOOKED
@@ -20,7 +21,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "description.md").rea
 @pytest.mark.parametrize(
     "key",
     sorted({*KEYS, *DECLARATIONS, LOOKED, *SOURCE_KEYS, *WEIGHT_KEYS, *BUDGET_KEYS, *VARIABLE_KEYS, *LEVEL_KEYS,
-            *CATEGORY_KEYS}),
+            *CATEGORY_KEYS, *DERIVE_KEYS}),
 )  # fmt: skip
 def test_every_key_is_documented(key: str) -> None:
     assert re.search(rf"\b{key}\b", PAGE)

@@ -14,8 +14,9 @@ import pyarrow as pa
 from ...core.domain import Indices, Level, Variable
 from ..code_maps import CodeMap, check_parents
 from ..coding import Columns
+from .canonical import text_sql
 from .sources import RELATION, Opened
-from .sql import joined, sql
+from .sql import Sql, joined, sql
 from .statements import Runner
 
 _BATCH = 100_000
@@ -32,7 +33,7 @@ def dictionary(
             "SELECT raw, {text} AS code, n FROM "
             "(SELECT {raw} AS raw, count(*) AS n FROM {source} s GROUP BY ALL)",
             raw=relation.raw(columns.finest),
-            text=relation.written_as(columns.finest, sql("raw")),
+            text=_written(relation, columns.finest, sql("raw")),
             source=RELATION,
         ),
         doing=doing,
@@ -50,6 +51,11 @@ def dictionary(
             pairs = _beside(runner, relation, i, level, columns)
             check_parents(variable, level, columns, pairs)
     return found.other, found.missing
+
+
+def _written(relation: Opened, column: str, value: Sql) -> Sql:
+    """SQL for a value of a column as text, as it is written."""
+    return text_sql(value, relation.types[relation.position(column)])
 
 
 def _some(runner: Runner, start: int, doing: str) -> list[tuple[str | None, int]]:
@@ -90,13 +96,14 @@ def _beside(
     runner: Runner, relation: Opened, i: int, level: Level, columns: Columns
 ) -> Iterator[tuple[int, str | None]]:
     """Every finest place with what a level's own column says beside it, once each."""
+    column = columns.levels[level.name]
     rows = runner.run(
         sql(
             "SELECT DISTINCT m.i0, p.parent FROM (SELECT DISTINCT {child} AS raw, {parent} AS parent "
             "FROM {source} s) p JOIN discreet_map{i} m ON p.raw IS NOT DISTINCT FROM m.raw",
             i=i,
             child=relation.raw(columns.finest),
-            parent=relation.written(columns.levels[level.name]),
+            parent=_written(relation, column, relation.raw(column)),
             source=RELATION,
         ),
         doing=f"checking {level.name}",

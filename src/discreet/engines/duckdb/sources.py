@@ -20,7 +20,7 @@ from ...durable import OWN_FOLDER
 from ...errors import DataError, did_you_mean
 from .. import csv_dialect
 from ..coding import Dialect, Source
-from .canonical import canonical_sql, single_valued, text_sql
+from .canonical import canonical_sql, single_valued
 from .reading import Wanted, id_key
 from .scratch import nameless_file
 from .sql import Sql, identifier, joined, literal, plain, sql
@@ -65,14 +65,6 @@ class Opened:
                 "values; only texts, numbers, dates and yes/no can be coded. Leave it out."
             )
         return sql("s.c{i}", i=position)
-
-    def written(self, column: str) -> Sql:
-        """SQL for a column as text, as it is written."""
-        return self.written_as(column, self.raw(column))
-
-    def written_as(self, column: str, value: Sql) -> Sql:
-        """The same for a value of that column."""
-        return text_sql(value, self.types[self.position(column)])
 
     def text(self, column: str) -> Sql:
         """SQL for a column as canonical text."""
