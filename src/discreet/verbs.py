@@ -114,6 +114,11 @@ class Released(Concludes, ABC):
             raise InputError("A sampling interval is of one cell: name it, cell={…}.")
         return frame.to_pandas(self._at_level(coverage, table))
 
+    @property
+    def notes(self) -> str:
+        """Everything there is to say about the table, by subject: print it."""
+        return terminal.all_notes(self.protected)
+
     def __repr__(self) -> str:
         return terminal.to_text(self.protected)
 

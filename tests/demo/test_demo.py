@@ -99,7 +99,8 @@ def test_the_workspace_opens_with_its_families(demo: Path) -> None:
         with DataSet.open(demo / name) as opened:
             families.append(str(opened.policy.family))
             assert opened.description.synthetic
-            assert any("no real person" in note for note in opened.description.notes)
+            said = opened.description.notes
+            assert any("everything else is made up" in note for note in said)
             assert opened.description.undeclared == ()
             assert [f for f in check(demo / name) if f.severity != "note"] == []
     assert families == ["cell-key", "dp"]

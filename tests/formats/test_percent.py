@@ -179,7 +179,7 @@ def test_people_read_them_beside_and_under_the_numbers() -> None:
         status=np.array([[0, 0, 0], [1, 1, 1], [0, 0, 0]]),
     )
     table = laid_out(table, ROWS)
-    text = terminal.to_text(table)
+    text = terminal.to_text(table, more="")
     assert "30   30.0 %" in " ".join(text.split("\n"))
     assert "2ᵘ  66.7 %" in text
     assert "Percentages are of the total of their row as published" in " ".join(text.split())

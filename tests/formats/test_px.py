@@ -144,7 +144,7 @@ def test_every_word_is_in_the_file(tmp_path: Path) -> None:
     """Guarantee, footnotes, hash, versions and citation are there, as PX can hold them."""
     table = deaths()
     read = read_by_pyaxis(table, tmp_path / "t.px")["METADATA"]
-    said = " ".join(read["NOTE"]).replace("#", " ")
+    said = " ".join([*read["NOTE"], *read["NOTEX"]]).replace("#", " ")
     for sentence in (
         *formats.footnote(table),
         formats.citation(table),

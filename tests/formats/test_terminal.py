@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
+from html import escape
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from rich.console import Console
 
 from discreet.arrangement import laid_out
 from discreet.core.table import ProtectedTable, Status, TrueTable
-from discreet.formats.terminal import Limits, render, to_text
+from discreet.formats import footnote, html
+from discreet.formats.notes import SUBJECTS, notes
+from discreet.formats.terminal import Limits, all_notes, render, to_text
 from discreet.recipe import Layout
 
 from ..examples import examples
@@ -44,10 +48,10 @@ def test_a_table_looks_like_this() -> None:
         "ᵘ unreliable: the noise is large beside the number · ✱ suppressed · – cannot exist (declared",
         "structural zero)",
         "",
-        "Differentially private with ε = 0.5 (neighbours: add or remove one person), for this table.",
         "Typical error ±6 (95 % noise interval; not sampling error).",
+        "Differentially private with ε = 0.5 (neighbours: add or remove one person), for this table.",
         "Cost: ε = 0.5",
-        "· Random noise was added to the numbers; its standard deviation is 2.8. The interval from lower to",
+        "6 more notes: print(table.notes)",
     ]
 
 
@@ -140,3 +144,67 @@ def test_hidden_numbers_do_not_show_and_true_tables_are_refused() -> None:
     assert "777" not in to_text(table)
     with pytest.raises(TypeError, match="true table"):
         render(TrueTable(table.domain, np.array([777, 5])))  # type: ignore[arg-type]
+
+
+def test_the_total_is_never_what_is_left_out() -> None:
+    """However narrow the terminal, the last panel ends with the total, and every line fits."""
+    names = [f"A rather long label {n}" for n in range(40)]
+    table = make([axis("r", ["a", "b"]), axis("c", names)], (True, True))
+    for width in (40, 60, 80, 120):
+        for panels in (1, 3):
+            limits = Limits(width=width, panels=panels)
+            lines = to_text(table, limits=limits).splitlines()
+            heads = [line for line in lines if line.startswith("r ")]
+            assert len(heads) == panels
+            assert ["Total" in line for line in heads] == [False] * (panels - 1) + [True]
+            assert max(map(len, lines)) <= width
+            shown = sum("A rather" in line for line in lines)
+            assert shown
+            (more,) = [line for line in lines if line.startswith("→")]
+            assert more.endswith("more columns: use --format csv.")
+
+
+def test_nested_columns_keep_the_total_of_all() -> None:
+    """Where columns are of two variables, the one that is kept is the total of both."""
+    axes = [axis("r", ["a", "b"]), axis("c", [f"c{n}" for n in range(30)]), axis("d", ["x", "y"])]
+    table = laid_out(make(axes, (True, True, True)), Layout(("r",), ("c", "d")))
+    lines = to_text(table, limits=Limits(width=60, panels=2)).splitlines()
+    last = [line for line in lines if line.startswith("b ")][-1]
+    assert last.split()[-1].rstrip("ᵘ") == f"{int(table.values[1, -1, -1]):,}"
+
+
+def test_two_lines_stand_under_a_table_and_all_on_request() -> None:
+    """Noise and privacy; the rest by subject, attack figures among it, nothing twice."""
+    table = deaths()
+    promise = replace(table.guarantee, risks=("About 93 queries give a count away.",))
+    table = replace(table, guarantee=promise, notes=(*table.notes, *table.notes))
+    short, every = to_text(table), to_text(table, more="")
+    assert "queries" not in short
+    assert every.count("About 93 queries give a count away.") == 1
+    assert "queries" not in " ".join(footnote(table))
+    rest = [note for note in notes(table) if note.depth > 1]
+    assert f"{len(rest) + 1} more notes: print(table.notes)" in short
+    together = " ".join(every.split())
+    assert [note.words for note in rest if together.count(" ".join(note.words.split())) != 1] == []
+    assert {note.kind for note in notes(table)} <= set(SUBJECTS)
+    for sentence in [note.words for note in rest]:
+        assert sentence in " ".join(all_notes(table, 10_000).split())
+
+
+def test_what_a_reader_must_know_is_always_said() -> None:
+    """A bound on records of one unit stands under the table without being asked for."""
+    table = deaths()
+    bound = "At most 2 records of each person are counted."
+    table = replace(table, guarantee=replace(table.guarantee, notices=(bound,)))
+    assert bound in to_text(table)
+    assert bound in html.fragment(table).partition("<details>")[0]
+
+
+def test_further_notes_are_folded_on_a_page() -> None:
+    """The first depth is read at once, the rest opens."""
+    table = deaths()
+    first, mark, folded = html.fragment(table).partition("<details>")
+    assert mark
+    for note in notes(table):
+        assert (escape(note.words) in first) == (note.depth == 1)
+        assert (escape(note.words) in folded) == (note.depth > 1)

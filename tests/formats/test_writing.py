@@ -211,7 +211,10 @@ def test_a_footnote_says_when_totals_add_and_nothing_of_what_is_not_there() -> N
         provenance=provenance(synthetic=False),
         guarantee=Guarantee(Kind.NONE, "person", ""),
     )
-    assert formats.footnote(table) == ["Every total whose cells are all shown is their sum."]
+    assert formats.footnote(table) == [
+        "No guarantee of privacy is given.",
+        "Every total whose cells are all shown is their sum.",
+    ]
     assert "no real person" not in formats.citation(table)
 
 

@@ -250,7 +250,7 @@ _PATTERNS = (
     (r"[0-9a-f]{64}", "HASH"),  # questions, ledger entries and files: keyed by the data version
     (r'"[0-9a-f]{40}"', "ETAG"),
     (r'etag: "[0-9a-f]{32}"', "ETAG"),  # of a job's file: its time and size
-    (r"table-[0-9a-f]{12}|table [0-9a-f]{16}", "table HASH"),
+    (r"-[0-9a-f]{8}(?=\.[a-z]+\")|table [0-9a-f]{16}", "table HASH"),
     (r'(token |/saved/|"id": ?")[0-9a-f]{16}', "ID"),  # drawn by chance
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME"),
     (r"\d{8} \d\d:\d\d", "TIME"),

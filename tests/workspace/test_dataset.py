@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InputError, StoreError
-from discreet.formats.footnote import footnote
+from discreet.formats import footnote
 from discreet.methods.base import Facts, Secrets
 from discreet.workspace import DataSet, Workspace, load, resolve
 from discreet.workspace.secrets import DataSetSecrets, create, open_to_others

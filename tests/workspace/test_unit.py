@@ -77,7 +77,7 @@ def test_what_was_declared_is_what_the_guarantee_names(undecided: Path, tmp_path
         table = data.table(rows="sex", epsilon="1").release()
         table.write(tmp_path / "out", formats=["csv", "json-stat", "px", "xlsx"])
     assert table.guarantee.unit == "person (up to 2 records)"
-    assert BOUND in table.guarantee.caveats
+    assert BOUND in table.guarantee.notices
     texts = {path.name: _text(path) for path in (tmp_path / "out").rglob("*.*")}
     silent = {name for name, text in texts.items() if BOUND not in text}
     companions = {name for name in texts if name.endswith(".csv")}  # the file beside says it
@@ -114,7 +114,7 @@ def test_a_bound_taken_from_the_data_is_said_for_ever(undecided: Path) -> None:
     declare_unit(undecided, UnitChoice("person", "patient_id"))
     load(undecided)
     with dc.open(undecided) as data:
-        assert LOOKED in data.table(rows="sex", epsilon="1").release().guarantee.caveats
+        assert LOOKED in data.table(rows="sex", epsilon="1").release().guarantee.notices
     with workspace.DataSet.open(undecided) as data:
         entry = next(one for one in data.ledger().entries() if one.kind == "cap")
     assert "chosen after looking" in entry.body["reason"]
@@ -155,7 +155,7 @@ def test_strong_keys_refuse_and_classical_keys_speak_of_records(tmp_path: Path) 
     with dc.open(folder) as data:
         guarantee = data.table(rows="sex").release().guarantee
     assert guarantee.unit == "record"
-    assert any("not decided" in caveat for caveat in guarantee.caveats)
+    assert any("not decided" in caveat for caveat in guarantee.notices)
     file.write_text(text)
     with dc.open(folder) as data, pytest.raises(Refusal) as refused:
         data.table(rows="sex").release()

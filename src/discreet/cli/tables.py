@@ -62,6 +62,7 @@ def table(
     project: Project = "",
     dry_run: DryRun = False,
     free: Free = False,
+    notes: Annotated[bool, Option("--notes", help="Show every note under the table.")] = False,
     json: Json = False,
     settings: dict[str, str] | None = None,
 ) -> None:
@@ -98,7 +99,7 @@ def table(
             return
         with show.progress(quiet=json) as control:
             released = draft.release(free=free, control=control)
-        _deliver(released.detail, output, format, json)
+        _deliver(released.detail, output, format, json, notes=notes)
 
 
 def release(
@@ -221,7 +222,9 @@ def _where(texts: list[str]) -> dict[str, str]:
     return conditions
 
 
-def _deliver(released: Release, output: Path | None, format: str | None, json: bool) -> None:
+def _deliver(
+    released: Release, output: Path | None, format: str | None, json: bool, *, notes: bool = False
+) -> None:
     from .. import formats
 
     table = released.tables[0]
@@ -248,7 +251,8 @@ def _deliver(released: Release, output: Path | None, format: str | None, json: b
             )
             cost = f"{spent}; left: {released.left}"
         limits = terminal.Limits(width=out.width)
-        out.print(terminal.render(table, limits=limits, cost=cost))
+        more = "" if notes else "add --notes to see them."
+        out.print(terminal.render(table, limits=limits, cost=cost, more=more))
 
 
 def _release_facts(released: Release) -> dict[str, Any]:

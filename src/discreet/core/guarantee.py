@@ -22,7 +22,7 @@ SAID_DELTA = Fraction(1, 10**6)
 
 _CONCENTRATED = "Zero-concentrated differentially private"
 _NUMBERS = ("epsilon", "delta", "rho")
-_TEXTS = ("invariants", "caveats", "odds")
+_TEXTS = ("invariants", "notices", "caveats", "odds", "risks")
 
 
 class Kind(StrEnum):
@@ -51,8 +51,12 @@ class Guarantee:
     exact: bool = True
     scope: str = "this table"
     invariants: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What a reader must know before using a number: it stands under every table."""
     caveats: tuple[str, ...] = ()
     odds: tuple[str, ...] = ()
+    risks: tuple[str, ...] = ()
+    """What known attacks on the method achieve, computed: for the guarantee's details."""
     composition: tuple[tuple[Fraction, Fraction], ...] = ()
 
     def sentence(self) -> str:
@@ -87,6 +91,16 @@ class Guarantee:
         if self.invariants:
             text += " Published exactly and not protected: " + ", ".join(self.invariants) + "."
         return text
+
+    def brief(self) -> str:
+        """The sentence, or its first clause where no promise is made: for one line under a table.
+
+        >>> Guarantee(Kind.LAW, "person", "add or remove one").brief()
+        'No differential privacy is claimed for this table.'
+        """
+        if self.kind is Kind.LAW and not self.invariants:
+            return "No differential privacy is claimed for this table."
+        return self.sentence()
 
     def _numbers(self) -> str:
         sign = "=" if self.exact else "≤"

@@ -234,7 +234,6 @@ def draft(name: str, source: dict[str, str]) -> Draft:
         attribution="Synthetic; region counts as in the Office for National Statistics' mortality "
         "pilot (2021), Table 8",
         notes=[
-            "Synthetic data: no real person is in it.",
             "Region counts are those of a published table; everything else is made up, "
             "the areas and their names included.",
         ],

@@ -16,7 +16,8 @@ from .base import (
     write,
 )
 from .flat import flatten
-from .footnote import citation, footnote, typical_error
+from .footnote import citation
+from .notes import footnote, typical_error
 
 __all__ = [
     "FORMATS", "IN_FOLDERS", "Format", "by_extension", "by_name", "citation", "flatten",

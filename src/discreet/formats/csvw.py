@@ -38,7 +38,7 @@ def metadata(table: ProtectedTable, file_name: str) -> dict[str, Any]:
         "dc:identifier": table.provenance.question_hash,
         "dc:bibliographicCitation": facts["citation"],
         "dc:description": table.guarantee.sentence(),
-        "rdfs:comment": facts["footnote"],
+        "rdfs:comment": [note["words"] for note in facts["notes"]],
     }
     for key, value in (
         ("dc:source", table.provenance.source),

@@ -1,8 +1,4 @@
-"""What is said under a table, written from this table's own law, rules and published numbers.
-
-Nothing here sees more than the reader does: statuses, published numbers and what the method
-says of its law. Counts of a fault (unreliable cells, totals that do not add) are rounded up.
-"""
+"""What a file says beside its numbers: how to cite the table, and everything about it as values."""
 
 from __future__ import annotations
 
@@ -12,33 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.exact import plain, rounded_down
+from ..core.exact import plain
 from ..core.table import ProtectedTable, Status
-from .flat import Flat, flatten
-from .numerals import Mask
+from .flat import Flat
+from .notes import SYNTHETIC, notes
 
 _JSON_WHOLE = 1 << 53
 
-_ESTIMATED = ("least squares", "integers")
 VERSIONS = ("question_hash", "data_version", "policy_version")
 """What names a table for ever."""
-SYNTHETIC = "Synthetic data: no real person is described."
-
-
-def footnote(table: ProtectedTable, flat: Flat | None = None) -> list[str]:
-    """The sentences that belong under this table, the most important first.
-
-    `flat` is the table as columns, where the caller has it.
-    """
-    flat = flatten(table) if flat is None else flat
-    sentences = [SYNTHETIC] if table.provenance.synthetic else []
-    sentences += _noise(table, flat)
-    sentences += _statuses(flat)
-    sentences += _totals(table)
-    sentences += _negatives(flat)
-    sentences += _percentages(flat, _share(table))
-    sentences += [*table.guarantee.caveats, *table.notes]
-    return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
 
 def citation(table: ProtectedTable) -> str:
@@ -61,140 +39,6 @@ def citation(table: ProtectedTable) -> str:
     return f"{text} {SYNTHETIC}" if about.synthetic else text
 
 
-def typical_error(table: ProtectedTable) -> str:
-    """The typical and the largest noise of the shown cells in one sentence; empty where unknown."""
-    if table.noise is None:
-        return ""
-    flat = flatten(table)
-    noisy = _noisy(flat)
-    if flat.lower is None or flat.upper is None or not noisy.any():
-        return ""
-    reach = np.maximum(flat.upper - flat.values, flat.values - flat.lower)[noisy]
-    typical, largest = int(np.ceil(np.median(reach))), int(reach.max())
-    share = _percent(table.noise.coverage)
-    text = f"Typical error ±{typical:,}"
-    if largest > typical:
-        text += f", largest ±{largest:,}"
-    return f"{text} ({share} noise interval; not sampling error)."
-
-
-def three_digits(value: float) -> str:
-    """A figure people read: three digits, whole from 1,000 on.
-
-    >>> three_digits(22.94), three_digits(0.0312), three_digits(1930.5), three_digits(999.7)
-    ('22.9', '0.0312', '1,930', '1,000')
-    """
-    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
-
-
-def _noisy(flat: Flat) -> Mask:
-    """The cells whose published number holds noise."""
-    noisy: Mask = flat.shown & (flat.status != Status.STRUCTURAL_ZERO)
-    return noisy
-
-
-def _noise(table: ProtectedTable, flat: Flat) -> list[str]:
-    if table.noise is None or flat.noise_sd is None:
-        return []
-    sd = flat.noise_sd[_noisy(flat)]
-    if not sd.size:
-        return []
-    if not sd.any():
-        return ["The law of this table adds no noise to the numbers shown."]
-    low, high = three_digits(float(sd.min())), three_digits(float(sd.max()))
-    spread = high if low == high else f"between {low} and {high}"
-    return [
-        f"Random noise was added to the numbers; its standard deviation is {spread}. "
-        f"The interval from lower to upper holds the number without noise in {_share(table)} "
-        f"{_percent(table.noise.coverage)} of releases; it says nothing of sampling error."
-    ]
-
-
-def _statuses(flat: Flat) -> list[str]:
-    counts = np.bincount(flat.status, minlength=len(Status))
-    sentences = {
-        Status.UNRELIABLE: "unreliable [u]: the noise is large beside the number",
-        Status.LOW: "shown as [low]: the protected number is below the display floor",
-        Status.BELOW_THRESHOLD: "not shown [c]: the protected number is below the publication threshold",
-        Status.SUPPRESSED: "suppressed: a star, [c] in spreadsheets",
-        Status.DERIVED: "derived [d]: the number follows from other published ones",
-        Status.STRUCTURAL_ZERO: "zero by definition [z]: declared impossible, not counted",
-        Status.NOT_RELEASED: "not part of this release [x]",
-    }
-    return [
-        f"{_of(int(counts[status]), len(flat))} {'is' if counts[status] == 1 else 'are'} {words}."
-        for status, words in sentences.items()
-        if counts[status]
-    ]
-
-
-def _of(part: int, whole: int) -> str:
-    cells = "cell" if whole == 1 else "cells"
-    return f"{part:,} of {whole:,} {cells} ({100 * part / whole:.3g} %)"
-
-
-def _totals(table: ProtectedTable) -> list[str]:
-    """Whether totals add up, found by adding the published numbers."""
-    if not any(table.totals):
-        return []
-    compared = differ = most = 0
-    every = bool(table.shown.all())
-    for axis in np.flatnonzero(table.totals).tolist():
-        values = table.values.swapaxes(axis, 0)
-        gap = np.abs(values[:-1].sum(axis=0) - values[-1])
-        if not every:
-            gap = gap[table.shown.swapaxes(axis, 0).all(axis=0)]
-        compared += gap.size
-        differ += int(np.count_nonzero(gap))
-        most = max(most, int(gap.max(initial=0)))
-    if compared and not differ:
-        return ["Every total whose cells are all shown is their sum."]
-    words = "Totals need not be the sum of their cells"
-    if not differ:
-        return [f"{words}."]
-    return [
-        f"{words}: {differ:,} of {compared:,} {'differs' if differ == 1 else 'differ'}, by up to "
-        f"{most:,}. Use the published totals; do not add cells."
-    ]
-
-
-def _negatives(flat: Flat) -> list[str]:
-    below = int(np.count_nonzero(flat.shown & (flat.values < 0)))
-    if not below:
-        return []
-    verb = "number is" if below == 1 else "numbers are"
-    return [
-        f"{below:,} {verb} below zero: noise around small counts, left as drawn. "
-        "Setting such numbers to zero would make sums too large."
-    ]
-
-
-def _percentages(flat: Flat, share: str) -> list[str]:
-    percent = flat.percent
-    if percent is None:
-        return []
-    words = f"Percentages are of {percent.words} as published"
-    missing = int(np.count_nonzero(flat.shown & ~percent.shown))
-    if missing:
-        words += f"; where that is not shown or not above zero there is none ({missing:,} cells)"
-    if percent.lower is not None:
-        words += (
-            "; the interval from percent_lower to percent_upper holds the percentage without noise "
-            f"in {share} {_percent(percent.coverage)} of releases"
-        )
-    return [f"{words}."]
-
-
-def _share(table: ProtectedTable) -> str:
-    """Whether intervals hold so often at least, or about: as of estimates from several tables."""
-    return "about" if table.law.consistency in _ESTIMATED else "at least"
-
-
-def _percent(share: Fraction) -> str:
-    hundred = share * 100
-    return f"{plain(hundred) if hundred.denominator == 1 else rounded_down(hundred, 5)} %"
-
-
 def law_elsewhere(table: ProtectedTable) -> list[str]:
     """For formats without a place for the law of the cells: its digest, and which files have it."""
     if not table.law.to_json():
@@ -208,6 +52,7 @@ def law_elsewhere(table: ProtectedTable) -> list[str]:
 def about(table: ProtectedTable, flat: Flat | None = None) -> dict[str, Any]:
     """Everything a file says beside its numbers, as plain values ready for JSON."""
     where = table.provenance
+    said = notes(table, flat)
     present = np.flatnonzero(np.bincount(table.status.ravel())).tolist()
     facts: dict[str, Any] = {
         "title": table.title,
@@ -220,7 +65,7 @@ def about(table: ProtectedTable, flat: Flat | None = None) -> dict[str, Any]:
         "status": {
             Status(code).letter: Status(code).meaning for code in present if Status(code).letter
         },
-        "footnote": footnote(table, flat),
+        "notes": [note.to_json() for note in said],
         "citation": citation(table),
         **{name: getattr(where, name) for name in ("software", "unit", "synthetic")},
     }

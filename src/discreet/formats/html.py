@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.table import ProtectedTable, Status
 from .flat import Flat, flatten
-from .footnote import footnote
+from .notes import Note, notes
 from .terminal_grid import shown_as
 
 if TYPE_CHECKING:
@@ -80,9 +80,17 @@ def fragment(table: ProtectedTable, *, intervals: bool = False) -> str:
     out.append("</tbody></table>")
     if height > most:
         out.append(f"<p>{height - most:,} more rows: write the table to a file.</p>")
-    said = dict.fromkeys([table.guarantee.sentence(), *footnote(table, flat)])
-    words = "".join(f"<p>{escape(line)}</p>" for line in said)
-    return "".join(out) + f"<figcaption>{words}</figcaption></figure>"
+    return "".join(out) + f"<figcaption>{_notes(notes(table, flat))}</figcaption></figure>"
+
+
+def _notes(said: list[Note]) -> str:
+    """The first depth as lines; the rest folded."""
+    lines = "".join(f"<p>{escape(note.words)}</p>" for note in said if note.depth == 1)
+    rest = [f"<p>{escape(note.words)}</p>" for note in said if note.depth > 1]
+    if not rest:
+        return lines
+    many = "1 more note" if len(rest) == 1 else f"{len(rest)} more notes"
+    return f"{lines}<details><summary>{many}</summary>{''.join(rest)}</details>"
 
 
 def _interval(flat: Flat, cell: int) -> str:

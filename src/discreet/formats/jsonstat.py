@@ -105,7 +105,7 @@ def _dataset(table: ProtectedTable) -> dict[str, Any]:
         },
         "role": _roles(flat),
         "value": _column(flat.values, flat.hidden),
-        "note": facts["footnote"],
+        "note": [note["words"] for note in facts["notes"]],
         "extension": _extension(table, flat, facts),
     }
     if not flat.axes:
@@ -122,7 +122,7 @@ def _dataset(table: ProtectedTable) -> dict[str, Any]:
 
 
 def _extension(table: ProtectedTable, flat: Flat, facts: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in facts.items() if key not in ("status", "footnote")}
+    kept = {key: value for key, value in facts.items() if key != "status"}
     extension = _Open(kept)
     extension["law"] = _Encoded(table.law.text.encode(errors="replace"))
     extension["measure"] = flat.measure

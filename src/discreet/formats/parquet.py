@@ -43,7 +43,7 @@ def to_arrow(table: ProtectedTable) -> Any:
         "title": table.title,
         "citation": facts["citation"],
         "guarantee": table.guarantee.sentence(),
-        "footnote": "\n".join(facts["footnote"]),
+        "footnote": "\n".join(note["words"] for note in facts["notes"]),
         "question": json.dumps(facts["question"], ensure_ascii=False, sort_keys=True),
         **{name: facts[name] for name in VERSIONS},
         "discreet": json.dumps(facts, ensure_ascii=False, sort_keys=True),

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..core.table import ProtectedTable, Status
 from .flat import Flat, FlatAxis, flatten
-from .footnote import SYNTHETIC, citation, footnote, law_elsewhere
+from .footnote import citation, law_elsewhere
+from .notes import notes
 
 LINE = 250
 """PX lines have at most 256 characters; one text of a list is never broken."""
@@ -117,8 +118,7 @@ def _about(
         yield from _prose("CONTACT", [where.contact])
     if where.period:
         yield from _texts("REFPERIOD", [where.period])
-    must = [SYNTHETIC] if where.synthetic else []
-    yield from _prose("NOTEX", [*must, table.guarantee.sentence()])
+    yield from _prose("NOTEX", [note.words for note in notes(table, flat) if note.depth == 1])
     yield from _prose("NOTE", _notes(table, flat, words))
     for name, values, axis in zip(words.names, words.values, axes, strict=True):
         if axis.total:
@@ -139,7 +139,7 @@ def _language(table: ProtectedTable) -> str:
 
 def _notes(table: ProtectedTable, flat: Flat, words: _Words) -> list[str]:
     where = table.provenance
-    sentences = footnote(table, flat)
+    sentences = [note.words for note in notes(table, flat) if note.depth > 1]
     more = (
         ["standard deviation and noise interval (lower, upper)"] if flat.lower is not None else []
     )

@@ -26,7 +26,8 @@ from ..core.domain import TOTAL
 from ..core.table import ProtectedTable, Status
 from .csv import quoted, written
 from .flat import STATUS_LETTERS, Flat, FlatAxis, flatten, numbered
-from .footnote import VERSIONS, citation, footnote, law_elsewhere
+from .footnote import VERSIONS, citation, law_elsewhere
+from .notes import footnote
 
 STATUS_CODES = {
     Status.OK: ("A", "F"),
@@ -127,7 +128,8 @@ def _codes(axis: FlatAxis) -> list[str]:
 
 
 def _about(table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    notes = footnote(table, flat) + law_elsewhere(table)
+    promise = table.guarantee.sentence()
+    notes = [words for words in footnote(table, flat) if words != promise] + law_elsewhere(table)
     for axis, kept in zip(flat.axes, codes, strict=True):
         changed = [
             f"{old!r} is {new}" for old, new in zip(axis.codes, kept, strict=True) if old != new
@@ -136,7 +138,7 @@ def _about(table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]]) ->
             notes.append(f"Codes of {axis.name} that SDMX does not allow: {'; '.join(changed)}.")
     return (
         table.title,
-        table.guarantee.sentence(),
+        promise,
         " ".join(notes),
         citation(table),
         *(getattr(table.provenance, name) for name in VERSIONS),

@@ -94,7 +94,7 @@ class _Columns:
             noise=self._noise(names, shape),
             extra={name: _whole(self.columns[name], shape) for name in further},
             law=CellLaw.from_json(facts.get("law", {})),
-            notes=tuple(facts.get("footnote", ())),
+            notes=_notes(facts),
             measure=measure,
         )
 
@@ -279,3 +279,10 @@ _READERS: dict[str, Callable[[Path], list[ProtectedTable]]] = {
     ".parquet": _parquet,
     ".xlsx": _xlsx,
 }
+
+
+def _notes(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a table had to say of its data; the rest is written from the table again."""
+    said = facts.get("notes", ())
+    own = [one["words"] for one in said if one["kind"] == "data" and one["depth"] > 1]
+    return (*own, *facts.get("footnote", ()))

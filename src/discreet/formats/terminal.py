@@ -10,7 +10,7 @@ import numpy as np
 from ..core.guarantee import Kind
 from ..core.table import ProtectedTable, Status
 from .flat import Flat, flatten
-from .footnote import SYNTHETIC, footnote, typical_error
+from .notes import SUBJECTS, SYNTHETIC, Note, notes
 from .terminal_grid import MARKS, Grid, Limits, Line
 from .terminal_text import safe, wrapped
 
@@ -19,30 +19,40 @@ if TYPE_CHECKING:
 
 __all__ = ["Limits", "render", "to_text"]
 
+MORE = "print(table.notes)"
+"""Where further notes are, for somebody in Python."""
+
 
 def render(
-    table: ProtectedTable, *, limits: Limits | None = None, color: bool = True, cost: str = ""
+    table: ProtectedTable,
+    *,
+    limits: Limits | None = None,
+    color: bool = True,
+    cost: str = "",
+    more: str = MORE,
 ) -> Group:
-    """The table as something rich can print."""
+    """The table as something rich can print; `more` says where further notes are, "" shows them."""
     from rich.console import Group
     from rich.text import Text
 
     lines = [
         Text("").join(Text(words, style if color else "") for words, style in line)
-        for line in _lines(table, limits or Limits(), cost)
+        for line in _lines(table, limits or Limits(), cost, more)
     ]
     for line in lines:
         line.no_wrap, line.overflow = True, "ignore"
     return Group(*lines)
 
 
-def to_text(table: ProtectedTable, *, limits: Limits | None = None, cost: str = "") -> str:
+def to_text(
+    table: ProtectedTable, *, limits: Limits | None = None, cost: str = "", more: str = MORE
+) -> str:
     """The table as plain text, without colour."""
-    lines = _lines(table, limits or Limits(), cost)
+    lines = _lines(table, limits or Limits(), cost, more)
     return "".join("".join(words for words, _ in line).rstrip() + "\n" for line in lines)
 
 
-def _lines(table: ProtectedTable, limits: Limits, cost: str) -> Iterator[Line]:
+def _lines(table: ProtectedTable, limits: Limits, cost: str, more: str) -> Iterator[Line]:
     flat = flatten(table)
     layers, rows, _ = table.sides
     grid = Grid(flat, layers, rows, limits)
@@ -50,22 +60,51 @@ def _lines(table: ProtectedTable, limits: Limits, cost: str) -> Iterator[Line]:
     under = [table.provenance.dataset_title, table.provenance.population, table.provenance.period]
     yield from _paragraph(" · ".join(part for part in under if part), limits.width, "dim")
     if table.provenance.synthetic:
-        yield [(SYNTHETIC, "dim")]
+        yield from _paragraph(SYNTHETIC, limits.width, "dim")
     yield []
     yield from grid.lines()
     yield from _paragraph(_legend(flat), limits.width, "dim")
     yield []
     # Green says "protected by a promise that composes": no other kind may wear it.
     mood = "green" if table.guarantee.kind is Kind.DP else "yellow"
-    yield from _paragraph(table.guarantee.sentence(), limits.width, mood)
-    for odds in table.guarantee.odds:
-        yield from _paragraph(odds, limits.width, "")
-    yield from _paragraph(typical_error(table), limits.width, "")
+    said = notes(table, flat)
+    promise = table.guarantee.sentence()
+    for note in said:
+        if note.depth == 1 and note.words not in (SYNTHETIC, promise):
+            yield from _paragraph(note.words, limits.width, "")
+    yield from _paragraph(table.guarantee.brief() if more else promise, limits.width, mood)
     yield from _paragraph(f"Cost: {cost}" if cost else "", limits.width, "")
-    for note in footnote(table, flat):
-        if note != SYNTHETIC:
+    rest = _deeper(table, said)
+    if more and rest:
+        many = "1 more note" if len(rest) == 1 else f"{len(rest)} more notes"
+        yield from _paragraph(f"{many}: {more}", limits.width, "dim")
+    if not more:
+        yield from _all(rest, limits.width)
+
+
+def all_notes(table: ProtectedTable, width: int = 100) -> str:
+    """Everything there is to say about a table, without its numbers."""
+    said = notes(table)
+    first = [line for note in said if note.depth == 1 for line in wrapped(safe(note.words), width)]
+    more = ["".join(words for words, _ in line) for line in _all(_deeper(table, said), width)]
+    return "\n".join([*first, *more])
+
+
+def _deeper(table: ProtectedTable, said: list[Note]) -> list[Note]:
+    """What does not stand under every table; the guarantee's own details come last."""
+    rest = [note for note in said if note.depth > 1]
+    return rest + [Note(words, "privacy", 3) for words in table.guarantee.risks]
+
+
+def _all(said: list[Note], width: int) -> Iterator[Line]:
+    """Every note, those on one subject together."""
+    for kind, title in SUBJECTS.items():
+        if any(note.kind == kind for note in said):
+            yield []
+            yield [(title, "bold")]
+        for note in said:
             first = "· "
-            for words in wrapped(safe(note), limits.width - 2):
+            for words in wrapped(safe(note.words), width - 2) if note.kind == kind else ():
                 yield [(first + words, "dim")]
                 first = "  "
 

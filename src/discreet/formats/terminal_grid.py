@@ -172,10 +172,26 @@ class Grid:
     def _panels(self, layer: int) -> tuple[list[tuple[list[int], list[int]]], int]:
         """Columns and their widths, panel by panel, and how many columns are left over.
 
+        The total of all is never among those: it ends the last panel.
+        """
+        panels, left = self._packed(layer, 0)
+        total = self.columns.many - 1
+        if left and self.columns.total(total):
+            width = self._width(layer, total)
+            panels, left = self._packed(layer, width + _GAP + 2)
+            panels[-1][0].append(total)
+            panels[-1][1].append(width)
+            left -= 1
+        return panels, left
+
+    def _packed(self, layer: int, kept_free: int) -> tuple[list[tuple[list[int], list[int]]], int]:
+        """As many columns as fit, with so much room kept free in the last panel allowed.
+
         Columns under one outer heading stay together where they fit a panel at all.
         """
         panels: list[tuple[list[int], list[int]]] = [([], [])]
-        room, used = self.limits.width - self.margin, 0
+        whole, used = self.limits.width - self.margin, 0
+        room = whole - (kept_free if self.limits.panels == 1 else 0)
         together = self.columns.many // self.columns.shape[0] if self.columns.axes else 1
         for first in range(0, self.columns.many, together):
             group = range(first, first + together)
@@ -189,6 +205,7 @@ class Grid:
                     if len(panels) == self.limits.panels:
                         return panels, self.columns.many - column
                     panels.append(([], []))
+                    room = whole - (kept_free if len(panels) == self.limits.panels else 0)
                     used = 0
                 panels[-1][0].append(column)
                 panels[-1][1].append(width)

@@ -16,7 +16,8 @@ from typing import Any, BinaryIO
 from ..core.table import ProtectedTable
 from ..errors import InputError
 from .flat import Flat, flatten
-from .footnote import about, typical_error
+from .footnote import about
+from .notes import SUBJECTS, typical_error
 from .xlsx_rows import MOST_TEXT, Rows, cell_text, fill
 
 MOST_ROWS = 1_048_576
@@ -130,19 +131,23 @@ class _Workbook:
         return row + 1
 
     def _notes(self, named: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        sheet = self._sheet("Notes", "Notes", [12, 120])
-        rows = [(name, note) for name, fact in named for note in fact["footnote"]]
+        sheet = self._sheet("Notes", "Notes", [12, 20, 120])
+        rows = [
+            (name, SUBJECTS[note["kind"]], note["words"])
+            for name, fact in named
+            for note in fact["notes"]
+        ]
         statuses = dict(status for _, fact in named for status in fact["status"].items())
-        rows += [("all", f"[{letter}] {words}.") for letter, words in statuses.items()]
-        rows += [(name, f"Cite as: {fact['citation']}") for name, fact in named]
-        self._grid(sheet, 1, ("Table", "Note"), rows, "Notes_list")
+        rows += [("all", "Codes", f"[{letter}] {words}.") for letter, words in statuses.items()]
+        rows += [(name, "Citation", f"Cite as: {fact['citation']}") for name, fact in named]
+        self._grid(sheet, 1, ("Table", "About", "Note"), rows, "Notes_list")
 
     def _metadata(self, named: Sequence[tuple[str, dict[str, Any]]]) -> None:
         sheet = self._sheet("Metadata", "Metadata", [12, 28, 100])
         rows = []
         for name, fact in named:
             for key, value in fact.items():
-                if key in ("footnote", "status"):
+                if key in ("notes", "status"):
                     continue
                 if key == "guarantee":
                     rows += [(name, f"guarantee.{part}", _plain(v)) for part, v in value.items()]

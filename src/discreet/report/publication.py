@@ -31,7 +31,7 @@ from ..core.loss import in_words
 from ..core.noise_law import AnyLaw, NoiseLaw
 from ..durable import OWN, SHARED, SHARED_FOLDER, make_folder, replace_text
 from ..errors import InputError
-from ..formats.footnote import three_digits
+from ..formats.notes import three_digits
 from ..release import Release
 from ..synthesis import synthesis_of
 from ..version import __version__

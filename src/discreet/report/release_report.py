@@ -13,8 +13,9 @@ import numpy as np
 from ..core.exact import plain, rounded_up
 from ..core.guarantee import Kind
 from ..core.table import ProtectedTable, Status
-from ..formats.footnote import SYNTHETIC, citation, footnote, three_digits, typical_error
+from ..formats.footnote import citation
 from ..formats.html import template
+from ..formats.notes import SYNTHETIC, footnote, three_digits, typical_error
 from ..workspace.report_declarations import DECLARATIONS
 from . import charts
 from .facts import Edition, ReleaseFacts
@@ -293,9 +294,10 @@ def _reading(facts: ReleaseFacts) -> Section:
 
 
 def _limits(facts: ReleaseFacts) -> Section:
-    caveats = [c for table in facts.tables for c in table.guarantee.caveats]
+    promises = [facts.guarantee, *(table.guarantee for table in facts.tables)]
+    known = [words for one in promises for words in (*one.notices, *one.caveats, *one.risks)]
     lines = (
-        _said("Known limits", *dict.fromkeys([*facts.guarantee.caveats, *caveats])),
+        _said("Known limits", *dict.fromkeys(known)),
         _asked(facts, "side_channels"),
     )
     return Section(10, "Known limits", lines)

@@ -6,6 +6,7 @@ so its bytes are too.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -17,6 +18,7 @@ from ..core.control import Control
 from ..core.table import ProtectedTable
 from ..recipe import to_query
 from ..release import Release
+from ..report.publication import file_name
 from . import rendering
 from .answer_cache import Answer
 from .asking import Asking, Wish
@@ -153,6 +155,13 @@ def _described_by(asking: Asking) -> dict[str, str]:
     return {"Link": f'<{where}>; rel="describedby"; type="application/csvm+json"'}
 
 
+def _name(release: Release) -> str:
+    """A file name that says which table this is; its hash keeps two of the same variables apart."""
+    words = f"{release.tables[0].provenance.dataset}-{file_name(release, 0)}"
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip(".-")
+    return f"{plain}-{release.plan.question_hash[:8]}"
+
+
 def _facts(release: Release, wish: Wish) -> dict[str, str]:
     headers = {
         "Discreet-Question": release.plan.question_hash,
@@ -160,7 +169,7 @@ def _facts(release: Release, wish: Wish) -> dict[str, str]:
         "Discreet-Guarantee": str(release.plan.guarantee.kind),
     }
     if wish.format.name != "json-stat":
-        name = f"table-{release.plan.question_hash[:12]}{wish.format.extension}"
+        name = f"{_name(release)}{wish.format.extension}"
         headers["Content-Disposition"] = f'attachment; filename="{name}"'
     if release.receipt:
         headers["Discreet-Ledger-Entry"] = str(release.receipt["entry"])

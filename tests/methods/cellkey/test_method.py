@@ -433,7 +433,7 @@ def test_kept_zeros_have_no_finite_epsilon():
 def test_risk_and_odds_are_in_every_guarantee():
     """Three numbers and the real-3 sentence; a geometric prior changes the sentence."""
     promise = make(parameters=LAW).plan(spec("town")).guarantee
-    text = " ".join(promise.caveats)
+    text = " ".join(promise.risks)
     assert "with and without one person" in text
     assert "differently described" in text
     assert "queries of one cell" in text

@@ -148,11 +148,11 @@ class CellKeyMethod:
                 ready.guarantee,
                 unit=description.protects,
                 neighbours=description.neighbours.words,
+                notices=description.counted,
                 caveats=(
                     *large_delta(ready.guarantee, description),
                     *ready.guarantee.caveats,
                     *earlier(facts.earlier_laws, ready.settings),
-                    *description.counted,
                 ),
             ),
             errors=tuple(errors),

@@ -47,7 +47,6 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
                 "Some published numbers are possible for one count and impossible for the next, so "
                 "no finite ε covers a cell."
             )
-    caveats += numbers.sentences()
     caveats.append(
         "The same people give the same perturbation"
         + ("." if settings.sameness == "participants" else " under the same description.")
@@ -62,6 +61,7 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
         exact=True,
         scope="one cell, asked once",
         caveats=tuple(caveats),
+        risks=numbers.sentences(),
         odds=(
             real_three(table, settings.prior),
             f"Of 100 large cells, about {moved} are published as another number.",

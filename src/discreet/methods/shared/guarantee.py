@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 from ...core.brackets import ceiling_to, exp_bracket, ln_bracket
 from ...core.description import Description
@@ -59,6 +60,7 @@ def dp_guarantee(
         () if description.records is None else (f"the number of records, {description.records:,}",)
     )
     composition = _composition(loss, exposure.neighbours)
+    spent: dict[str, Any]
     if isinstance(loss, ZcdpLoss):
         spent = {"rho": loss.rho}
         kept = composition[0]
@@ -73,10 +75,10 @@ def dp_guarantee(
         exact=exact,
         scope="this table" if tables == 1 else f"these {tables} tables together",
         invariants=(*known, *invariants),
+        notices=description.counted,
         caveats=(
             *caveats,
             *_given(description),
-            *description.counted,
             _MORE,
             *_of_a_sample(kept, description, alike),
         ),

@@ -82,7 +82,7 @@ class SyntheticMethod:
         """The tables, each saying what its figures are."""
         origin = base.own_part(plan, Origin)
         provenance = base.provenance(plan, facts)
-        return tuple(
+        tables = (
             protected(
                 plan,
                 spec,
@@ -98,6 +98,11 @@ class SyntheticMethod:
                 ),
             )
             for spec in plan.question.tables
+        )
+        # what these figures are must stand under every table
+        return tuple(
+            replace(table, guarantee=replace(table.guarantee, notices=table.notes[:2]))
+            for table in tables
         )
 
 
