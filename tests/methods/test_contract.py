@@ -95,6 +95,7 @@ CASES = [
     case("cell-key", {}, {"epsilon": "1", "delta": "1e-4", "threshold": "4", "additive": "yes"}),
     case("suppression", {}, SUPPRESSED, tables=WHOLE[1:]),
     case("suppression", {"attribute": "work", "cells": "no"}, SUPPRESSED, tables=FILTERED),
+    case("classic", {}, {"threshold": "3"}, tables=[*WHOLE, *FILTERED]),
     case("synthetic"),
     case("ration", {"step": "5"}),
 ]

@@ -11,6 +11,8 @@ class Family(StrEnum):
     CELL_KEY = "cell-key"
     DP = "dp"
     SUPPRESSION = "suppression"
+    CLASSIC = "classic"
+    """Classic suppression: no guarantee, and never beside the other kind of suppression."""
     SYNTHETIC = "synthetic"
     """Records made from a release: counted as they are, under that release's guarantee."""
 

@@ -1,7 +1,7 @@
 """The methods there are, by name: declared here, loaded when asked for.
 
 >>> names()
-('cell-key', 'noise', 'marginals', 'topdown', 'suppression', 'synthetic')
+('cell-key', 'noise', 'marginals', 'topdown', 'suppression', 'classic', 'synthetic')
 
 A new method is its room and one line of `METHODS`.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from ..core.family import Family
 from ..errors import RecipeError, did_you_mean
 from .cellkey.declaration import DECLARATION as CELL_KEY
+from .classic.declaration import DECLARATION as CLASSIC
 from .declaration import Declaration, Setting
 from .marginals.declaration import DECLARATION as MARGINALS
 from .noise.declaration import DECLARATION as NOISE
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 METHODS: dict[str, Declaration] = {
     declared.name: declared
-    for declared in (CELL_KEY, NOISE, MARGINALS, TOPDOWN, SUPPRESSION, SYNTHETIC)
+    for declared in (CELL_KEY, NOISE, MARGINALS, TOPDOWN, SUPPRESSION, CLASSIC, SYNTHETIC)
 }
 
 

@@ -81,8 +81,8 @@ def test_a_population_of_one_is_never_safe():
 def test_few_types_checked_give_the_verdict_of_all():
     """Of many types those with the smallest and the largest p decide which counts are safe."""
     random = np.random.default_rng(5)
-    for _ in range(20):
-        ps = random.uniform(0.05, 0.95, 12)
+    for _ in range(4):
+        ps = random.uniform(0.05, 0.95, 9)
         people = CellPeople.of({(1 - p, p): int(random.integers(1, 5)) for p in ps.tolist()})
         law, epsilon = cell_law(people), float(random.uniform(0.1, 0.8))
         spread = np.zeros(law.most + 1)
@@ -119,7 +119,7 @@ def test_the_saddlepoint_is_within_a_thousandth_at_its_gate(seed: int):
     board = Board.of_grid(model.most.reshape(shape), grid.sum(axis=1), grid.sum(axis=0))
     outlook = Outlook(model, board)
     assert outlook.solved
-    law, _, _ = saddlepoint_law(board, model, 0, outlook)
+    law, _, _, _ = saddlepoint_law(board, model, 0, outlook)
     exact = marginals(board, board.unknown, model.laws, model.cumulants)[0][: len(law)]
     if float(outlook.tilted.variance.min()) >= LEAST_VARIANCE:
         assert np.abs(law - exact).sum() / 2 <= 1e-3

@@ -104,82 +104,80 @@ def _screen(outlook: Outlook, model: Model, cell: int, left: float, cells: int) 
 
 def saddlepoint_law(
     board: Board, model: Model, cell: int, outlook: Outlook
-) -> tuple[Floats, Tilted, Whole]:
-    """The law of a cell by the saddlepoint, the tilts for each count, and these counts."""
+) -> tuple[Floats, Tilted, Whole, Flags]:
+    """The law of a cell by the saddlepoint, the tilts of the others for each count, and these counts.
+
+    Cells that follow once this one is known have their exact weights; the last flags say for which
+    counts they would have safe ones.
+    """
     place = outlook.place[cell]
     first = outlook.law[place][: model.laws[cell].most + 1]
     counts = np.flatnonzero(first > NEGLIGIBLE)
-    others = outlook.cells[outlook.cells != cell]
-    equations = Equations(board, others, model.cumulants)
+    suspects = outlook.cells[outlook.leverage_without(place) > BRIDGE].tolist()
+    follow = _following(board, cell, suspects, counts)
     sums = np.concatenate([board.left_sums, board.right_sums]).astype(np.float64)
     wanted = np.repeat(sums[None], len(counts), axis=0)
-    wanted[:, board.left[cell]] -= counts
-    wanted[:, len(board.left_sums) + board.right[cell]] -= counts
-    tilted = equations.solve(wanted, outlook.moved(place, counts))
+    logged = model.laws[cell].log_weight[counts]
+    fine = np.ones(len(counts), dtype=bool)
+    for known, values in {cell: counts, **follow}.items():
+        wanted[:, board.left[known]] -= values
+        wanted[:, len(board.left_sums) + board.right[known]] -= values
+        if known != cell:
+            law = model.laws[known]
+            possible = (values >= 0) & (values <= law.most)
+            clipped = np.clip(values, 0, law.most)
+            logged = logged + np.where(possible, law.log_weight[clipped], -np.inf)
+            fine &= possible & model.allowed[known, clipped]
+    others = outlook.cells[~np.isin(outlook.cells, [cell, *follow])]
+    equations = Equations(board, others, model.cumulants)
+    start = outlook.moved(place, counts) if not follow else outlook.tilted.parameters[0]
+    tilted = equations.solve(wanted, start)
     sign, determinant = np.linalg.slogdet(tilted.matrix)
-    solved = tilted.solved & (sign > 0)
-    logged = np.where(
-        solved, model.laws[cell].log_weight[counts] + tilted.least - 0.5 * determinant, -np.inf
-    )
-    if not solved.any() or first[counts[~solved]].sum() > 1e-6:
+    impossible = np.isneginf(logged)
+    solved = (tilted.solved & (sign > 0)) | impossible
+    logged = np.where(solved, logged + tilted.least - 0.5 * determinant, -np.inf)
+    if not np.isfinite(logged).any() or first[counts[~solved]].sum() > 1e-6:
         raise Undecided
-    law = np.zeros(len(first))
+    law_of_counts = np.zeros(len(first))
     weight = np.exp(logged - logged.max())
-    law[counts] = weight / weight.sum()
-    law[counts[~solved]] = 10 * first[counts[~solved]]
-    return law, tilted, counts
+    law_of_counts[counts] = weight / weight.sum()
+    law_of_counts[counts[~solved]] = 10 * first[counts[~solved]]
+    return law_of_counts, tilted, counts, fine
 
 
 def _saddlepoint(board: Board, model: Model, cell: int, outlook: Outlook) -> Risk:
-    law, tilted, counts = saddlepoint_law(board, model, cell, outlook)
+    law, tilted, counts, fine = saddlepoint_law(board, model, cell, outlook)
     unsafe = ~model.safe[cell]
     unsafe[law <= NEGLIGIBLE] = True
-    safe_others = _others_within(board, model, cell, outlook, tilted, counts, unsafe)
-    unsafe[counts[~safe_others]] = True
+    unsafe[counts[~fine]] = True
+    unsafe[counts[~_others_within(board, model, cell, tilted, ~unsafe[counts])]] = True
     chance = float(law[unsafe].sum())
     return Risk(CHARGE_SADDLEPOINT * chance + CHARGE_MORE, unsafe, "saddlepoint")
 
 
-def _others_within(
-    board: Board,
-    model: Model,
-    cell: int,
-    outlook: Outlook,
-    tilted: Tilted,
-    counts: Whole,
-    unsafe: Flags,
-) -> Flags:
+def _others_within(board: Board, model: Model, cell: int, tilted: Tilted, wanted: Flags) -> Flags:
     """For each count of a cell, whether beliefs about all other cells stay within ε − GUARD."""
-    place = outlook.place[cell]
-    suspects = outlook.cells[outlook.leverage_without(place) > BRIDGE].tolist()
-    within = tilted.solved.copy()
-    following = _following(board, model, cell, suspects, counts)
-    within &= following
-    bridges = np.isin(tilted.cells, suspects)
-    off = np.where(bridges, 0.0, model.first_order(tilted.cells, tilted.shift))
-    for k in np.flatnonzero(within & (off.max(axis=1) > SURE * model.epsilon)).tolist():
-        if unsafe[counts[k]]:
-            continue
+    within: Flags = np.asarray(tilted.solved & wanted)
+    off = model.first_order(tilted.cells, tilted.shift)
+    large = tilted.variance.min(axis=1, initial=np.inf) >= LEAST_VARIANCE / 4
+    for k in np.flatnonzero(within & (off.max(axis=1, initial=0) > SURE * model.epsilon)).tolist():
         doubtful = np.flatnonzero(off[k] > SURE * model.epsilon)
-        within[k] = _refined(model, tilted, board, cell, k, doubtful)
+        within[k] = bool(large[k]) and _refined(model, tilted, board, cell, k, doubtful)
     return within
 
 
-def _following(board: Board, model: Model, cell: int, suspects: list[int], counts: Whole) -> Flags:
-    """Whether cells that would follow once a cell is known have safe counts then."""
-    fine = np.ones(len(counts), dtype=bool)
+def _following(board: Board, cell: int, suspects: list[int], counts: Whole) -> dict[int, Whole]:
+    """Cells that follow once a cell is known, with what they are for each of its counts."""
+    found = {}
     for other in suspects:
         two = []
         for count in (0, 1):  # what follows is a count more or less for each one here
             after = board.copy()
             after.fix(cell, count)
             two.append(after.bridge(other))
-        if two[0] is None or two[1] is None:
-            continue
-        follow = two[0] + (two[1] - two[0]) * counts
-        possible = (follow >= 0) & (follow <= model.laws[other].most)
-        fine &= possible & model.allowed[other, np.clip(follow, 0, model.laws[other].most)]
-    return fine
+        if two[0] is not None and two[1] is not None:
+            found[other] = two[0] + (two[1] - two[0]) * counts
+    return found
 
 
 def _refined(

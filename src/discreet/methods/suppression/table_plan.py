@@ -68,12 +68,7 @@ class TablePlan:
         epsilon, delta = float(settings.epsilon), float(settings.delta)
         charges, how = (0.0,) * people.points, "out before"
         if before.earlier is None:
-            found = [
-                _margin_charge(cells, shape, epsilon, delta - spent)
-                for cells, spent in zip(inside, before.spent, strict=True)
-            ]
-            charges, how = tuple(one for one, _ in found), found[0][1]
-            _refuse_unsafe(charges, before.spent, delta)
+            charges, how = margin_charges(inside, shape, epsilon, delta, before.spent)
         cells = int(np.prod([n + 1 for n in shape], dtype=np.int64))
         most = delta / cells if settings.rule == "share" else 1.0
         rule = Rule(delta, settings.order, most, _ranks(spec, settings, description))
@@ -175,13 +170,24 @@ def _margins(axes: int) -> list[tuple[int, ...]]:
     return [*[(a,) for a in range(axes) if axes > 1], ()]
 
 
-def _margin_charge(
-    cells: Sequence[CellPeople], shape: tuple[int, ...], epsilon: float, left: float
-) -> tuple[float, str]:
-    if len(shape) < 2:
-        return total_risk(cells, epsilon), "exact"
-    rows, columns = shape
-    return margins_risk(tuple(cells), (rows, columns), epsilon, left)
+def margin_charges(
+    people: Sequence[Sequence[CellPeople]],
+    shape: tuple[int, ...],
+    epsilon: float,
+    delta: float,
+    spent: Sequence[float],
+) -> tuple[tuple[float, ...], str]:
+    """What all totals together are charged under each prior; refused where δ does not bear it."""
+    found = []
+    for cells, before in zip(people, spent, strict=True):
+        if len(shape) < 2:
+            found.append((total_risk(cells, epsilon), "exact"))
+        else:
+            sides = shape[0], shape[1]
+            found.append(margins_risk(tuple(cells), sides, epsilon, delta - before))
+    charges = tuple(one for one, _ in found)
+    _refuse_unsafe(charges, spent, delta)
+    return charges, found[0][1]
 
 
 def _refuse_unsafe(charges: Sequence[float], spent: Sequence[float], delta: float) -> None:

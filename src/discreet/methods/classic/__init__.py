@@ -1,0 +1,1 @@
+"""Classic suppression: small counts hidden, and further cells so that totals do not give them away."""

@@ -1,0 +1,165 @@
+"""What an intruder recovers of a table with hidden cells: intervals, and what the rule adds (nabar §3).
+
+From the totals every hidden count lies in an interval; for two-way tables its ends are whole numbers,
+so integrality adds nothing to them. Who knows the rule by which cells were hidden can try every table
+that fits the totals and keep those the rule would have hidden in just this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+optimize: Any = import_module("scipy.optimize")
+
+Whole = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+MOST_TABLES = 400
+"""So many fitting tables are tried against the rule; with more, that attack is not run."""
+NEAR = 2
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What is known of each hidden cell, in the order of its place."""
+
+    places: tuple[tuple[int, int], ...]
+    low: Whole
+    high: Whole
+    tables: tuple[Whole, ...] | None = field(default=None, repr=False)
+    """Every table that fits totals, bounds and the rule; None where there are too many to try."""
+    fitting: int | None = None
+    """How many fit totals and bounds."""
+
+    @property
+    def exact(self) -> int:
+        """How many hidden counts totals and bounds alone give away."""
+        return int((self.low == self.high).sum())
+
+    def by_rule(self) -> tuple[Whole, Whole] | None:
+        """The interval of each hidden count for who knows the rule."""
+        if not self.tables:
+            return None
+        found = np.array([[table[place] for place in self.places] for table in self.tables])
+        return found.min(axis=0), found.max(axis=0)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The figures in words."""
+        many, width = len(self.places), self.high - self.low
+        said = [
+            f"Attack by totals: of {many} hidden counts {self.exact} can be worked out exactly, "
+            f"{int((width <= 2 * NEAR).sum())} to within ± {NEAR}; the median interval is "
+            f"{int(np.median(width)) + 1} counts wide."
+        ]
+        ends = self.by_rule()
+        if ends is not None:
+            narrow = ends[1] - ends[0]
+            said.append(
+                f"Attack by the rule: of {self.fitting} tables that fit, {len(self.tables or ())} would "
+                f"be hidden in this way; who tries them all knows {int((narrow == 0).sum())} of {many} "
+                "hidden counts exactly."
+            )
+        else:
+            said.append("Attack by the rule: too many tables fit the totals to try them all here.")
+        return tuple(said)
+
+
+def attack(
+    grid: Whole,
+    rows: Whole,
+    columns: Whole | None,
+    rule: Callable[[Whole], Flags] | None = None,
+    most: Whole | None = None,
+) -> Attacked:
+    """Attack a table: −1 where a count is hidden, its row totals and, where published, columns'."""
+    hidden = grid == -1
+    places = [(int(i), int(j)) for i, j in np.argwhere(hidden)]
+    shown = np.where(hidden, 0, grid)
+    left_rows = rows - shown.sum(axis=1)
+    left_columns = None if columns is None else columns - shown.sum(axis=0)
+    bounds = [(0, int(most[p]) if most is not None else int(left_rows[p[0]])) for p in places]
+    low, high = _ends(places, left_rows, left_columns, bounds)
+    tables: list[Whole] = []
+    fitting = 0
+    if rule is not None:
+        for table in _fitting(places, grid, left_rows, left_columns, low, high):
+            fitting += 1
+            if fitting > MOST_TABLES:
+                return Attacked(tuple(places), low, high)
+            if np.array_equal(rule(table), hidden):
+                tables.append(table)
+        return Attacked(tuple(places), low, high, tuple(tables), fitting)
+    return Attacked(tuple(places), low, high)
+
+
+def _ends(
+    places: list[tuple[int, int]],
+    rows: Whole,
+    columns: Whole | None,
+    bounds: list[tuple[int, int]],
+) -> tuple[Whole, Whole]:
+    """The least and the largest each hidden count can be."""
+    lines = [[k for k, place in enumerate(places) if place[0] == i] for i in range(len(rows))]
+    sums = list(rows)
+    if columns is not None:
+        lines += [
+            [k for k, place in enumerate(places) if place[1] == j] for j in range(len(columns))
+        ]
+        sums += list(columns)
+    matrix = np.zeros((len(lines), len(places)))
+    for line, members in enumerate(lines):
+        matrix[line, members] = 1
+    used = matrix.any(axis=1)
+    low, high = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
+    for k in range(len(places)):
+        for sign, ends in ((1, low), (-1, high)):
+            goal = np.zeros(len(places))
+            goal[k] = sign
+            solved = optimize.linprog(
+                goal, A_eq=matrix[used], b_eq=np.array(sums)[used], bounds=bounds, method="highs"
+            )
+            ends[k] = round(sign * solved.fun)
+    return low, high
+
+
+def _fitting(
+    places: list[tuple[int, int]],
+    grid: Whole,
+    rows: Whole,
+    columns: Whole | None,
+    low: Whole,
+    high: Whole,
+) -> Iterator[Whole]:
+    """Every table that fits, hidden cells filled in one after the other."""
+    last_row = {place[0]: k for k, place in enumerate(places)}
+    last_column = {place[1]: k for k, place in enumerate(places)}
+    table = grid.copy()
+    rows, columns = rows.copy(), None if columns is None else columns.copy()
+
+    def fill(k: int) -> Iterator[Whole]:
+        if k == len(places):
+            yield table.copy()
+            return
+        i, j = places[k]
+        room = int(rows[i]) if columns is None else min(int(rows[i]), int(columns[j]))
+        for count in range(int(low[k]), min(int(high[k]), room) + 1):
+            if last_row[i] == k and count != rows[i]:
+                continue
+            if columns is not None and last_column[j] == k and count != columns[j]:
+                continue
+            table[i, j] = count
+            rows[i] -= count
+            if columns is not None:
+                columns[j] -= count
+            yield from fill(k + 1)
+            rows[i] += count
+            if columns is not None:
+                columns[j] += count
+
+    yield from fill(0)
