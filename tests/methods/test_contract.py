@@ -91,6 +91,8 @@ CASES = [
     case("topdown", {"epsilon": "2"}),
     case("topdown", {"rho": "0.5", "tree": "area", "levels": "region"}),
     case("topdown", {"epsilon": "1", "records_about": "400"}),
+    case("topdown", {"epsilon": "2", "mode": "pilot"}),
+    case("topdown", {"rho": "2", "mode": "pilot", "first": "geography", "level_shares": "equal"}),
     case("cell-key", {}, {"max_perturbation": "5", "variance": "2"}),
     case("cell-key", {}, {"epsilon": "1", "delta": "1e-4", "threshold": "4", "additive": "yes"}),
     case("suppression", {}, SUPPRESSED, tables=WHOLE[1:]),

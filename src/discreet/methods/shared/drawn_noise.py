@@ -61,15 +61,17 @@ class QuestionLoss:
 
 
 @lru_cache(maxsize=1024)
-def law_of(noise: Noise, rate: Fraction) -> NoiseOf:
-    """The law of noise at a rate: exact, untruncated."""
-    return PureLaplace.of(rate) if noise == "laplace" else DiscreteGaussian.of(1 / (2 * rate))
+def law_of(noise: Noise, rate: Fraction, unit: int = 1) -> NoiseOf:
+    """The law of noise at a rate, exact, untruncated; of counts in parts of 1/unit."""
+    if noise == "laplace":
+        return PureLaplace.of(rate, unit)
+    return DiscreteGaussian.of(unit**2 / (2 * rate))
 
 
 @lru_cache(maxsize=4096)
-def variance_of(noise: Noise, rate: Fraction) -> float:
-    """The exact variance of one number's noise, as a float."""
-    return float(law_of(noise, rate).variance)
+def variance_of(noise: Noise, rate: Fraction, unit: int = 1) -> float:
+    """The exact variance of one number's noise, as a float; in parts of 1/unit."""
+    return float(law_of(noise, rate, unit).variance)
 
 
 def check_least(noise: Noise, low: Fraction) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.exact import exact, plain
+from ...core.exact import exact, plain, shown
 from ...core.family import Family
+from ...errors import did_you_mean
 from ..declaration import (
     LOSS_LIMITS,
     Declaration,
@@ -14,6 +15,7 @@ from ..declaration import (
     Setting,
     Spends,
     amount,
+    choice,
     whole,
 )
 
@@ -21,6 +23,32 @@ _UNTRUNCATED = (
     "The topdown method spends epsilon (Laplace noise, delta = 0) or rho (Gaussian noise), both "
     "untruncated: {} has no place. Set epsilon or rho."
 )
+MODES = ("modern", "pilot")
+FIRST = ("variables", "geography")
+PILOT_NOISE = ("laplace", "geometric")
+LEVEL_SHARES = ("square root", "equal", "top heavy")
+
+
+def level_shares(value: Any, name: str, fails: Fails) -> str:
+    """A word, or a share for each level from the total down; they add up to 1.
+
+    >>> level_shares("0.010, 0.05, 0.165, 0.775", "level_shares", ValueError)
+    '0.01, 0.05, 0.165, 0.775'
+    """
+    words = " ".join(str(value).replace("-", " ").casefold().split())
+    if words in LEVEL_SHARES:
+        return words
+    try:
+        shares = [exact(part, name, above=0, error=ValueError) for part in str(value).split(",")]
+    except ValueError:
+        raise fails(
+            f"{name} must be one of {', '.join(LEVEL_SHARES)}, or numbers above 0 such as 0.01, 0.05, "
+            f"0.165, 0.775, got {shown(value)}.{did_you_mean(words, LEVEL_SHARES)}"
+        ) from None
+    if sum(shares) != 1:
+        whole_sum = plain(sum(shares, start=0 * shares[0]))
+        raise fails(f"{name} must add up to 1, they add up to {whole_sum}.")
+    return ", ".join(plain(share) for share in shares)
 
 
 def names(value: Any, name: str, fails: Fails) -> str:
@@ -71,6 +99,30 @@ DECLARATION = Declaration(
             "where they are thick enough for their noise",
             whole(1, 10**12),
             "not known",
+        ),
+        choice("mode", Part.MEASURED, "modern, or pilot: ons method 2 as written", MODES, "modern"),
+        Setting(
+            "level_shares",
+            Part.MEASURED,
+            "pilot only: the share of the budget of the total and of each level, or square root "
+            "(0.01 for the total, the rest by the root of how many cells), equal, top heavy",
+            level_shares,
+            "square root",
+            words=LEVEL_SHARES,
+        ),
+        choice(
+            "pilot_noise",
+            Part.MEASURED,
+            "pilot only, with epsilon: Laplace noise to three decimals, or geometric",
+            PILOT_NOISE,
+            "laplace",
+        ),
+        choice(
+            "first",
+            Part.MEASURED,
+            "pilot only: the national table of all variables first, or the totals of areas",
+            FIRST,
+            "variables",
         ),
         *LOSS_LIMITS,
     ),

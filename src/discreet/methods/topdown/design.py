@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.description import Description
 from ...core.domain import Domain
-from ...core.product import Margin, Shape, Whole, size
+from ...core.product import Margin, Reals, Shape, Whole, size
 from ...core.question import Question
 from ...errors import Bug, RecipeError
 from ..base import Plan, own_part
@@ -19,6 +19,7 @@ from ..shared.counting import covers_of
 from ..shared.workload import Wanted, Workload, wanted_over, wanted_within
 from .estimate import Estimates
 from .measured_tables import cost, measured_facts
+from .pilot_plan import pilot_allocation
 from .planner import Aim, Allocation, allocations
 from .settings import Settings
 from .tree import Tree, level_axis, level_for, tree_of
@@ -72,7 +73,7 @@ class Design:
         """How well everything is known once it is measured."""
         return self.estimates(())
 
-    def estimates(self, tables: Sequence[Whole]) -> Estimates:
+    def estimates(self, tables: Sequence[Whole | Reals]) -> Estimates:
         """The unbiased estimates of what was measured."""
         measured = self.allocation.measured
         return Estimates(self.tree, self.shape, measured, tables, self.total)
@@ -113,7 +114,11 @@ def designed(
         records,
         description.records,
     )
-    chosen, *others = allocations(aim)
+    if settings.mode == "pilot":
+        settings, chosen = pilot_allocation(aim, settings)
+        others: list[Allocation] = []
+    else:
+        chosen, *others = allocations(aim)
     if cost(chosen.measured, tree, workload.shape, description.neighbours) > aim.budget:
         raise Bug("A plan costs more than its budget.")
     covers = covers_of(workload.shape, (tuple(range(len(workload.shape))),))
@@ -124,7 +129,7 @@ def designed(
 def needed_settings(design: Design, description: Description) -> Settings:
     """The settings without a rough number of records that changes nothing about what is measured."""
     without = replace(design.settings, records_about=None)
-    if design.settings.records_about is None:
+    if design.settings.records_about is None or design.settings.mode == "pilot":
         return without
     plain_design, _ = designed(without, design.workload, replace(description, about=None))
     same = measured_facts(plain_design.allocation.measured) == measured_facts(

@@ -27,7 +27,7 @@ class Estimates:
         tree: Tree,
         shape: Shape,
         measured: Sequence[Measured],
-        tables: Sequence[Whole] = (),
+        tables: Sequence[Whole | Reals] = (),
         total: int | None = None,
     ) -> None:
         self.tree, self.shape, self.measured, self.tables = tree, shape, measured, tables
@@ -131,7 +131,7 @@ class Estimates:
         return total
 
 
-def _seen(measured: Measured, table: Whole, residual: Margin) -> Reals:
+def _seen(measured: Measured, table: Whole | Reals, residual: Margin) -> Reals:
     """What one measured table says of a residual: the other axes summed, each kept one centred."""
     gone = tuple(1 + i for i, axis in enumerate(measured.margin) if axis not in residual)
     reals = table.astype(np.float64).sum(axis=gone) if gone else table.astype(np.float64)

@@ -42,6 +42,8 @@ class Measured:
     margin: Margin
     rate: Fraction
     noise: Noise = "laplace"
+    unit: int = 1
+    """Counts and draws are in parts of 1/unit: the pilot's Laplace noise has three decimals."""
     contrast: Margin = ()
 
     @property
@@ -52,17 +54,26 @@ class Measured:
     @property
     def law(self) -> NoiseOf:
         """The law of its noise: exact, untruncated."""
+        return law_of(self.noise, self.rate, self.unit)
+
+    @property
+    def worst_law(self) -> NoiseOf:
+        """A law of whole counts that tells at least as much of a record, at the same rate.
+
+        One step of whole Laplace noise has a loss of ±rate and nothing between, which no mechanism
+        of that rate surpasses; and shifts by more follow from shifts by one.
+        """
         return law_of(self.noise, self.rate)
 
     @property
     def variance(self) -> float:
         """The exact variance of one number's noise, as a float."""
-        return variance_of(self.noise, self.rate)
+        return variance_of(self.noise, self.rate, self.unit) / self.unit**2
 
     @property
     def said(self) -> str:
         """Its noise as stored beside the numbers."""
-        return f"{self.noise} {self.rate}"
+        return f"{self.noise} {self.rate}" + (f" in 1/{self.unit}" if self.unit > 1 else "")
 
     @classmethod
     def read(cls, name: str, said: str) -> Measured:
@@ -74,12 +85,12 @@ class Measured:
         """
         level, _, axes = name.removeprefix("level ").partition(" of ")
         margin = () if axes == "all" else tuple(int(axis) for axis in axes.split("."))
+        said, _, unit = said.partition(" in 1/")
         noise, _, rate = said.partition(" ")
         if noise not in ("laplace", "gaussian"):
             raise Bug(f"Stored measurements name a noise {noise!r} that there is not.")
-        return cls(
-            int(level), margin, Fraction(rate), "laplace" if noise == "laplace" else "gaussian"
-        )
+        kind: Noise = "laplace" if noise == "laplace" else "gaussian"
+        return cls(int(level), margin, Fraction(rate), kind, int(unit or 1))
 
     def cells(self, tree: Tree, shape: Shape) -> int:
         """How many numbers it has."""
@@ -127,7 +138,7 @@ def draw_all(
     out = {}
     for m in measured:
         table = _counted(m, tree, shape, rows, counts)
-        out[m.name] = table + m.law.draw(table.size).astype(np.int64).reshape(table.shape)
+        out[m.name] = table * m.unit + m.law.draw(table.size).astype(np.int64).reshape(table.shape)
     return out
 
 

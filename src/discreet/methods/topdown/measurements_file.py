@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from ...core.control import Control
-from ...core.product import Whole
+from ...core.product import Reals, Whole
 from ..shared.microdata import write_columns
 from .design import Design
 
 
 def write_measurements(
-    design: Design, tables: Sequence[Whole], path: Path, control: Control
+    design: Design, tables: Sequence[Whole | Reals], path: Path, control: Control
 ) -> int:
     """Write every measured number with its standard deviation; returns how many."""
     tree, domain = design.tree, design.workload.domain
@@ -39,7 +39,7 @@ def write_measurements(
             (name if name not in own else f"{name}_", domain.axes[axis].level.codes)
             for name, axis in zip(names, design.others, strict=True)
         ),
-        ("measured", int),
+        ("measured", float if any(m.unit > 1 for m in measured) else int),
         ("noise_sd", float),
     ]
 

@@ -20,7 +20,7 @@ import numpy as np
 from ...core.control import Control
 from ...core.description import Description
 from ...core.domain import Count, Domain
-from ...core.product import Whole, closure
+from ...core.product import Reals, Whole, closure
 from ...core.question import Question, Treatment
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug
@@ -221,9 +221,10 @@ def _told(design: Design, description: Description, digest: str) -> dict[str, An
     }
 
 
-def _tables(design: Design, measurements: Measurements) -> list[Whole]:
+def _tables(design: Design, measurements: Measurements) -> list[Whole | Reals]:
     """The stored measurements, one table for each that was planned."""
     measured = design.allocation.measured
     if measurements.facts.get("measured") != measured_facts(measured):
         raise Bug("Stored measurements are of other tables or rates than the plan's.")
-    return [measurements.arrays[m.name] for m in measured]
+    arrays = measurements.arrays
+    return [arrays[m.name] if m.unit == 1 else arrays[m.name] / m.unit for m in measured]

@@ -21,6 +21,14 @@ from ..shared.guarantee import Exposure, dp_guarantee
 from .design import Asked, Design
 from .planner import Allocation
 
+_MODERN = (
+    "Of the unbiased estimate, whatever the data are; the fitted counts are usually closer, by how "
+    "much depends on the data."
+)
+_PILOT = (
+    "Of the unbiased estimate; the pilot's own counts are farther off: small categories come out too "
+    "large, by how much depends on the data."
+)
 _HARDLY = 0.99
 """Where more than this share of cells stays as it is, a plan is warned of."""
 
@@ -43,9 +51,9 @@ def guarantee(design: Design, description: Description, *, exact: bool) -> Guara
 def _exposure(design: Design, description: Description) -> Exposure:
     """What one unit moves by being there, by being replaced, and by being in another category."""
     records, measured = description.records_per_unit, design.allocation.measured
-    added = moves_of((Move(m.law, 1, records), 1) for m in measured)
+    added = moves_of((Move(m.worst_law, 1, records), 1) for m in measured)
     wide = [m for m in measured if m.cells(design.tree, design.shape) > 1]
-    replaced = moves_of((Move(m.law, 1, records), 2) for m in wide)
+    replaced = moves_of((Move(m.worst_law, 1, records), 2) for m in wide)
     alone = description.neighbours is Neighbours.ADD_REMOVE
     return Exposure(
         (added if alone else replaced,),
@@ -62,6 +70,7 @@ def charge(design: Design, description: Description, digest: str) -> Charge:
         "topdown",
         {
             ("epsilon" if settings.rho is None else "rho"): plain(settings.amount),
+            "mode": settings.mode,
             "plan": design.allocation.name,
             "tables measured": str(len(design.allocation.measured)),
             "records_per_unit": str(description.records_per_unit),
@@ -141,8 +150,7 @@ def _expected(design: Design, asked: Asked) -> ExpectedError:
         math.ceil(WIDTH[design.settings.noise] * sd),
         totals_by_name(spec, lambda kept: math.sqrt(found[part_at(kept, wanted.shape)].mean())),
         share_unchanged=_unchanged(design, asked),
-        note="Of the unbiased estimate, whatever the data are; the fitted counts are usually closer, "
-        "by how much depends on the data.",
+        note=_PILOT if design.settings.mode == "pilot" else _MODERN,
     )
 
 
@@ -177,6 +185,11 @@ def alternatives(design: Design, others: Sequence[Allocation]) -> tuple[Mapping[
 def warnings(design: Design, description: Description) -> tuple[str, ...]:
     """What a custodian or asker should know before spending."""
     found = [*_hardly_changed(design)]
+    if design.settings.mode == "pilot":
+        found.append(
+            "Mode pilot is the article as written, for comparison: rare categories come out far too "
+            "large. Use mode modern for numbers to be published."
+        )
     if design.workload.mixed:
         names = [name for name in design.workload.mixed if name != design.tree.variable]
         if names:
@@ -184,7 +197,7 @@ def warnings(design: Design, description: Description) -> tuple[str, ...]:
                 f"{', '.join(names)} is asked for at several levels and measured at the finest of "
                 "them."
             )
-    if design.records is None:
+    if design.records is None and design.settings.mode == "modern":
         found.append(
             "Whether a table is too thin for its noise cannot be told: no number of records is "
             "public. Say roughly how many there are in records_about."
@@ -234,6 +247,8 @@ def seconds(design: Design) -> float:
     many = 1 + len(design.allocation.measured)
     if design.allocation.name == "all cells":
         return 0.05 + 4e-7 * cells * tree.sizes[-1]
+    if design.settings.mode == "pilot":
+        return 0.05 + 2e-7 * cells * tree.sizes[-1]
     return (
         0.05
         + 6e-8 * many * held

@@ -16,6 +16,7 @@ from ..shared.drawn_noise import QuestionLoss
 from .declaration import DECLARATION
 
 _BUDGETS = ("epsilon", "rho")
+_PILOT_ONLY = ("level_shares", "pilot_noise", "first")
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,10 @@ class Settings(QuestionLoss):
     tree: str = ""
     levels: str = ""
     records_about: int | None = None
+    mode: str = "modern"
+    level_shares: str = "square root"
+    pilot_noise: str = "laplace"
+    first: str = "variables"
     epsilon_most: Fraction | None = None
     rho_most: Fraction | None = None
 
@@ -32,6 +37,11 @@ class Settings(QuestionLoss):
     def resolved(self) -> dict[str, str]:
         """What was measured, in canonical text."""
         said = {"rho" if self.rho is not None else "epsilon": plain(self.amount)}
+        said["mode"] = self.mode
+        if self.mode == "pilot":
+            said |= {"level_shares": self.level_shares, "first": self.first}
+            if self.rho is None:
+                said["pilot_noise"] = self.pilot_noise
         if self.tree:
             said |= {"tree": self.tree, "levels": self.levels}
         if self.records_about is not None:
@@ -56,6 +66,8 @@ def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
     written = DECLARATION.read_policy(policy, InputError)
     own = any(name in asked for name in _BUDGETS)
     base = {k: v for k, v in written.items() if not (own and k in _BUDGETS)}
+    if asked.get("mode", base.get("mode", "modern")) != "pilot":
+        base = {k: v for k, v in base.items() if k not in _PILOT_ONLY}
     settings = _read({**base, **asked}, RecipeError)
     if settings.epsilon is None and settings.rho is None:
         raise RecipeError(
@@ -70,7 +82,13 @@ def _read(said: Mapping[str, str], fails: Fails) -> Settings:
     def number(name: str) -> Fraction | None:
         return Fraction(said[name]) if name in said else None
 
+    mode = said.get("mode", "modern")
+    for name in _PILOT_ONLY:
+        if name in said and mode != "pilot":
+            raise fails(f"{name} is for mode pilot only. Set mode: pilot, or leave it out.")
     epsilon, rho = number("epsilon"), number("rho")
+    if rho is not None and said.get("pilot_noise"):
+        raise fails("pilot_noise goes with epsilon; rho has Gaussian noise. Leave it out.")
     if epsilon is not None and rho is not None:
         raise fails(
             f"A question has epsilon or rho, got both ({plain(epsilon)} and {plain(rho)}). "
@@ -82,6 +100,10 @@ def _read(said: Mapping[str, str], fails: Fails) -> Settings:
         tree=said.get("tree", ""),
         levels=said.get("levels", ""),
         records_about=int(said["records_about"]) if "records_about" in said else None,
+        mode=mode,
+        level_shares=said.get("level_shares", "square root"),
+        pilot_noise=said.get("pilot_noise", "laplace"),
+        first=said.get("first", "variables"),
         epsilon_most=number("epsilon_most"),
         rho_most=number("rho_most"),
     )

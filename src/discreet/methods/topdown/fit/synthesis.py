@@ -9,9 +9,10 @@ import numpy as np
 
 from ....core.control import Control
 from ....core.domain import Flags
-from ....core.product import Margin, Whole, size
+from ....core.product import Margin, Reals, Whole, size
 from ...shared.synthetic_table import SyntheticTable
 from .all_cells import fit_all_cells
+from .pilot import fit_geography_first, fit_variables_first
 from .targets import Reading, targets_of
 from .top_down import Cells, Problem, fit_top_down, whole_totals
 
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     from ..design import Design
 
 
-def synthetic_table(design: Design, tables: Sequence[Whole], control: Control) -> SyntheticTable:
+def synthetic_table(
+    design: Design, tables: Sequence[Whole | Reals], control: Control
+) -> SyntheticTable:
     """The table fitted to what was measured; a function of that and of public facts alone."""
+    if design.settings.mode == "pilot":
+        return _pilot(design, tables, control)
     estimates, tree = design.estimates(tables), design.tree
     over = estimates.over_tree(())
     assert over is not None
@@ -35,7 +40,8 @@ def synthetic_table(design: Design, tables: Sequence[Whole], control: Control) -
         possible = [
             None if impossible is None else ~impossible(tree.depth, area, every) for area in areas
         ]
-        nodes = fit_all_cells(tables[0].reshape(-1, cells), totals[-1], possible, control)
+        noisy = np.asarray(tables[0], dtype=np.int64).reshape(-1, cells)
+        nodes = fit_all_cells(noisy, totals[-1], possible, control)
         return _joined(design, shape, nodes)
 
     def placed(margin: Margin) -> Margin:
@@ -53,6 +59,20 @@ def synthetic_table(design: Design, tables: Sequence[Whole], control: Control) -
     ]
     problem = Problem(tree, shape, targets_of(tree, readings), totals, kept, impossible)
     return _joined(design, shape, fit_top_down(problem, control))
+
+
+def _pilot(design: Design, tables: Sequence[Whole | Reals], control: Control) -> SyntheticTable:
+    """The pilot's own fit, level by level."""
+    place = {axis: i for i, axis in enumerate(design.others)}
+    shape = tuple(design.shape[axis] for axis in design.others)
+    first = design.settings.first == "variables"
+    fit = fit_variables_first if first else fit_geography_first
+    levels = [
+        np.asarray(table, dtype=np.float64).reshape(design.tree.sizes[m.level], -1)
+        for m, table in zip(design.allocation.measured, tables, strict=True)
+    ]
+    nodes = fit(design.tree, levels, _impossible(design, shape, place), control)
+    return _joined(design, shape, nodes)
 
 
 def _joined(design: Design, shape: tuple[int, ...], nodes: Sequence[Cells]) -> SyntheticTable:

@@ -30,7 +30,7 @@ class Reading:
 
     level: int
     margin: Margin
-    table: Whole
+    table: Whole | Reals
     """Nodes of the level first."""
     variance: float
 
