@@ -19,7 +19,7 @@ from discreet.core.question import Treatment
 from discreet.core.table import Status
 from discreet.errors import Cancelled, InputError, RecipeError, Refusal
 from discreet.methods.topdown.design import design_of
-from discreet.methods.topdown.measured_tables import _counted, cost
+from discreet.methods.topdown.measured_tables import cost, counted
 from discreet.recipe import from_mapping
 
 from ...examples import examples
@@ -94,7 +94,7 @@ def test_the_charge_is_what_the_worst_pair_of_neighbours_costs(
     for m in design.allocation.measured:
         one = np.eye(len(rows), dtype=np.int64)
         places = np.array(
-            [_counted(m, design.tree, design.shape, rows, each).argmax() for each in one]
+            [counted(m, design.tree, design.shape, rows, each).argmax() for each in one]
         )
         tables.append((m, places))
     worst = Fraction(0)

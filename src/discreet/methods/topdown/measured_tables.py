@@ -21,6 +21,7 @@ import numpy as np
 
 from ...core.neighbours import Neighbours
 from ...core.product import Margin, Rows, Shape, Whole, addresses, size
+from ...core.random_source import RandomSource
 from ...errors import Bug
 from ..shared.drawn_noise import (
     Noise,
@@ -132,17 +133,28 @@ def scaled_to(
 
 
 def draw_all(
-    measured: Sequence[Measured], tree: Tree, shape: Shape, rows: Rows, counts: Whole
+    measured: Sequence[Measured],
+    tree: Tree,
+    shape: Shape,
+    rows: Rows,
+    counts: Whole,
+    source: RandomSource | None = None,
 ) -> dict[str, Whole]:
-    """Noisy whole numbers of every measured table by name, from all cells that hold somebody."""
+    """Noisy whole numbers of every measured table by name, from all cells that hold somebody.
+
+    A `source` of randomness is given by studies only; without one it is the operating system's.
+    """
     out = {}
     for m in measured:
-        table = _counted(m, tree, shape, rows, counts)
-        out[m.name] = table * m.unit + m.law.draw(table.size).astype(np.int64).reshape(table.shape)
+        table = counted(m, tree, shape, rows, counts)
+        out[m.name] = table * m.unit + m.law.draw(table.size, source).astype(np.int64).reshape(
+            table.shape
+        )
     return out
 
 
-def _counted(m: Measured, tree: Tree, shape: Shape, rows: Rows, counts: Whole) -> Whole:
+def counted(m: Measured, tree: Tree, shape: Shape, rows: Rows, counts: Whole) -> Whole:
+    """The true numbers of a table: nodes of its level first, then its axes."""
     nodes, cells = tree.sizes[m.level], size(shape, m.margin)
     at = addresses(rows, shape, m.margin)
     if m.level:

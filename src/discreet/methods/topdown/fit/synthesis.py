@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from ....core.domain import Flags
 from ....core.product import Margin, Reals, Whole, size
 from ...shared.synthetic_table import SyntheticTable
 from .all_cells import fit_all_cells
-from .pilot import fit_geography_first, fit_variables_first
+from .pilot import Impossible, fit_geography_first, fit_variables_first
 from .targets import Reading, targets_of
 from .top_down import Cells, Problem, fit_top_down, whole_totals
 
@@ -25,7 +25,7 @@ def synthetic_table(
 ) -> SyntheticTable:
     """The table fitted to what was measured; a function of that and of public facts alone."""
     if design.settings.mode == "pilot":
-        return _pilot(design, tables, control)
+        return of_pilot(design, tables, control)
     estimates, tree = design.estimates(tables), design.tree
     over = estimates.over_tree(())
     assert over is not None
@@ -42,7 +42,7 @@ def synthetic_table(
         ]
         noisy = np.asarray(tables[0], dtype=np.int64).reshape(-1, cells)
         nodes = fit_all_cells(noisy, totals[-1], possible, control)
-        return _joined(design, shape, nodes)
+        return joined(design, nodes)
 
     def placed(margin: Margin) -> Margin:
         return tuple(place[axis] for axis in margin)
@@ -58,11 +58,16 @@ def synthetic_table(
         for level in range(len(tree.sizes))
     ]
     problem = Problem(tree, shape, targets_of(tree, readings), totals, kept, impossible)
-    return _joined(design, shape, fit_top_down(problem, control))
+    return joined(design, fit_top_down(problem, control))
 
 
-def _pilot(design: Design, tables: Sequence[Whole | Reals], control: Control) -> SyntheticTable:
-    """The pilot's own fit, level by level."""
+def of_pilot(
+    design: Design,
+    tables: Sequence[Whole | Reals],
+    control: Control,
+    empty: Impossible | None = None,
+) -> SyntheticTable:
+    """The pilot's own fit, level by level; `empty`: which cells of a node are left at 0 besides."""
     place = {axis: i for i, axis in enumerate(design.others)}
     shape = tuple(design.shape[axis] for axis in design.others)
     first = design.settings.first == "variables"
@@ -71,12 +76,13 @@ def _pilot(design: Design, tables: Sequence[Whole | Reals], control: Control) ->
         np.asarray(table, dtype=np.float64).reshape(design.tree.sizes[m.level], -1)
         for m, table in zip(design.allocation.measured, tables, strict=True)
     ]
-    nodes = fit(design.tree, levels, _impossible(design, shape, place), control)
-    return _joined(design, shape, nodes)
+    nodes = fit(design.tree, levels, empty or _impossible(design, shape, place), control)
+    return joined(design, nodes)
 
 
-def _joined(design: Design, shape: tuple[int, ...], nodes: Sequence[Cells]) -> SyntheticTable:
+def joined(design: Design, nodes: Sequence[Cells]) -> SyntheticTable:
     """The cells of all nodes of the finest level over the product of all variables."""
+    shape = tuple(design.shape[axis] for axis in design.others)
     at = np.concatenate([cells.at for cells in nodes])
     rows = np.zeros((len(at), len(design.shape)), dtype=np.int64, order="F")
     for axis, column in zip(design.others, np.unravel_index(at, shape or (1,)), strict=False):
@@ -88,9 +94,7 @@ def _joined(design: Design, shape: tuple[int, ...], nodes: Sequence[Cells]) -> S
     return SyntheticTable.of(design.shape, rows, np.concatenate([c.counts for c in nodes]))
 
 
-def _impossible(
-    design: Design, shape: tuple[int, ...], place: dict[int, int]
-) -> Callable[[int, int, Whole], Flags] | None:
+def _impossible(design: Design, shape: tuple[int, ...], place: dict[int, int]) -> Impossible | None:
     """Which cells of a node no record can be in: those no area within it can have a record in."""
     forbidden, tree = design.workload.forbidden, design.tree
     if not forbidden:

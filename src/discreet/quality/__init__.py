@@ -1,0 +1,1 @@
+"""What protection costs a table: measures of utility, for custodians who hold both tables."""
