@@ -225,14 +225,19 @@ class Description:
 
         Those in a category that holds nothing, those outside the count's own filter, and
         structural zeros: a cell is one only if *every* finest cell within it is declared
-        impossible by one rule.
+        impossible.
         """
-        return zeros.mask(self._span(count), (zero.conditions for zero in self.structural_zeros))
+        return zeros.mask(self._span(count), self.zero_rules)
+
+    @cached_property
+    def zero_rules(self) -> tuple[tuple[Condition, ...], ...]:
+        """What the structural zeros say together, however many rules they were written as."""
+        written = [zero.conditions for zero in self.structural_zeros]
+        return zeros.largest_rules(written, self.variable)
 
     def zero_tables(self, axes: tuple[Axis, ...]) -> dict[tuple[int, ...], Flags]:
         """The same for all records as tables over few axes each, by their positions."""
-        rules = (zero.conditions for zero in self.structural_zeros)
-        return zeros.tables(zeros.Span(axes, (), self.variable), rules)
+        return zeros.tables(zeros.Span(axes, (), self.variable), self.zero_rules)
 
     def ruled_codes(self, zero: StructuralZero, axes: tuple[AxisRef, ...]) -> zeros.Ruled | None:
         """A structural zero said by codes of these axes; None where it cannot be said there."""

@@ -3,7 +3,8 @@
 Three things empty a cell: a category of it that holds no finest one (or two levels of one variable
 that do not meet), the count's own filter, and a declared structural zero. A structural zero is a
 *rule*, conditions that no record meets all at once; it empties a cell if every finest cell within
-the cell, as far as the filter lets records in, meets all of them.
+the cell, as far as the filter lets records in, meets all of them. Rules are used in their largest
+form (`largest_rules`), so it does not matter how they were written.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heapify, heappop, heappush
+from math import prod
 
 import numpy as np
 
@@ -18,6 +21,9 @@ from .domain import Axis, Condition, Flags, Level, Variable
 
 Side = tuple[tuple[int, ...], Flags]
 """Positions of the axes of one variable, and a flag for each combination of their categories."""
+Box = tuple[int, ...]
+"""For each variable of some rules its finest categories, one bit each: a rule, whatever its levels."""
+_MOST_SEEN = 10_000
 Ruled = dict[int, tuple[str, ...]]
 """For the position of an axis, codes of its level."""
 
@@ -50,6 +56,89 @@ class Span:
         """Where in the axes of a variable these finest categories lie."""
         positions = self.positions.get(name, ())
         return positions, _reached([self.axes[at].level for at in positions], finest)
+
+
+def largest_rules(
+    rules: Sequence[Sequence[Condition]], variable: Callable[[str], Variable]
+) -> tuple[tuple[Condition, ...], ...]:
+    """Every largest rule that follows from these: the same however one rule was cut into several.
+
+    A cell that holds nobody by all rules together is then emptied by one of them. Two rules that
+    agree in all variables but one make a third, with both of their categories of that one; what a
+    larger rule says is left out. Where they are too many to find, rules stay as they were written.
+    """
+    names = sorted({part.variable for rule in rules for part in rule})
+    full = tuple((1 << len(variable(name).finest)) - 1 for name in names)
+    written: dict[Box, tuple[Condition, ...]] = {}
+    for rule in rules:
+        parts = [[part for part in rule if part.variable == name] for name in names]
+        flags = [_within(variable(name), here) for name, here in zip(names, parts, strict=True)]
+        box = tuple(sum(1 << int(i) for i in np.flatnonzero(inside)) for inside in flags)
+        if all(box):  # else it speaks of nobody
+            written.setdefault(box, tuple(rule))
+    found = _largest(list(written))
+    if found is None:
+        return tuple(dict.fromkeys(tuple(rule) for rule in rules))
+    return tuple(written.get(box) or _conditions(box, full, names, variable) for box in found)
+
+
+def _largest(boxes: Sequence[Box]) -> list[Box] | None:
+    """All largest boxes within the union of these, wide ones first; None where they are too many."""
+    kept: list[Box] = []
+    waiting = [(_narrow(box), box) for box in _merged(boxes)]
+    heapify(waiting)
+    seen = set(boxes)
+    while waiting:
+        if len(seen) > _MOST_SEEN + 10 * len(boxes):
+            return None
+        new = heappop(waiting)[1]
+        if any(_holds(other, new) for other in kept):
+            continue
+        kept = [other for other in kept if not _holds(new, other)]
+        for both in {both for other in kept for both in _joined(new, other)} - seen:
+            seen.add(both)
+            heappush(waiting, (_narrow(both), both))
+        kept.append(new)
+    return sorted(kept)
+
+
+def _narrow(box: Box) -> int:
+    return -prod(bits.bit_count() for bits in box)
+
+
+def _merged(boxes: Sequence[Box]) -> Sequence[Box]:
+    """The same union in fewer boxes: those that differ in one variable only are one."""
+    for at in range(len(boxes[0]) if boxes else 0):
+        alike: dict[Box, int] = {}
+        for box in boxes:
+            rest = (*box[:at], *box[at + 1 :])
+            alike[rest] = alike.get(rest, 0) | box[at]
+        boxes = [(*rest[:at], bits, *rest[at:]) for rest, bits in alike.items()]
+    return boxes
+
+
+def _joined(one: Box, other: Box) -> Iterator[Box]:
+    """What both say together, for each variable: all its categories of either, where all else meets."""
+    common = tuple(a & b for a, b in zip(one, other, strict=True))
+    for at, both in enumerate(a | b for a, b in zip(one, other, strict=True)):
+        if both not in (one[at], other[at]) and all((*common[:at], *common[at + 1 :])):
+            yield (*common[:at], both, *common[at + 1 :])
+
+
+def _holds(large: Box, small: Box) -> bool:
+    return all(a & b == b for a, b in zip(large, small, strict=True))
+
+
+def _conditions(
+    box: Box, full: Box, names: Sequence[str], variable: Callable[[str], Variable]
+) -> tuple[Condition, ...]:
+    conditions = []
+    for name, bits, every in zip(names, box, full, strict=True):
+        if bits != every:
+            finest = variable(name).finest
+            codes = sorted(code for i, code in enumerate(finest.codes) if bits >> i & 1)
+            conditions.append(Condition(name, finest.name, tuple(codes)))
+    return tuple(conditions)
 
 
 def mask(span: Span, rules: Iterable[Sequence[Condition]]) -> Flags | None:

@@ -83,15 +83,15 @@ class Facts:
 
     @cached_property
     def zeros(self) -> tuple[tuple[Condition, ...], ...]:
-        """The structural zeros in canonical form.
+        """The structural zeros in canonical form, however many rules they were written as.
 
         A condition that all categories of a variable meet says nothing and is not there.
         """
         return tuple(
             canonical_conditions(
-                self.description, [(AxisRef(c.variable, c.level), c.codes) for c in zero.conditions]
+                self.description, [(AxisRef(c.variable, c.level), c.codes) for c in rule]
             )
-            for zero in self.description.structural_zeros
+            for rule in self.description.zero_rules
         )
 
 
