@@ -7,6 +7,8 @@ without passing the answer back: what is charged then must be charged once.
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -29,6 +31,7 @@ from discreet.errors import (
     EngineError,
     InputError,
     Refusal,
+    StoreError,
 )
 from discreet.formats import reading
 from discreet.server import Settings
@@ -106,6 +109,24 @@ def test_files_are_the_servers_own_and_the_same_as_on_disk(
             assert path.read_bytes() == wanted, name
     with pytest.raises(InputError, match="Cannot write"):
         remote.write(tmp_path / "none" / "t.csv")
+
+
+def test_a_file_is_replaced_whole_or_stays(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the new name cannot be given, the old file is as it was and no draft is left."""
+    table = server.open("deaths").table(rows=["region"], columns=["sex"]).release()
+    path = tmp_path / "t.csv"
+    path.write_text("the file before")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(StoreError, match="Nothing was replaced"):
+        table.write(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["t.csv"]
+    assert path.read_text() == "the file before"
 
 
 def test_write_makes_a_file_or_a_folder_as_on_disk(

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from .core.domain import AxisRef
+from .core.limits import MOST_PER_QUESTION
 from .core.question import Question, Recipe, TableSpec, Treatment
 from .errors import InputError, Refusal
 from .methods import registry
@@ -22,11 +23,12 @@ from .methods.base import (
     Facts,
     History,
     Measurements,
+    Method,
     Plan,
     as_measured,
     question_hash,
 )
-from .methods.declaration import Part, Spends
+from .methods.declaration import LOSS_LIMITS, Part, Spends
 
 if TYPE_CHECKING:
     from .store import LedgerStore, StoredAnswer
@@ -72,6 +74,31 @@ def history(data: DataSet) -> History:
         if measurements.question is not None:
             answers.append(Answered(measurements.question, answer.question, measurements))
     return History(ledger_history.head, tuple(answers))
+
+
+def planned(data: DataSet, method: Method, recipe: Recipe, facts: Facts) -> Plan:
+    """The plan of a recipe. What was answered stays so when the policy lowers its limits.
+
+    The most that one question may spend is for what will be spent.
+    """
+    question, treatment = recipe.question, recipe.treatment
+    try:
+        return method.plan(question, treatment, facts)
+    except Refusal as refused:
+        if refused.rule != MOST_PER_QUESTION:
+            raise
+        plan = method.plan(question, treatment, _without_limits(facts, question.method))
+        if not data.ledger().answered(plan.question_hash):
+            raise
+        return plan
+
+
+def _without_limits(facts: Facts, method: str) -> Facts:
+    limits = {limit.name for limit in LOSS_LIMITS}
+    written = facts.policy.parameters(method)
+    kept = {name: value for name, value in written.items() if name not in limits}
+    policy = replace(facts.policy, methods={**facts.policy.methods, method: kept})
+    return replace(facts, policy=policy)
 
 
 def best(

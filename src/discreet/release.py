@@ -324,7 +324,7 @@ class Asked:
         return replace(self.data.facts, history=earlier.history(self.data))
 
     def _planned(self, facts: Facts) -> Plan:
-        return self.method.plan(self.recipe.question, self.recipe.treatment, facts)
+        return earlier.planned(self.data, self.method, self.recipe, facts)
 
     def _measured(self, plan: Plan, control: Control) -> Measurements:
         control.step(0.1, "counting")

@@ -153,3 +153,29 @@ def test_a_policy_of_display_can_be_strengthened_and_not_weakened(folder: Path):
             with pytest.raises(Refusal, match="strengthened"):
                 data.table(**QUESTION, negatives=weaker).release()
         assert data.ledger_facts()["spent"] == "epsilon = 1"
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("noise", {"rows": "area", "columns": "sex", "epsilon": "1"}),
+        ("noise", {"rows": "area", "columns": "sex", "within": "9", "of": "90%"}),
+        ("marginals", {"rows": "area", "columns": "sex", "epsilon": "1", "method": "marginals"}),
+    ],
+)
+def test_a_lower_limit_takes_no_answer_away(folder: Path, method: str, said: dict[str, str]):
+    """What one question may spend is for what will be spent: an answered one stays free."""
+    change(folder, methods={method: {"epsilon_most": "5"}})
+    with dc.open(folder) as data:
+        before = data.table(**said).release()
+        spent = data.ledger_facts()["spent"]
+    change(folder, methods={method: {"epsilon_most": "0.01"}})
+    with dc.open(folder) as data:
+        draft = data.table(**said)
+        assert (draft.standing, draft.cost) == ("answered", "nothing")
+        assert np.array_equal(draft.release().protected.values, before.protected.values)
+        with pytest.raises(Refusal, match="policy allows") as no:
+            data.table(**{**said, "columns": "job"}).release()
+        assert no.value.rule == "most-per-question"
+        assert data.table(rows="area", method=method).release(free=True).cost == "nothing"
+        assert data.ledger_facts()["spent"] == spent

@@ -8,6 +8,7 @@ import itertools
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,8 +16,9 @@ import pytest
 import discreet as dc
 from discreet import formats
 
+from ..attacks.people import change, make
 from ..patience import wait_until
-from .serving import Served
+from .serving import Served, add_accounts, serving
 
 REGIONS = {"rows": ["region"], "columns": ["sex"]}
 
@@ -342,6 +344,42 @@ def test_saved_tables(served: Served):
         assert public.get(f"/saved/{made['id']}").status_code == 404
         wrong = ana.post("/saved", json={"dataset": "deaths", "recipe": {"rows": ["regoin"]}})
         assert wrong.json()["detail"].startswith("'regoin' is no variable or level of deaths. Did")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "recipe", "rule"),
+    [
+        ("deaths", {"rows": ["region", "age", "cause", "month", "sex"]}, "max_variables"),
+        ("deaths", {"rows": ["region"], "method": "noise", "epsilon": "1"}, "one-family"),
+    ],
+)
+def test_what_may_not_be_asked_may_not_be_kept(served: Served, dataset, recipe, rule):
+    """What rules or policy refuse is refused alike where it would only be kept; nothing is."""
+    with served.client("ana") as ana:
+        before = ana.get("/saved").json()
+        asked = ana.post(f"/datasets/{dataset}/tables", json=recipe)
+        kept = ana.post("/saved", json={"dataset": dataset, "recipe": recipe})
+        assert (kept.status_code, kept.json()["rule"]) == (403, rule)
+        assert kept.json()["detail"] == asked.json()["detail"]
+        assert ana.get("/saved").json() == before
+
+
+def test_a_recipe_weaker_than_the_policy_is_not_kept(tmp_path: Path):
+    """Neither a weaker treatment nor more than a question may spend; as strong as the policy is."""
+    folder = make(tmp_path, "dp")
+    change(folder, methods={"noise": {"negatives": "clip", "epsilon_most": "2"}})
+    tokens = add_accounts(tmp_path)
+    with serving(tmp_path) as url, Served(url, tmp_path, tokens).client("ana") as ana:
+        for said, rule in (
+            ({"negatives": "keep", "epsilon": "1"}, "treatment"),
+            ({"epsilon": "3"}, "most-per-question"),
+            ({"negatives": "balance", "epsilon": "1"}, None),
+        ):
+            recipe = {"rows": ["area"], **said}
+            kept = ana.post("/saved", json={"dataset": "people", "recipe": recipe})
+            assert kept.status_code == (201 if rule is None else 403), kept.text
+            assert kept.json().get("rule") == rule
+        assert len(ana.get("/saved").json()["saved"]) == 1
 
 
 def test_releases_are_kept_embargoed_superseded_and_withdrawn(served: Served):

@@ -17,7 +17,7 @@ from .setting_options import gathering
 from .tables import Json
 
 if TYPE_CHECKING:
-    from ..core.audit import AnyLaw as Audited
+    from ..core.audit import AuditedLaw
     from ..core.law_studies import KeySize
     from ..core.noise_law import AnyLaw
 
@@ -239,7 +239,7 @@ def _verdict(row: KeySize) -> str:
     return f"{len(row.unreachable)} lost" if row.unreachable else "ε above"
 
 
-def _auditable(law: AnyLaw) -> Audited:
+def _auditable(law: AnyLaw) -> AuditedLaw:
     from ..core.count_law import CountLaw
     from ..core.law import Law
     from ..core.pure_laplace import PureLaplace

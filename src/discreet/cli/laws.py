@@ -17,7 +17,7 @@ from .setting_options import gathering
 from .tables import Json
 
 if TYPE_CHECKING:
-    from ..core.audit import AnyLaw, Audit
+    from ..core.audit import Audit, AuditedLaw
     from ..core.law import Law
     from ..core.pure_laplace import PureLaplace
 
@@ -300,7 +300,7 @@ def _pmf(law: Any) -> Mapping[int, Fraction]:
     return {z: side[abs(z)] for z in range(-width, width + 1)}
 
 
-def _beyond(law: AnyLaw, own: Audit) -> str:
+def _beyond(law: AuditedLaw, own: Audit) -> str:
     """Where rounding to few key bits made a law exceed the ε it was asked for; else nothing."""
     if "epsilon" not in law.parameters or own.holds or own.epsilon is None:
         return ""
@@ -315,7 +315,7 @@ def _beyond(law: AnyLaw, own: Audit) -> str:
 
 
 def print_law(
-    law: AnyLaw,
+    law: AuditedLaw,
     facts: dict[str, Any],
     pmf: Mapping[int, Fraction],
     odds: Sequence[str],

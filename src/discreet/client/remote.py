@@ -335,7 +335,9 @@ class RemoteTable(Released):
         name = writing.one_file(target, formats)
         try:
             if name:
-                target.write_bytes(self._draft.file(name, free=self._free))
+                content = self._draft.file(name, free=self._free)
+                with writing.new_file(target) as stream:
+                    stream.write(content)
                 self.files = [target.name]
             else:
                 self.files = self._write_folder(target, formats or writing.IN_FOLDERS)

@@ -28,7 +28,7 @@ from .neighbours import Neighbours
 from .pure_laplace import PureLaplace
 
 _EPSILON_DIGITS = 30
-AnyLaw = Law | PureLaplace | CountLaw
+AuditedLaw = Law | PureLaplace | CountLaw
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Audit:
 
 
 def audit(
-    law: AnyLaw | Sequence[Law],
+    law: AuditedLaw | Sequence[Law],
     epsilon: Exact | None = None,
     *,
     neighbours: str = Neighbours.ADD_REMOVE,
@@ -133,7 +133,7 @@ def audit_pairs(rows: Sequence[tuple[Pairs, int]], epsilon: Fraction | None) -> 
     return Audit(largest, up[0], up[1], _delta_rows(rows, at), at, _boundary(rows))
 
 
-def delta(law: AnyLaw | Sequence[Law], epsilon: Exact) -> Fraction:
+def delta(law: AuditedLaw | Sequence[Law], epsilon: Exact) -> Fraction:
     """δ(ε) for one cell, both directions, never rounded down; neighbours: add or remove one.
 
     >>> from discreet.core.law_builders import laplace
@@ -166,7 +166,7 @@ def _epsilon(epsilon: Exact) -> Fraction:
     return exact(epsilon, "epsilon", least=0, most=10**6, error=LawError)
 
 
-def _laws(law: AnyLaw | Sequence[Law]) -> tuple[WholeWeights | PureLaplace, ...]:
+def _laws(law: AuditedLaw | Sequence[Law]) -> tuple[WholeWeights | PureLaplace, ...]:
     if isinstance(law, Law | PureLaplace):
         return (law,)
     return law.rows if isinstance(law, CountLaw) else tuple(law)

@@ -14,7 +14,7 @@ from math import exp
 import numpy as np
 
 from ..errors import LawError
-from .audit import AnyLaw, audit
+from .audit import AuditedLaw, audit
 from .exact import Exact, exact, plain, rounded_up, whole
 from .law import Law
 from .law_builders import MAX_PERTURBATION_MOST, discrete_normal, max_entropy_for, normal
@@ -25,7 +25,7 @@ _MOST_SEARCHED = 2000
 
 
 def delta_curve(
-    law: AnyLaw | Sequence[Law], epsilons: Sequence[Exact]
+    law: AuditedLaw | Sequence[Law], epsilons: Sequence[Exact]
 ) -> list[tuple[Fraction, Fraction]]:
     """(ε, δ(ε)) for every ε given, one cell, never rounded down: sadeghi Fig. 1."""
     return [(audited.at_epsilon, audited.delta) for audited in (audit(law, e) for e in epsilons)]

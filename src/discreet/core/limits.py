@@ -14,7 +14,7 @@ from ..errors import Refusal
 from .exact import plain, rounded_down
 from .loss import ApproxLoss, Loss, PureLoss, ZcdpLoss, largest_epsilon
 
-_RULE = "most-per-question"
+MOST_PER_QUESTION = "most-per-question"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ that (its delta is never 0), got rho 0.001.
                 raise Refusal(
                     f"The policy limits a question to rho {plain(self.rho)}, which an epsilon with "
                     f"a delta cannot be held to, got {loss}.",
-                    rule=_RULE,
+                    rule=MOST_PER_QUESTION,
                     alternatives=(
                         "Ask with rho, or with epsilon and delta 0.",
                         "The custodian may write epsilon_most into the policy.",
@@ -68,7 +68,7 @@ that (its delta is never 0), got rho 0.001.
             raise Refusal(
                 f"The policy limits a question to epsilon {plain(self.epsilon)} and no rho is as "
                 f"strong as that (its delta is never 0), got rho {plain(rho)}.",
-                rule=_RULE,
+                rule=MOST_PER_QUESTION,
                 alternatives=(
                     f"Ask with epsilon {plain(self.epsilon)} or less.",
                     "The custodian may write rho_most into the policy.",
@@ -87,4 +87,4 @@ def _above(name: str, value: Fraction, most: Fraction, needed: bool, why: str = 
     else:
         text = f"The policy allows {name} up to {shown}{why} for one question, got {plain(value)}."
         instead = f"Ask with {name} {shown} or less."
-    raise Refusal(text, rule=_RULE, alternatives=(instead,))
+    raise Refusal(text, rule=MOST_PER_QUESTION, alternatives=(instead,))

@@ -11,6 +11,7 @@ from .base import (
     Format,
     by_extension,
     by_name,
+    new_file,
     one_file,
     to_bytes,
     write,
@@ -21,5 +22,5 @@ from .notes import footnote, typical_error
 
 __all__ = [
     "FORMATS", "IN_FOLDERS", "Format", "by_extension", "by_name", "citation", "flatten",
-    "footnote", "one_file", "to_bytes", "typical_error", "write",
+    "footnote", "new_file", "one_file", "to_bytes", "typical_error", "write",
 ]  # fmt: skip

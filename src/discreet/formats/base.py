@@ -177,22 +177,33 @@ def _to_stream(form: Format, tables: Sequence[ProtectedTable], stream: IO[bytes]
 
 
 def _to_path(form: Format, tables: Sequence[ProtectedTable], path: Path) -> list[Path]:
-    with _plain_errors(path):
-        if path.exists() and stat.S_ISCHR(path.stat().st_mode):
-            with path.open("wb") as device:
-                form.save(tables, device)
-            return [path]
-        written = [path]
-        with replacing(path.resolve(), mode=SHARED) as stream:
-            form.save(tables, stream)
-            if form.beside:
-                from .csvw import companion
+    written = [path]
+    with new_file(path) as stream:
+        form.save(tables, stream)
+        if form.beside and not _is_device(path):
+            from .csvw import companion
 
-                beside = path.with_name(path.name + form.beside)
-                with replacing(beside.resolve(), mode=SHARED) as second:
-                    second.write(companion(tables[0], path.name))
-                written.append(beside)
+            beside = path.with_name(path.name + form.beside)
+            with new_file(beside) as second:
+                second.write(companion(tables[0], path.name))
+            written.append(beside)
     return written
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A stream into a file to hand on, there whole or not at all; a device is written as it is."""
+    with _plain_errors(path):
+        if _is_device(path):
+            with path.open("wb") as device:
+                yield device
+            return
+        with replacing(path.resolve(), mode=SHARED) as stream:
+            yield stream
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and stat.S_ISCHR(path.stat().st_mode)
 
 
 @contextmanager

@@ -205,6 +205,11 @@ class Asking:
                 rule="embargo",
             )
 
+    def may_be_kept(self) -> None:
+        """Rules and policy refuse a recipe that is only kept as they refuse it when it is asked."""
+        self.verdict.enforce()
+        self.notes["question"] = self.question
+
     def may_spend(self) -> None:
         """Without login a budget is spent only where the settings or a share of its own allow it."""
         if self.asker.role != "public" or self.service.settings.public_spends:

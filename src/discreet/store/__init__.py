@@ -5,7 +5,7 @@ and the jobs in files of their own, so that deleting the one and the heartbeats 
 touch what must last.
 """
 
-from .base import Entry, History, Hold, Job, Standing, StoredAnswer, Verified
+from .base import Entry, Hold, Job, LedgerHistory, Standing, StoredAnswer, Verified
 from .jobs import Jobs
 from .ledger import Ledger
 from .ledger_restore import Restored, accept_restore
@@ -14,6 +14,18 @@ from .results import Results
 from .verification import verify
 
 __all__ = [
-    "Entry", "History", "Hold", "Job", "Jobs", "Ledger", "LedgerStore", "Restored", "Results",
-    "Standing", "StoredAnswer", "Verified", "accept_restore", "verify",
+    "Entry",
+    "Hold",
+    "Job",
+    "Jobs",
+    "Ledger",
+    "LedgerHistory",
+    "LedgerStore",
+    "Restored",
+    "Results",
+    "Standing",
+    "StoredAnswer",
+    "Verified",
+    "accept_restore",
+    "verify",
 ]  # fmt: skip

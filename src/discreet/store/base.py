@@ -37,7 +37,7 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True)
-class History:
+class LedgerHistory:
     """What was answered so far, as it was at one moment.
 
     Who decides what to release by looking at it commits `after=history.head`. The question itself

@@ -25,7 +25,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 from ..core.charge import Charge, as_dp_accounting_event, as_register, sum_of
 from ..core.loss import Loss, in_words, loss_to_json, zero
 from ..errors import InputError, Refusal, StoreError
-from .base import DATASET, Entry, Held, History, Hold, Standing, StoredAnswer, Verified
+from .base import DATASET, Entry, Held, Hold, LedgerHistory, Standing, StoredAnswer, Verified
 from .commit_request import CommitRequest
 from .ledger_transaction import LedgerTransaction
 
@@ -117,7 +117,7 @@ class LedgerStore(ABC):
         with self._read() as transaction:
             return transaction.is_answered(question)
 
-    def history(self, data_version: str | None = None) -> History:
+    def history(self, data_version: str | None = None) -> LedgerHistory:
         """All answers so far, oldest first, as they were at one moment, and the head to commit after.
 
         With `data_version` only the answers of that version; the head is that of the whole ledger.

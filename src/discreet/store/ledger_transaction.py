@@ -30,7 +30,7 @@ from ..errors import (
     LedgerDamaged,
     Refusal,
 )
-from .base import DATASET, History, Hold, Standing, StoredAnswer
+from .base import DATASET, Hold, LedgerHistory, Standing, StoredAnswer
 from .chain import START, Account, canonical, damaged, digest, follow, link, moment, scopes_of
 from .commit_request import CommitRequest, question_of
 from .measurement_files import INLINE_BYTES, MeasurementFiles
@@ -290,7 +290,7 @@ class LedgerTransaction:
         ).fetchone()
         return "" if row is None else str(row[0])
 
-    def history(self, data_version: str | None) -> History:
+    def history(self, data_version: str | None) -> LedgerHistory:
         """Every answer, or those of one data version, oldest first."""
         rows = self.connection.execute(_ANSWERS + "ORDER BY a.seq").fetchall()
         answers = (
@@ -298,7 +298,7 @@ class LedgerTransaction:
             for row in rows
             if data_version in (None, json.loads(row[4])["data_version"])
         )
-        return History(self.head(), tuple(answers))
+        return LedgerHistory(self.head(), tuple(answers))
 
     def tidy(self) -> int:
         """Delete measurement files that no charge names; returns how many."""

@@ -38,9 +38,10 @@ def saved(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
 def save(
     service: Serving, asker: CurrentAsker, body: SaveForm, response: Response
 ) -> responses.SavedTable:
-    """Keep a recipe; it is checked to be understood, and not run."""
+    """Keep a recipe; it is refused where asking would be, and not run."""
     with service.dataset(asker, body.dataset) as data:
         asked = understood(asker, data, body.recipe.mapping())
+        Asking(service, asker, data, asked).may_be_kept()
         saved = service.catalogue.save(
             asker.user,
             body.dataset,
