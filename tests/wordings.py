@@ -29,7 +29,7 @@ NUMBERS = ("0.5", "1/4", "1", "3", "20", "40", "0.9", "1e-6", "300")
 
 def values_of(setting: Setting) -> list[str]:
     """Values a setting takes, in canonical text, found by trying."""
-    tried = [*NUMBERS, *setting.words, "gene"]
+    tried = [*NUMBERS, *setting.words, "gene", "0 -1 -2 -4 -6 -9 -12", "0 0 -1 -1 -3"]
     tried += [f"{word} {more}" for word in setting.words for more in ("4", "in margins")]
     taken = []
     for text in tried:
