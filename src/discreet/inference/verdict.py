@@ -1,10 +1,10 @@
 """Testing a log-linear null on one table: the p-value, the verdict, and what stands beside them.
 
-The verdict rests on the score statistic. By χ² where the mean count is at least twice the standard
-deviation of the noise and at least 4 (and above any cut), and the degrees of freedom are not fewer than
-10 unless counts dwarf the noise; elsewhere by the larger of the χ² p-value and that of tables drawn
-from the fitted null. The likelihood ratio gets a χ² p-value of its own only
-where the mean is at least 25 times the noise variance and at least 15: below, it would mislead.
+The verdict rests on the score statistic. By χ² where mean and median count are at least twice the
+standard deviation of the noise and at least 4 (and twice any cut), and the degrees of freedom are not
+fewer than 10 unless counts dwarf the noise; elsewhere by the larger of the χ² p-value and that of
+tables drawn from the fitted null. The likelihood ratio gets a χ² p-value of its own only where counts
+dwarf the noise (mean at least 25 times its variance and at least 15): below, it would mislead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import CannotConclude
 from . import chi_square
 from .answer import p_text, percent
-from .channel import LOW
+from .channel import LOW, Reals
 from .evidence import Evidence
 from .statistics import (
     BOOTSTRAPS,
@@ -65,7 +65,7 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
     if known < _LEAST_INFORMATION * model.design.shape[1]:
         raise _nothing(evidence)
     means, mean = found.fit.means[0], float(found.fit.means.mean())
-    sparse = is_sparse(evidence, mean, model.df)
+    sparse = is_sparse(evidence, means, model.df)
     by_chi2 = float(found.p_score[0])
     p, by, share = by_chi2, "chi-square", None
     if sparse:
@@ -97,8 +97,12 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
     return Tested(p, by, found, numbers, (*caveats, *evidence.caveats))
 
 
-def is_sparse(evidence: Evidence, mean: float, df: int) -> bool:
-    """Whether χ² cannot be trusted by itself: counts near the noise or a cut, or very few cells."""
+def is_sparse(evidence: Evidence, means: Reals, df: int) -> bool:
+    """Whether χ² cannot be trusted by itself: counts near the noise or a cut, or very few cells.
+
+    Mean and median count have to be large: where a few rows hold nearly all, the others are sparse.
+    """
+    mean = min(float(means.mean()), float(np.median(means)))
     variance = float(evidence.variance.max())
     cut = max(channel.treatment.cut for channel in evidence.channels)
     near = mean < 2 * variance**0.5 or mean < 4 or (cut > 0 and mean < 2 * cut)

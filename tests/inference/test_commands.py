@@ -1,0 +1,166 @@
+"""`discreet infer` on files: the same answers, other people's tables by `--law`, one sentence for the rest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet import formats
+from discreet.cli import app
+from discreet.core.law_builders import laplace
+from discreet.core.law_kinds import written
+from discreet.errors import DiscreetError, InputError
+from discreet.formats.table_files import read_tables
+from discreet.inference.questions import QUESTIONS, Conclusions
+from discreet.methods.cellkey import dialects
+from discreet.methods.cellkey.design import design
+
+from .tables import cell_law, table
+
+COUNTS = np.array([[30, 14, 29], [22, 25, 31], [44, 41, 60]])
+LAW = cell_law(laplace("0.5", 7))
+BARE = "region,cause,count\n" + "\n".join(
+    f"R{i},C{j},{COUNTS[i, j]}" for i in range(3) for j in range(3)
+)
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    app(["infer", *words, "--json"], standalone_mode=False)
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    made = table(COUNTS, LAW)
+    formats.write(made, tmp_path / "t.csv")
+    return tmp_path / "t.csv"
+
+
+def test_commands_say_what_the_table_says(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command, as the verb of the same name says it."""
+    t = Conclusions(*read_tables(file))
+    a, b = {"region": "R0", "cause": "C0"}, {"region": "R1", "cause": "C0"}
+    c, d = {"region": "R0", "cause": "C1"}, {"region": "R1", "cause": "C1"}
+    name, cells = str(file), [",".join(f"{k}={v}" for k, v in one.items()) for one in (a, b, c, d)]
+    assert said(capsys, "interval", name, cells[0]) == t.cell_interval(a).to_json()
+    assert said(capsys, "difference", name, *cells[:2]) == t.difference(a, b).to_json()
+    assert said(capsys, "ratio", name, *cells[:2]) == t.ratio(a, b).to_json()
+    assert said(capsys, "odds-ratio", name, *cells) == t.odds_ratio(a, b, c, d).to_json()
+    assert said(capsys, "posterior", name, cells[0]) == t.posterior(a).to_json()
+    ranked = said(capsys, "ranking", name, "region", "--cell", "cause=C0")
+    assert ranked == t.ranking("region", {"cause": "C0"}).to_json()
+    independence = said(capsys, "independence", name)
+    assert independence == t.independence_test().to_json()
+
+
+def test_every_question_has_a_command() -> None:
+    """What may be asked over HTTP may be asked on the command line, but for sums and rates."""
+    import typer
+
+    from discreet.cli.inference import infer_app
+
+    commands = set(typer.main.get_command(infer_app).commands)  # type: ignore[attr-defined]
+    assert set(QUESTIONS) - commands == {"total", "rate"}
+
+
+def test_people_read_the_sentence_first(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Then the numbers, then what to mind."""
+    app(["infer", "interval", str(file), "region=R0,cause=C0"], standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("The count of region 0, cause 0 in the data was between")
+    assert any(line.startswith("lower") for line in lines)
+    assert any(line.startswith("·") for line in lines)
+
+
+def test_other_peoples_tables_with_a_law(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A law by name, as written, with its digest, or of another file: the same answer each time."""
+    bare = tmp_path / "theirs.csv"
+    bare.write_text(BARE)
+    law = laplace("0.5", 7)
+    named = {"name": "laplace", "parameters": {"epsilon": "0.5", "max_perturbation": "7"}}
+    formats.write(table(COUNTS, LAW), tmp_path / "ours.xlsx")
+    for number, given in enumerate((named, written(law), {**named, "digest": law.digest})):
+        (tmp_path / f"law{number}.json").write_text(json.dumps(given))
+    expected = Conclusions(table(COUNTS, LAW)).independence_test()
+    for name in ("law0.json", "law1.json", "law2.json", "ours.xlsx"):
+        answer = said(capsys, "independence", str(bare), "--law", str(tmp_path / name))
+        assert answer["numbers"]["p"] == expected.p  # type: ignore[index]
+
+
+def test_a_p_table_may_be_the_law(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a dialect of other systems; hidden and cut cells are said beside a law by name."""
+    bare = tmp_path / "theirs.csv"
+    bare.write_text(BARE)
+    made = design(5, "2")
+    (tmp_path / "p.csv").write_text(dialects.write(made, "sdctools", keys=10**8))
+    answer = said(capsys, "independence", str(bare), "--law", str(tmp_path / "p.csv"))
+    assert 0 < answer["numbers"]["p"] <= 1  # type: ignore[index]
+    hidden = BARE.replace("R0,C1,14", "R0,C1,c")
+    bare.write_text(hidden)
+    cut = {"name": "laplace", "parameters": {"epsilon": "1"}, "hidden_below": 15}
+    (tmp_path / "cut.json").write_text(json.dumps(cut))
+    answer = said(capsys, "independence", str(bare), "--law", str(tmp_path / "cut.json"))
+    assert any("show no number" in words for words in answer["caveats"])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.txt", "x", "no table file that can be read"),
+        ("none.csv", None, "There is no file"),
+        ("a.csv", "region,count\nR0,1.5\nR1,3\n", "whole number"),
+        ("a.csv", "region,cause,count\nR0,C0,1\nR1,C1,3\n", "each cell once"),
+        ("a.csv", "count\n3\n", "a column for each variable"),
+        ("a.csv", "", "No table could be read"),
+        ("a.json", "{", "No table could be read"),
+        ("a.csv", BARE, "carries no law"),
+    ],
+)
+def test_files_that_are_no_evidence(
+    tmp_path: Path, name: str, text: str | None, words: str
+) -> None:
+    """One sentence each."""
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(DiscreetError, match=words):
+        app(["infer", "independence", str(tmp_path / name)], standalone_mode=False)
+
+
+@pytest.mark.parametrize("name", ["px", "sdmx-csv"])
+def test_formats_without_a_law_say_what_is_missing(tmp_path: Path, name: str) -> None:
+    """PX and SDMX-CSV name the digest only; other files of the table have it all."""
+    file = tmp_path / ("t" + formats.FORMATS[name].extension)
+    formats.write(table(COUNTS, LAW), file, name)
+    with pytest.raises(InputError, match="no place for the law"):
+        app(["infer", "independence", str(file)], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "[]", "{", '{"name": "laplace"}', '{"name": "cauchy"}', '{"kind": "laplace"}',
+        '{"name": "laplace", "parameters": {"epsilon": "0.5"}, "digest": "0"}',
+        '{"name": "laplace", "parameters": {"epsilon": "0.5"}, "negatives": "hide"}',
+        '{"name": "laplace", "parameters": {"epsilon": "0.5"}, "hidden_below": "3"}',
+    ],
+)  # fmt: skip
+def test_what_is_no_law_is_refused(tmp_path: Path, given: str) -> None:
+    """One sentence each."""
+    (tmp_path / "t.csv").write_text(BARE)
+    (tmp_path / "law.json").write_text(given)
+    words = ["infer", "independence", str(tmp_path / "t.csv"), "--law", str(tmp_path / "law.json")]
+    with pytest.raises(InputError):
+        app(words, standalone_mode=False)
+
+
+def test_misshapen_cells_are_refused(file: Path) -> None:
+    """A cell is NAME=CATEGORY by commas."""
+    for cell in ("region", "region=", "=R0", "region=R0,region=R1"):
+        with pytest.raises(InputError):
+            app(["infer", "interval", str(file), cell], standalone_mode=False)
