@@ -79,7 +79,7 @@ def misses(tables: int, starts: int, share: float) -> tuple[int, int]:
 @pytest.mark.slow
 def test_the_maximum_is_that_of_independent_code() -> None:
     """Means above twice the noise: the best of 3 starts of other code is never better."""
-    assert misses(14, 3, 2.0) == (0, 0)
+    assert misses(7, 3, 2.0) == (0, 0)
 
 
 @pytest.mark.proof
@@ -126,8 +126,10 @@ def test_without_noise_it_is_pearsons_test() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("treatment", [Treatment(), Treatment(hidden_below=3)])
-@pytest.mark.parametrize("name", ["pure laplace 0.5", "p-table 8, 4, blocked 2"])
+@pytest.mark.parametrize(
+    ("name", "treatment"),
+    [("max entropy 5, 2", Treatment()), ("p-table 8, 4, blocked 2", Treatment(hidden_below=3))],
+)
 def test_every_file_gives_the_same_digits(name: str, treatment: Treatment, tmp_path: Path) -> None:
     """A table in memory and its four files, sparse enough to draw tables: equal to the last digit."""
     shown, _ = released(LAWS[name], np.full((4, 3), 5.0), 2, treatment)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.law_builders import laplace
+from discreet.core.noise_law import AnyLaw
+from discreet.core.pure_laplace import PureLaplace
+from discreet.errors import CannotConclude
 from discreet.inference import chi_square
-from discreet.inference.channel import channel
+from discreet.inference.channel import AS_DRAWN, Channel, Treatment, channel
 from discreet.inference.design_matrix import hierarchical
+from discreet.inference.evidence import Evidence
 from discreet.inference.statistics import Model, naive_level, naive_statistic, statistics
+from discreet.inference.verdict import judged
+
+from .tables import LAWS, ptable
 
 TEN = Model(hierarchical((10, 10), [(0,), (1,)]))
 KINDS = np.zeros(100, dtype=np.int64)
@@ -66,3 +76,83 @@ def test_rinott_table_3_reduced(epsilon: str, reach: int) -> None:
 def test_rinott_table_3(epsilon: str, reach: int) -> None:
     """1,000 tables a row."""
     table_3(epsilon, reach, 1000)
+
+
+CHANNELS: dict[str, tuple[AnyLaw, Treatment]] = {
+    "laplace 0.1, 10": (laplace("0.1", 10), AS_DRAWN),
+    "pure 0.1": (PureLaplace.of("0.1"), AS_DRAWN),
+    "pure 0.5": (PureLaplace.of("0.5"), AS_DRAWN),
+    "pure 1": (PureLaplace.of("1"), AS_DRAWN),
+    "pure 2": (PureLaplace.of("2"), AS_DRAWN),
+    "clipped": (PureLaplace.of("0.5"), Treatment(least=0)),
+    "threshold 5": (PureLaplace.of("0.5"), Treatment(least=5)),
+    "gaussian 25": (DiscreteGaussian.of("25"), AS_DRAWN),
+    "normal 0.5, 10": (LAWS["normal 0.5, 10"], AS_DRAWN),
+    "p-table 5, 2": (ptable(5, "2"), AS_DRAWN),
+    "p-table 8, 4, blocked 2": (ptable(8, "4", 2), AS_DRAWN),
+    "p-table 10, 10": (ptable(10, "10"), AS_DRAWN),
+}
+
+
+def printed_level(
+    made: Channel, shape: tuple[int, int], mean: float, tables: int, skew: float = 0.0
+) -> tuple[float, int]:
+    """The share of independent tables whose printed p-value is at most 0.05, of those with one.
+
+    The p-value is never below that of χ², so only tables where that is small are judged one by one.
+    """
+    random = np.random.default_rng(21)
+    spread = [random.uniform(-0.5, 0.5, (tables, n)) for n in shape]
+    if skew:
+        spread = [random.normal(0, skew, (tables, n)) for n in shape]
+    means = np.exp(spread[0][:, :, None] + spread[1][:, None, :]).reshape(tables, -1)
+    means *= mean / means.mean(1, keepdims=True)
+    shown = made.release(random.poisson(means), random)
+    kinds = np.zeros(shown.shape[1], dtype=np.int64)
+    model = Model(hierarchical(shape, [(0,), (1,)]))
+    found = statistics([made], kinds, shown, model)
+    printed = (found.information.sum(1) >= 2 * model.design.shape[1]) & (shown > 0).any(1)
+    rejected = 0
+    for row in np.flatnonzero(printed & (found.p_score <= 0.05)):
+        used = np.ones(shown.shape[1], dtype=bool)
+        try:
+            evidence = Evidence(shown[row], kinds, (made,), used, shape)
+            rejected += judged(evidence, model, effect="dependence").rejected
+        except CannotConclude:
+            printed[row] = False
+    return 100 * rejected / max(int(printed.sum()), 1), int(printed.sum())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "shape", "mean", "skew"),
+    [
+        ("pure 0.1", (2, 2), 55, 0.0),
+        ("p-table 8, 4, blocked 2", (5, 4), 55, 2.0),
+    ],
+)
+def test_the_level_where_chi_square_would_mislead(
+    name: str, shape: tuple[int, int], mean: float, skew: float
+) -> None:
+    """150 tables where χ² alone rejects about 9 %: at most 10.4 % (5 %, 3 standard errors)."""
+    level, printed = printed_level(channel(*_arguments(name)), shape, mean, 150, skew)
+    assert printed > 50
+    assert level <= 10.4
+
+
+def _arguments(name: str) -> tuple[AnyLaw, int, Treatment]:
+    law, treatment = CHANNELS[name]
+    return law, 1, treatment
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("mean", [1, 4, 15, 55, 400])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_level_of_the_printed_p_value(name: str, mean: float, record_property: Any) -> None:
+    """4,000 independent tables each, 12 channels, means 1 to 400: at most 7.5 % below 0.05 where the
+    mean is at least twice the noise's standard deviation and at least 4, at most 8.5 % elsewhere."""
+    made = channel(*_arguments(name))
+    level, printed = printed_level(made, (6, 5), mean, 4000)
+    record_property(f"{name}, mean {mean}", f"{level:.1f} % of {printed:,}")
+    if printed >= 400:
+        assert level <= (7.5 if mean >= 2 * made.sd and mean >= 4 else 8.5)

@@ -35,6 +35,25 @@ def _closed(terms: Iterable[Sequence[int]]) -> set[tuple[int, ...]]:
     return closed
 
 
+class Informed:
+    """X' diag(w) X for many weights at once, by the way that its size allows."""
+
+    def __init__(self, design: Reals) -> None:
+        self.design = design
+        count, size = design.shape
+        self._pairs = None
+        if count * size * size <= 4_000_000:
+            pairs = design[:, :, None] * design[:, None, :]
+            self._pairs = pairs.reshape(count, size * size)
+
+    def __call__(self, weights: Reals) -> Reals:
+        """One matrix for each row of weights."""
+        size = self.design.shape[1]
+        if self._pairs is not None:
+            return np.asarray((weights @ self._pairs).reshape(-1, size, size))
+        return np.stack([self.design.T @ (one[:, None] * self.design) for one in weights])
+
+
 def independent_columns(design: Reals) -> Reals:
     """Without columns that follow from others, the first of them kept; their space is the same."""
     if design.shape[1] == 0:

@@ -6,7 +6,7 @@ them. Of a cell without noise it is μ; noise of variance σ² leaves about μ²
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -21,8 +21,13 @@ _NODES = 100
 
 def information_at(channel: Channel, mean: float) -> float:
     """i(μ) at one mean."""
+    return moments_at(channel, mean)[0]
+
+
+def moments_at(channel: Channel, mean: float) -> tuple[float, float]:
+    """i(μ) at one mean, and the kurtosis of the slope E[a | released] − μ: 3 for a normal one."""
     if mean > 1e4 and mean > 1e3 * channel.variance and channel.treatment.cut < mean / 2:
-        return mean * mean / (mean + channel.variance)  # off by less than (σ²/μ)² of it
+        return mean * mean / (mean + channel.variance), 3.0  # off by less than (σ²/μ)² of it
     first = max(0, int(np.floor(mean - 9 * np.sqrt(mean) - 9)))
     counts = np.arange(first, int(np.ceil(mean + 9 * np.sqrt(mean) + 30)) + 1)
     if channel.most is not None:
@@ -32,8 +37,9 @@ def information_at(channel: Channel, mean: float) -> float:
     symbols = channel.treatment.symbols(np.arange(start, start + len(masses)))
     _, masses, firsts = gathered(symbols, masses, firsts)
     held = masses > 1e-300
-    slope = firsts[held] / masses[held] - mean
-    return float(masses[held] @ (slope * slope))
+    square = (firsts[held] / masses[held] - mean) ** 2
+    known = float(masses[held] @ square)
+    return known, float(masses[held] @ (square * square)) / max(known, 1e-300) ** 2
 
 
 class Information:
@@ -43,9 +49,8 @@ class Information:
         top = np.sqrt(largest) * 1.02 + 1
         nodes = np.concatenate([np.linspace(0.02, top, _NODES), np.linspace(0.02, 3, 40)])
         self._nodes = np.unique(nodes)
-        self._shares = np.array(
-            [information_at(channel, node * node) / node**2 for node in self._nodes]
-        )
+        found = np.array([moments_at(channel, node * node) for node in self._nodes])
+        self._shares, self._kurtosis = found[:, 0] / self._nodes**2, found[:, 1]
         interpolate: Any = import_module("scipy.interpolate")
         self._spline = interpolate.CubicSpline(self._nodes, self._shares)
 
@@ -54,6 +59,10 @@ class Information:
         roots = np.clip(np.sqrt(means), self._nodes[0], self._nodes[-1])
         return np.asarray(means * np.clip(self._spline(roots), 1e-12, 1.0))
 
+    def kurtosis(self, means: Reals) -> Reals:
+        """The kurtosis of each mean's slope."""
+        return np.asarray(np.interp(np.sqrt(means), self._nodes, self._kurtosis))
+
 
 @lru_cache(maxsize=256)
 def _kept(channel: Channel, power: int) -> Information:
@@ -61,7 +70,22 @@ def _kept(channel: Channel, power: int) -> Information:
 
 
 def information(channels: Sequence[Channel], kinds: Whole, means: Reals) -> Reals:
-    """i(μ) of every cell; the last axis of `means` is that of `kinds`.
+    """i(μ) of every cell; the last axis of `means` is that of `kinds`."""
+    return _of_every_cell(channels, kinds, means, Information.__call__)
+
+
+def kurtosis(channels: Sequence[Channel], kinds: Whole, means: Reals) -> Reals:
+    """The kurtosis of the slope of every cell, by which the score statistic adds it up squared."""
+    return _of_every_cell(channels, kinds, means, Information.kurtosis)
+
+
+def _of_every_cell(
+    channels: Sequence[Channel],
+    kinds: Whole,
+    means: Reals,
+    function: Callable[[Information, Reals], Reals],
+) -> Reals:
+    """A figure of every cell.
 
     Splines reach to the next power of two, so that what is computed does not depend on how many
     tables are looked at together.
@@ -74,6 +98,6 @@ def information(channels: Sequence[Channel], kinds: Whole, means: Reals) -> Real
         for power in np.unique(powers).tolist():
             rows = powers == power
             chosen = part[rows]
-            part[rows] = _kept(channels[kind], int(power))(chosen)
+            part[rows] = function(_kept(channels[kind], int(power)), chosen)
         found[..., columns] = part
     return found

@@ -10,15 +10,15 @@ local maximum, and where several are possible `starts` looks for others.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from .channel import Reals, Whole
+from .design_matrix import Informed
 from .likelihood import Cells
 
-_GAIN = 1e-10
+GAIN = 1e-10
 _STEPS = 120
 _HALVINGS = 40
 _LONGEST = 3.0
@@ -64,10 +64,18 @@ class Fit:
 
 
 def maximise(
-    cells: Cells, design: Reals, offset: Reals | None = None, start: Reals | None = None
+    cells: Cells,
+    design: Reals,
+    offset: Reals | None = None,
+    start: Reals | None = None,
+    *,
+    gain: float = GAIN,
 ) -> Fit:
-    """The fit of every table from one start: `start`, or what least squares of logarithms gives."""
-    return _Ascent(cells, design, offset, start).run()
+    """The fit of every table from one start: `start`, or what least squares of logarithms gives.
+
+    It ends where one more step is expected to gain less than `gain` in log likelihood.
+    """
+    return _Ascent(cells, design, offset, start).run(gain)
 
 
 class _Ascent:
@@ -77,6 +85,7 @@ class _Ascent:
         self, cells: Cells, design: Reals, offset: Reals | None, start: Reals | None
     ) -> None:
         self.cells, self.design = cells, design
+        self._information = Informed(design)
         tables, count = cells.shape
         self.offset = np.zeros((1, count)) if offset is None else np.atleast_2d(offset)
         self.offset = np.broadcast_to(self.offset, (tables, count))
@@ -85,21 +94,6 @@ class _Ascent:
         logs, self.expected, self.variance = cells.moments(self.means)
         self.loglik = logs.sum(1)
         self.decrement = np.full(tables, np.inf)
-
-    @cached_property
-    def _pairs(self) -> Reals | None:
-        count, size = self.design.shape
-        if count * size * size > 4_000_000:
-            return None
-        pairs = self.design[:, :, None] * self.design[:, None, :]
-        return np.asarray(pairs.reshape(count, size * size))
-
-    def _information(self, weights: Reals) -> Reals:
-        """X' diag(weights) X of each table."""
-        size = self.design.shape[1]
-        if self._pairs is not None:
-            return np.asarray((weights @ self._pairs).reshape(-1, size, size))
-        return np.stack([self.design.T @ (one[:, None] * self.design) for one in weights])
 
     def _means(self, parameters: Reals, rows: Whole) -> Reals:
         logs = parameters @ self.design.T + self.offset[rows]
@@ -112,20 +106,20 @@ class _Ascent:
         right = (weights * (np.log(guesses) - self.offset)) @ self.design
         return np.asarray(np.linalg.solve(left, right[..., None])[..., 0])
 
-    def run(self) -> Fit:
+    def run(self, least: float) -> Fit:
         """Steps until no table moves any more."""
         active = np.arange(len(self.loglik))
         for number in range(_STEPS):
             direction, gain = self._direction(active, careful=number < 2)
             self.decrement[active] = gain / 2
-            moving = gain / 2 >= _GAIN
+            moving = gain / 2 >= least
             active, direction, gain = active[moving], direction[moving], gain[moving]
             if not len(active):
                 break
             active = self._step(active, direction, gain)
             if not len(active):
                 break
-        return self._certified()
+        return self._certified(least)
 
     def _direction(self, active: Whole, *, careful: bool) -> tuple[Reals, Reals]:
         """Where to go, and twice what Newton's method expects to gain there."""
@@ -180,7 +174,7 @@ class _Ascent:
             lengths[left] *= 0.5
         return np.delete(active, left)
 
-    def _certified(self) -> Fit:
+    def _certified(self, least: float) -> Fit:
         means = self.means
         scale = self._scale(means)
         slope = np.abs((self.expected - means) @ self.design / scale).max(1)
@@ -191,7 +185,7 @@ class _Ascent:
         if fine.any():
             eigenvalue[fine] = np.linalg.eigvalsh(scaled[fine])[:, 0]
         boundary = np.asarray((means < EMPTY).any(1))
-        converged = (self.decrement < 1e-8) & ((eigenvalue > 0) | boundary)
+        converged = (self.decrement < 100 * least) & ((eigenvalue > 0) | boundary)
         ones = np.ones(len(means), dtype=np.int64)
         return Fit(
             parameters=self.parameters,

@@ -11,7 +11,7 @@ import numpy as np
 
 from .channel import Reals, Whole
 from .likelihood import Cells
-from .maximum import Fit, Flags, maximise, rises_from_empty
+from .maximum import GAIN, Fit, Flags, maximise, rises_from_empty
 
 STARTS = 12
 _SPREAD = 1.2
@@ -19,10 +19,15 @@ _SEED = 20260
 
 
 def maximise_globally(
-    cells: Cells, design: Reals, offset: Reals | None = None, starts: int = STARTS
+    cells: Cells,
+    design: Reals,
+    offset: Reals | None = None,
+    starts: int = STARTS,
+    *,
+    gain: float = GAIN,
 ) -> Fit:
     """The best of several starts where one may not do; `starts` and `maxima` say how many."""
-    fit = maximise(cells, design, offset)
+    fit = maximise(cells, design, offset, gain=gain)
     (rows,) = np.nonzero(_doubtful(cells, design, fit))
     if len(rows) and starts > 1:
         _try_others(cells, design, offset, starts, fit, rows)

@@ -15,12 +15,15 @@ from scipy.special import xlogy
 
 from . import chi_square
 from .channel import LOW, Channel, Reals, Whole
+from .design_matrix import Informed
 from .information import information
 from .likelihood import Cells
-from .maximum import Fit
+from .maximum import GAIN, Fit
 from .starts import STARTS, maximise_globally
 
 BOOTSTRAPS = 999
+_ROUGHLY = 1e-6
+"""How near to their maximum drawn tables are fitted; their statistic is right to about as much."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,16 @@ class Statistics:
 
 
 def statistics(
-    channels: Sequence[Channel], kinds: Whole, released: Whole, model: Model, starts: int = STARTS
+    channels: Sequence[Channel],
+    kinds: Whole,
+    released: Whole,
+    model: Model,
+    starts: int = STARTS,
+    gain: float = GAIN,
 ) -> Statistics:
     """Both statistics of every table; `released` has one row a table."""
     cells = Cells(channels, kinds, released)
-    fit = maximise_globally(cells, model.design, model.offset, starts)
+    fit = maximise_globally(cells, model.design, model.offset, starts, gain=gain)
     lr = np.maximum(2 * (cells.saturated_loglik() - fit.loglik), 0.0)
     known = information(cells.channels, cells.kinds, fit.means)
     slope = fit.expected - fit.means
@@ -85,18 +93,15 @@ def _poisson_fit(counts: Reals, model: Model, rounds: int) -> Reals:
     design = model.design
     offset = np.zeros((1, counts.shape[1])) if model.offset is None else np.atleast_2d(model.offset)
     logs = np.log(counts + 0.5) - offset
-    pairs = (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)
-    size = design.shape[1]
-    ridge = 1e-9 * np.eye(size)
+    information = Informed(design)
+    ridge = 1e-9 * np.eye(design.shape[1])
     weights = counts + 0.5
-    parameters = np.linalg.solve(
-        (weights @ pairs).reshape(-1, size, size) + ridge, ((weights * logs) @ design)[..., None]
-    )[..., 0]
+    right = ((weights * logs) @ design)[..., None]
+    parameters = np.linalg.solve(information(weights) + ridge, right)[..., 0]
     for _ in range(rounds):
         means = np.exp(np.clip(parameters @ design.T + offset, -30, 40))
         slope = (counts - means) @ design
-        curve = (means @ pairs).reshape(-1, size, size) + ridge
-        step = np.linalg.solve(curve, slope[..., None])[..., 0]
+        step = np.linalg.solve(information(means) + ridge, slope[..., None])[..., 0]
         longest = np.abs(step @ design.T).max(1)
         parameters = parameters + step * np.minimum(1, 2 / np.maximum(longest, 1e-300))[:, None]
         if float(np.abs((slope * step).sum(1)).max()) < 1e-10:
@@ -147,5 +152,14 @@ def bootstrap(
 ) -> float:
     """The share of tables drawn from the fitted null whose score statistic is as large."""
     released = drawn(channels, kinds, means, seed, times)
-    scores = statistics(channels, kinds, released, model, starts=1).score
-    return float((1 + (scores >= score - 1e-9).sum()) / (times + 1))
+    scores = [
+        statistics(channels, kinds, part, model, 1, _ROUGHLY).score
+        for part in np.array_split(released, _batches(model, times))
+    ]
+    return float((1 + (np.concatenate(scores) >= score - 1e-9).sum()) / (times + 1))
+
+
+def _batches(model: Model, times: int) -> int:
+    """In how many parts so many tables are fitted, so that their matrices take at most 200 MB."""
+    cells, parameters = model.design.shape
+    return int(max(1, -(-times * (parameters**2 * 3 + cells * 8) // 25_000_000)))

@@ -2,7 +2,8 @@
 
 The verdict rests on the score statistic. By χ² where mean and median count are at least twice the
 standard deviation of the noise and at least 4 (and twice any cut), and the degrees of freedom are not
-fewer than 10 unless counts dwarf the noise; elsewhere by the larger of the χ² p-value and that of
+fewer than 10 unless counts dwarf the noise, and few cells are near empty (the statistic's variance is at
+most 1.2 times that of χ²); elsewhere by the larger of the χ² p-value and that of
 tables drawn from the fitted null. The likelihood ratio gets a χ² p-value of its own only where counts
 dwarf the noise (mean at least 25 times its variance and at least 15): below, it would mislead.
 """
@@ -19,6 +20,7 @@ from . import chi_square
 from .answer import p_text, percent
 from .channel import LOW, Reals
 from .evidence import Evidence
+from .information import kurtosis
 from .statistics import (
     BOOTSTRAPS,
     Model,
@@ -34,6 +36,10 @@ LEVEL = 0.05
 _POWER = 0.8
 _FEW = 10
 """With fewer degrees of freedom χ² needs counts that dwarf the noise."""
+_LARGE, _LARGEST = 200_000, 10_000_000
+"""Sizes of a design from which fewer tables are drawn, and beyond which nothing is tested."""
+_WIDE = 1.2
+"""A score statistic that varies by so much more than χ² has heavier tails."""
 _LEAST_INFORMATION = 2.0
 """Expected information a parameter below which nothing can be concluded."""
 
@@ -60,6 +66,11 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
     if model.df < 1:
         raise CannotConclude("There is nothing to test: the model has a parameter for every cell.")
     _require_something(evidence, model)
+    if model.design.size > _LARGEST:
+        raise CannotConclude(
+            f"{model.design.shape[0]:,} cells and {model.design.shape[1]:,} parameters are too many for a "
+            "test here. Ask for a table with fewer categories."
+        )
     found = statistics(evidence.channels, evidence.kinds, evidence.released[None], model)
     known = float(found.information.sum())
     if known < _LEAST_INFORMATION * model.design.shape[1]:
@@ -70,7 +81,10 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
     p, by, share = by_chi2, "chi-square", None
     if sparse:
         score = float(found.score[0])
-        share = bootstrap(evidence.channels, evidence.kinds, model, means, score, evidence.seed)
+        times = _draws(model)
+        share = bootstrap(
+            evidence.channels, evidence.kinds, model, means, score, evidence.seed, times
+        )
         p, by = max(by_chi2, share), "larger of chi-square and bootstrap"
     naive, wrong = _naive(evidence, model, found)
     seen = smallest_effect(found.information[0], model.df)
@@ -100,18 +114,37 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
 def is_sparse(evidence: Evidence, means: Reals, df: int) -> bool:
     """Whether χ² cannot be trusted by itself: counts near the noise or a cut, or very few cells.
 
-    Mean and median count have to be large: where a few rows hold nearly all, the others are sparse.
+    Mean and median count have to be large, and few cells near empty: those make heavy tails.
     """
     mean = min(float(means.mean()), float(np.median(means)))
     variance = float(evidence.variance.max())
     cut = max(channel.treatment.cut for channel in evidence.channels)
     near = mean < 2 * variance**0.5 or mean < 4 or (cut > 0 and mean < 2 * cut)
-    return near or (df < _FEW and not _dwarfs(mean, variance))
+    few = df < _FEW and not _dwarfs(mean, variance)
+    return near or few or spread(evidence, means) > _WIDE
+
+
+def spread(evidence: Evidence, means: Reals) -> float:
+    """The variance of the score statistic beside that of χ²: 1 where every cell's part is normal."""
+    tails = np.minimum(kurtosis(evidence.channels, evidence.kinds, means), 100.0)
+    return float((tails - 1).mean() / 2)
 
 
 def _dwarfs(mean: float, variance: float) -> bool:
     """Whether counts dwarf the noise, so that any χ² law holds."""
     return mean >= 25 * variance and mean >= 15
+
+
+def _draws(model: Model) -> int:
+    """How many tables are drawn: fewer where each takes long."""
+    if model.design.size <= _LARGE:
+        return BOOTSTRAPS
+    if model.design.size <= 10 * _LARGE:
+        return BOOTSTRAPS // 5
+    raise CannotConclude(
+        f"The table is too sparse for its noise, and with {model.design.shape[0]:,} cells too large to be "
+        "judged by drawn tables. Ask for a table with fewer, larger cells."
+    )
 
 
 def _require_something(evidence: Evidence, model: Model) -> None:
@@ -144,7 +177,8 @@ def _naive(evidence: Evidence, model: Model, found: Statistics) -> tuple[float, 
     """The ordinary statistic, and how often it would reject a true null: by cumulants or draws."""
     naive = float(naive_statistic(evidence.released[None], model)[0])
     means, df = found.fit.means, model.df
-    if bool((means[0] >= np.maximum(2 * np.sqrt(evidence.variance), 4)).all()):
+    plenty = bool((means[0] >= np.maximum(2 * np.sqrt(evidence.variance), 4)).all())
+    if plenty or model.design.size > _LARGE:
         return naive, float(naive_level(evidence.channels, evidence.kinds, means, df)[0])
     released = drawn(evidence.channels, evidence.kinds, means[0], evidence.seed, BOOTSTRAPS)
     rejected = chi_square.tail(naive_statistic(released, model), df) <= LEVEL
@@ -213,7 +247,7 @@ def _sparse_words(sparse: bool) -> list[str]:
         return []
     return [
         "The table is too small or too sparse for its noise to rely on χ² alone; the p-value is the "
-        f"larger of that of χ² and that of {BOOTSTRAPS} tables drawn from the fitted model."
+        "larger of that of χ² and that of tables drawn from the fitted model."
     ]
 
 
