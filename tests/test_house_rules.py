@@ -19,7 +19,7 @@ SRC = ROOT / "src"
 LONG_MODULES: dict[str, str] = {}
 LONG_FUNCTIONS = {
     "cli/tables.table": "the options of a command are its parameters",
-    "methods/marginals/invariants/joint_table._solved": "one loop of a solver, whose state has nine parts",
+    "methods/shared/invariants/joint_table._solved": "one loop of a solver, whose state has nine parts",
 }
 CYCLES: dict[frozenset[str], str] = {}
 QUICK_WAITS = {

@@ -14,8 +14,8 @@ from discreet.core.description import StructuralZero
 from discreet.core.domain import Condition
 from discreet.errors import InputError, RecipeError
 from discreet.methods.marginals.design import design_of
-from discreet.methods.marginals.invariants.keep_margins import chain
 from discreet.methods.marginals.method import MarginalsMethod
+from discreet.methods.shared.invariants.keep_margins import chain
 from discreet.recipe import from_mapping
 from tests.facts import people
 

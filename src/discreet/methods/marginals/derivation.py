@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from ...core.description import Description
 from ...core.product import Margin, closure
 from ...core.question import Question
+from ..shared.invariants.public_margins import known_exactly
 from ..shared.residuals import mean_variance, precisions
 from ..shared.workload import Wanted, wanted_within
-from .invariants.public_margins import known_exactly
 
 if TYPE_CHECKING:
     from .design import Design

@@ -14,12 +14,12 @@ from ...core.question import digest
 from ...errors import Bug, InputError, RecipeError
 from ..base import Plan, own_part
 from ..shared.counting import covers_of
+from ..shared.invariants.public_margins import Published, read_published
 from ..shared.workload import Workload
 from .bits import BitCoding
 from .fit.classic import Features
 from .fit.dense import MOST_RANK
 from .fit.model import MOST_CELLS_PRICED
-from .invariants.public_margins import Published, read_published
 from .measured_tables import Measured, cost, cost_is_exact
 from .plan.allocation import Allocation, told
 from .plan.table_allocations import plan_budget

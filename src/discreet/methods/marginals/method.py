@@ -28,6 +28,7 @@ from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.counting import rows_of
+from ..shared.invariants.public_margins import held_exactly
 from ..shared.microdata import write_microdata
 from ..shared.residuals import Residuals, combine
 from ..shared.synthetic_table import SyntheticTable
@@ -44,7 +45,6 @@ from .design import (
     public_digest,
 )
 from .fit.estimate_to_table import fit_classic, fit_modern
-from .invariants.public_margins import held_exactly
 from .measured_tables import Measured, cost, draw_all, read_all
 from .plan import allocation
 from .plan import facts as telling

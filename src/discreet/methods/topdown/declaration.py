@@ -124,6 +124,9 @@ DECLARATION = Declaration(
             FIRST,
             "variables",
         ),
+        Setting(
+            "published", Part.MEASURED, "margins that are public already, kept exactly", asked=False
+        ),
         *LOSS_LIMITS,
     ),
 )

@@ -18,6 +18,7 @@ from ..base import Plan, own_part
 from ..shared.counting import covers_of
 from ..shared.workload import Wanted, Workload, wanted_over, wanted_within
 from .estimate import Estimates
+from .invariants import Invariants, read_invariants
 from .measured_tables import cost, measured_facts
 from .pilot_plan import pilot_allocation
 from .planner import Aim, Allocation, allocations
@@ -55,6 +56,8 @@ class Design:
     """The number of records, where it is public."""
     covers: tuple[Margin, ...]
     """The axes of each count."""
+    invariants: Invariants | None = None
+    """Margins that are public already."""
     source: Design | None = None
     """What was measured and fitted, where this design only reads further tables off it."""
 
@@ -76,7 +79,8 @@ class Design:
     def estimates(self, tables: Sequence[Whole | Reals]) -> Estimates:
         """The unbiased estimates of what was measured."""
         measured = self.allocation.measured
-        return Estimates(self.tree, self.shape, measured, tables, self.total)
+        public = None if self.invariants is None else self.invariants.residuals
+        return Estimates(self.tree, self.shape, measured, tables, self.total, public)
 
     def words(self, level: int, margin: Margin) -> str:
         """A table by the levels it keeps."""
@@ -104,6 +108,7 @@ def designed(
         records_about=None if description.records else about,
     )
     tables = tuple(asked_of(wanted, tree, workload, description) for wanted in workload.tables)
+    invariants = read_invariants(settings.published, workload, tree, description)
     aim = Aim(
         tree,
         workload.shape,
@@ -113,6 +118,7 @@ def designed(
         settings.noise,
         records,
         description.records,
+        invariants,
     )
     if settings.mode == "pilot":
         settings, chosen = pilot_allocation(aim, settings)
@@ -122,7 +128,9 @@ def designed(
     if cost(chosen.measured, tree, workload.shape, description.neighbours) > aim.budget:
         raise Bug("A plan costs more than its budget.")
     covers = covers_of(workload.shape, (tuple(range(len(workload.shape))),))
-    design = Design(settings, workload, tree, tables, chosen, records, description.records, covers)
+    design = Design(
+        settings, workload, tree, tables, chosen, records, description.records, covers, invariants
+    )
     return design, others
 
 

@@ -8,7 +8,7 @@ squares over the tree (`tree_estimate`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -29,9 +29,11 @@ class Estimates:
         measured: Sequence[Measured],
         tables: Sequence[Whole | Reals] = (),
         total: int | None = None,
+        public: Mapping[tuple[int, Margin], tuple[Margin, Whole]] | None = None,
     ) -> None:
+        """`public`: by level and residual, a margin that is known exactly, and its counts."""
         self.tree, self.shape, self.measured, self.tables = tree, shape, measured, tables
-        self.total = total
+        self.total, self.public = total, public or {}
         self._trees: dict[tuple[float, ...], TreeEstimate] = {}
         self._found: dict[Margin, list[Reals]] = {}
 
@@ -42,6 +44,9 @@ class Estimates:
             precisions[m.level] += information(self.shape, m, residual) / m.variance
         if residual == () and self.total is not None:
             precisions[0] = HARD
+        for level in range(len(precisions)):
+            if (level, residual) in self.public:
+                precisions[level] = HARD
         if not any(precisions):
             return None
         key = tuple(precisions)
@@ -65,11 +70,14 @@ class Estimates:
         for m, table in zip(self.measured, self.tables, strict=True):
             weight = information(self.shape, m, residual) / m.variance
             if weight > 0:
-                seen = weight * _seen(m, table, residual)
+                seen = weight * _seen(m.margin, table, residual)
                 before = sums[m.level]
                 sums[m.level] = seen if before is None else before + seen
         if residual == () and self.total is not None:
             sums[0] = np.array([HARD * self.total])
+        for level in range(len(sizes)):
+            if (level, residual) in self.public:
+                sums[level] = HARD * _seen(*self.public[level, residual], residual)
         means = [
             None if s is None else (s / over.precisions[level]).reshape(sizes[level], -1)
             for level, s in enumerate(sums)
@@ -131,9 +139,9 @@ class Estimates:
         return total
 
 
-def _seen(measured: Measured, table: Whole | Reals, residual: Margin) -> Reals:
-    """What one measured table says of a residual: the other axes summed, each kept one centred."""
-    gone = tuple(1 + i for i, axis in enumerate(measured.margin) if axis not in residual)
+def _seen(margin: Margin, table: Whole | Reals, residual: Margin) -> Reals:
+    """What a table says of a residual: the other axes summed, each kept one centred."""
+    gone = tuple(1 + i for i, axis in enumerate(margin) if axis not in residual)
     reals = table.astype(np.float64).sum(axis=gone) if gone else table.astype(np.float64)
     for axis in range(1, reals.ndim):
         reals = reals - reals.mean(axis=axis, keepdims=True)

@@ -66,7 +66,8 @@ class TopDownMethod:
         workload = read_workload(question.tables, description, DECLARATION.name)
         settings = for_question(facts.policy.parameters(DECLARATION.name), question)
         design, others = designed(settings, workload, description)
-        question = question.resolve(needed_settings(design, description).resolved)
+        public = "" if design.invariants is None else design.invariants.digest
+        question = question.resolve(needed_settings(design, description).resolved(public))
         digest = base.question_hash(question, facts)
         return Plan(
             method=DECLARATION.name,

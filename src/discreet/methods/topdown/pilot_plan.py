@@ -20,6 +20,8 @@ _OF_TOTAL = Fraction(1, 100)
 
 def pilot_allocation(aim: Aim, settings: Settings) -> tuple[Settings, Allocation]:
     """The levels of the pilot with their shares of the budget, and the settings that say so."""
+    if aim.invariants is not None:
+        raise RecipeError("Mode pilot keeps no published margin. Use mode modern.")
     if aim.total is not None:
         raise RecipeError(
             "Mode pilot perturbs the number of records, which is public here. Use mode modern."

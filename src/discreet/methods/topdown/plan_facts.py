@@ -19,6 +19,7 @@ from ..base import ExpectedError
 from ..shared.assembly import WIDTH, part_at, totals_by_name
 from ..shared.guarantee import Exposure, dp_guarantee
 from .design import Asked, Design
+from .measured_tables import Measured
 from .planner import Allocation
 
 _MODERN = (
@@ -41,11 +42,17 @@ def guarantee(design: Design, description: Description, *, exact: bool) -> Guara
         len(design.tables),
         _exposure(design, description),
         exact=exact,
+        invariants=_known(design),
         caveats=(
             "Every table, margin and record made from the synthetic table is covered at no "
             "further cost.",
         ),
     )
+
+
+def _known(design: Design) -> list[str]:
+    tables = {} if design.invariants is None else design.invariants.tables
+    return [f"the margin {design.words(level, margin)}" for level, margin in sorted(tables)]
 
 
 def _exposure(design: Design, description: Description) -> Exposure:
@@ -54,12 +61,21 @@ def _exposure(design: Design, description: Description) -> Exposure:
     added = moves_of((Move(m.worst_law, 1, records), 1) for m in measured)
     wide = [m for m in measured if m.cells(design.tree, design.shape) > 1]
     replaced = moves_of((Move(m.worst_law, 1, records), 2) for m in wide)
+    secret = [m for m in wide if _has_secret(design, description, m)]
+    elsewhere = moves_of((Move(m.worst_law, 1, records), 2) for m in secret)
     alone = description.neighbours is Neighbours.ADD_REMOVE
     return Exposure(
         (added if alone else replaced,),
-        (replaced,) if replaced else (),
+        (elsewhere,) if elsewhere else (),
+        description.published,
         number_is_public=design.total is not None,
     )
+
+
+def _has_secret(design: Design, description: Description, m: Measured) -> bool:
+    """Whether a table has a variable that no published margin speaks of."""
+    axes = [*m.margin, *([design.tree.axis] if m.level else [])]
+    return any(design.workload.refs[axis].variable not in description.published for axis in axes)
 
 
 def charge(design: Design, description: Description, digest: str) -> Charge:

@@ -23,6 +23,7 @@ from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, size
 from ..shared.drawn_noise import Noise
 from .estimate import Estimates
+from .invariants import Invariants
 from .measured_tables import Measured, scaled_to
 from .tree import Tree
 
@@ -66,7 +67,12 @@ class Aim:
     """How many there are, exactly or roughly, where that is public."""
     total: int | None
     """The public number of records."""
-    only_tables: bool = False
+    invariants: Invariants | None = None
+
+    @property
+    def only_tables(self) -> bool:
+        """Whether margins are to be kept, for which a table is fitted from the whole down."""
+        return self.invariants is not None
 
     @property
     def others(self) -> Margin:
@@ -90,11 +96,13 @@ class Aim:
 
     def _public(self, key: Key) -> bool:
         """Whether a table says nothing but the number of records, which is public."""
-        return self.total is not None and self.cells(key) == 1
+        known = self.invariants is not None and self.invariants.holds(*key)
+        return known or (self.total is not None and self.cells(key) == 1)
 
     def estimates(self, measured: Sequence[Measured]) -> Estimates:
         """What is known once these are measured."""
-        return Estimates(self.tree, self.shape, measured, total=self.total)
+        public = None if self.invariants is None else self.invariants.residuals
+        return Estimates(self.tree, self.shape, measured, total=self.total, public=public)
 
 
 def allocations(aim: Aim) -> list[Allocation]:

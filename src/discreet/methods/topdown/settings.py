@@ -30,12 +30,13 @@ class Settings(QuestionLoss):
     level_shares: str = "square root"
     pilot_noise: str = "laplace"
     first: str = "variables"
+    published: Any = None
+    """Margins that are public already; checked against the description when a question is planned."""
     epsilon_most: Fraction | None = None
     rho_most: Fraction | None = None
 
-    @property
-    def resolved(self) -> dict[str, str]:
-        """What was measured, in canonical text."""
+    def resolved(self, published: str) -> dict[str, str]:
+        """What was measured, in canonical text; `published` is a digest of what is public."""
         said = {"rho" if self.rho is not None else "epsilon": plain(self.amount)}
         said["mode"] = self.mode
         if self.mode == "pilot":
@@ -46,6 +47,8 @@ class Settings(QuestionLoss):
             said |= {"tree": self.tree, "levels": self.levels}
         if self.records_about is not None:
             said["records_about"] = str(self.records_about)
+        if published:
+            said["published"] = published
         return said
 
 
@@ -55,20 +58,23 @@ def from_policy(parameters: Mapping[str, Any]) -> Settings:
     >>> from_policy({"epsilon": "0.5", "tree": "area"}).tree
     'area'
     """
-    return _read(DECLARATION.read_policy(parameters, InputError), InputError)
+    said = DECLARATION.read_policy(parameters, InputError)
+    return _read(said, parameters.get("published"), InputError)
 
 
 def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
     """Policy and question together: what is asked goes before what the policy says."""
     asked = dict(question.settings)
+    public = policy.get("published")
     if question.resolved:
-        return _read(asked, RecipeError)
+        asked.pop("published", None)  # its digest: the policy has the numbers
+        return _read(asked, public, RecipeError)
     written = DECLARATION.read_policy(policy, InputError)
     own = any(name in asked for name in _BUDGETS)
     base = {k: v for k, v in written.items() if not (own and k in _BUDGETS)}
     if asked.get("mode", base.get("mode", "modern")) != "pilot":
         base = {k: v for k, v in base.items() if k not in _PILOT_ONLY}
-    settings = _read({**base, **asked}, RecipeError)
+    settings = _read({**base, **asked}, public, RecipeError)
     if settings.epsilon is None and settings.rho is None:
         raise RecipeError(
             "This question has no epsilon and no rho. Set epsilon: 1, say; it pays for all its "
@@ -78,7 +84,7 @@ def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
     return settings
 
 
-def _read(said: Mapping[str, str], fails: Fails) -> Settings:
+def _read(said: Mapping[str, str], published: Any, fails: Fails) -> Settings:
     def number(name: str) -> Fraction | None:
         return Fraction(said[name]) if name in said else None
 
@@ -104,6 +110,7 @@ def _read(said: Mapping[str, str], fails: Fails) -> Settings:
         level_shares=said.get("level_shares", "square root"),
         pilot_noise=said.get("pilot_noise", "laplace"),
         first=said.get("first", "variables"),
+        published=published,
         epsilon_most=number("epsilon_most"),
         rho_most=number("rho_most"),
     )

@@ -19,10 +19,10 @@ from ....core.product import (
     margin_of_rows,
     maximal,
 )
+from ...shared.invariants.keep_margins import kept_exactly, raked, whole_with
+from ...shared.invariants.public_margins import Published, forbidden_with
 from ...shared.residuals import Residual, Residuals, centre, rebuild
 from ...shared.synthetic_table import SyntheticTable, whole_table
-from ..invariants.keep_margins import kept_exactly, raked, whole_with
-from ..invariants.public_margins import Published, forbidden_with
 from ..measured_tables import Measured
 from ..plan.bound import farthest_out, tables_beyond, within_bounds
 from .classic import Features, Objective, solve_program

@@ -21,10 +21,10 @@ import numpy as np
 
 from ....core.control import Control
 from ....core.product import Margin, Reals, Rows, Whole, closure, margin_of_rows, maximal
+from ...shared.invariants.public_margins import forbidden_with
 from ...shared.synthetic_table import SyntheticTable
 from ..fit.cells import summed
 from ..fit.classic import Features, solve_program
-from ..invariants.public_margins import forbidden_with
 from ..measured_tables import Measured, farthest
 
 if TYPE_CHECKING:

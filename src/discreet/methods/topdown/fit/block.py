@@ -60,15 +60,23 @@ def fit_block(
     *,
     parent: Reals | None,
     sweeps: int,
+    fixed: Sequence[Pull] = (),
     close: float = 3e-3,
 ) -> Reals:
-    """The fitted table, cells by children, from its `prior`; without a `parent` one table alone."""
+    """The fitted table, cells by children, from its `prior`; without a `parent` one table alone.
+
+    `fixed` margins are public: scaled to what they are, not pulled.
+    """
     table = prior.copy()
     for _ in range(sweeps):
         moved = 0.0
         for pull in pulls:
             moved = max(moved, _pulled(table, pull, strength))
         _scale_children(table, totals)
+        for known in fixed:
+            sums = np.asarray(known.sums @ table)
+            scale = np.where(sums > 0, known.values / np.maximum(sums, 1e-300), 0.0)
+            table *= scale[known.places]
         if parent is not None:
             _scale_cells(table, parent)
         if moved < close:

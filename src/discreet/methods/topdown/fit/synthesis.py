@@ -29,8 +29,14 @@ def synthetic_table(
     estimates, tree = design.estimates(tables), design.tree
     over = estimates.over_tree(())
     assert over is not None
-    totals = whole_totals(tree, estimates.residual(()), over.node_variances())
     place = {axis: i for i, axis in enumerate(design.others)}
+
+    def placed(margin: Margin) -> Margin:
+        return tuple(place[axis] for axis in margin)
+
+    known = {} if design.invariants is None else design.invariants.levels
+    fixed = {level: (placed(margin), counts) for level, (margin, counts) in known.items()}
+    totals = whole_totals(tree, estimates.residual(()), over.node_variances(), fixed)
     shape = tuple(design.shape[axis] for axis in design.others)
     impossible = _impossible(design, shape, place)
     if design.allocation.name == "all cells":
@@ -44,9 +50,6 @@ def synthetic_table(
         nodes = fit_all_cells(noisy, totals[-1], possible, control)
         return joined(design, nodes)
 
-    def placed(margin: Margin) -> Margin:
-        return tuple(place[axis] for axis in margin)
-
     readings = [
         Reading(m.level, placed(m.margin), table, m.variance)
         for m, table in zip(design.allocation.measured, tables, strict=True)
@@ -57,7 +60,9 @@ def synthetic_table(
         [(), *sorted({margin for at, margin in asked | measured if at >= level and margin})]
         for level in range(len(tree.sizes))
     ]
-    problem = Problem(tree, shape, targets_of(tree, readings), totals, kept, impossible)
+    published = None if design.invariants is None else design.invariants.whole
+    targets = targets_of(tree, readings)
+    problem = Problem(tree, shape, targets, totals, kept, fixed, published, impossible)
     return joined(design, fit_top_down(problem, control))
 
 

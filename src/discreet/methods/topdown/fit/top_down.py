@@ -7,19 +7,22 @@ of one level and the block of one parent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ....core.control import Control
 from ....core.domain import Flags
 from ....core.product import Margin, Reals, Shape, Whole, maximal, size
+from ...shared.invariants.keep_margins import kept_exactly
+from ...shared.invariants.public_margins import Published
 from ...shared.rounding import largest_remainder, swap_repair, systematic
+from ...shared.synthetic_table import SyntheticTable
 from ..tree import Tree
 from .block import Pull, fit_block, projected
 from .targets import Target, Targets
-from .whole import whole_children
+from .whole import whole_children, with_margin
 
 _SWEEPS_OF_WHOLE, _SWEEPS = 80, 30
 _MOST_STRENGTH, _LEAST_STRENGTH = 1.0, 1e-4
@@ -45,6 +48,10 @@ class Problem:
     """Whole totals of every level's nodes, each the sum of its children's."""
     kept: Sequence[Sequence[Margin]]
     """For each level the margins that whole numbers stay near."""
+    fixed: Mapping[int, tuple[Margin, Whole]] = field(default_factory=dict)
+    """Below the whole, a margin of a level that is public: nodes by places."""
+    published: Published | None = None
+    """What is public of the whole."""
     impossible: Callable[[int, int, Whole], Flags] | None = None
     """Which of some cells cannot hold a record of a node of a level; None: all can."""
 
@@ -73,10 +80,19 @@ class Problem:
         return address
 
 
-def whole_totals(tree: Tree, estimates: Sequence[Reals], variances: Sequence[Reals]) -> list[Whole]:
-    """Totals of all nodes, whole, not negative, each the sum of its children's."""
+def whole_totals(
+    tree: Tree,
+    estimates: Sequence[Reals],
+    variances: Sequence[Reals],
+    fixed: Mapping[int, tuple[Margin, Whole]],
+) -> list[Whole]:
+    """Totals of all nodes, whole, not negative, each the sum of its children's; public ones kept."""
     found = [np.array([max(0, round(float(estimates[0][0])))], dtype=np.int64)]
     for level in range(1, tree.depth + 1):
+        if level in fixed:
+            counts = fixed[level][1]
+            found.append(counts.reshape(len(counts), -1).sum(axis=1))
+            continue
         here = np.zeros(tree.sizes[level], dtype=np.int64)
         for node in range(tree.sizes[level - 1]):
             children = tree.children(level - 1, node)
@@ -127,13 +143,49 @@ def _whole(problem: Problem) -> Cells:
     strength = _strength_of([(known[m], 0, problem.margin(m, every, start)) for m in margins])
     pulls = [_pull(known[m], [0], problem.places(m, every), size(shape, m)) for m in margins]
     fitted = fit_block(
-        start[:, None], np.array([total]), pulls, strength, parent=None, sweeps=_SWEEPS_OF_WHOLE
+        start[:, None],
+        np.array([total]),
+        pulls,
+        strength,
+        parent=None,
+        sweeps=_SWEEPS_OF_WHOLE,
+        fixed=_public(problem, every),
     )[:, 0]
     dense = np.zeros(cells)
     dense[every] = fitted
     counts = _rounded(dense.reshape(shape), int(total), problem).ravel()
+    if problem.published is not None:
+        counts = _kept(problem, counts, dense)
     at = np.flatnonzero(counts)
     return Cells(at, counts[at])
+
+
+def _public(problem: Problem, every: Whole) -> list[Pull]:
+    """What is public of the whole, for cells of it."""
+    tables = {} if problem.published is None else problem.published.tables
+    return [
+        Pull(problem.places(m, every), t.reshape(-1, 1).astype(np.float64), np.ones(1))
+        for m, t in tables.items()
+    ]
+
+
+def _kept(problem: Problem, counts: Whole, near: Reals) -> Whole:
+    """The table of the whole with records moved until every public margin is as published."""
+    assert problem.published is not None
+    shape, at = problem.shape, np.flatnonzero(counts)
+    rows = np.stack(np.unravel_index(at, shape), axis=1).astype(np.int64)
+    axes = range(len(shape))
+
+    def margin(kept: Margin) -> Reals:
+        gone = tuple(axis for axis in axes if axis not in kept)
+        return np.asarray(near.reshape(shape).sum(axis=gone))
+
+    table = SyntheticTable(shape, rows, counts[at])
+    public = problem.published
+    made = kept_exactly(table, public.steps, public.tables, margin)
+    out = np.zeros(shape, dtype=np.int64)
+    np.add.at(out, tuple(made.rows.T), made.counts)
+    return out.ravel()
 
 
 def _rounded(table: Reals, total: int, problem: Problem) -> Whole:
@@ -199,9 +251,17 @@ def _split(
         barred = [problem.barred(level, child, cells.at) for child in children.tolist()]
         allowed = ~np.stack(barred, axis=1)
         prior *= allowed
-    fitted = fit_block(prior, totals, pulls, strength, parent=parent, sweeps=_SWEEPS)
+    known = problem.fixed.get(level)
+    fixed = []
+    if known is not None:
+        places = problem.places(known[0], cells.at)
+        wanted = known[1][children].reshape(len(children), -1).T
+        fixed.append(Pull(places, wanted.astype(np.float64), np.ones(len(children))))
+    fitted = fit_block(prior, totals, pulls, strength, parent=parent, sweeps=_SWEEPS, fixed=fixed)
     margins = [problem.places(m, cells.at) for m in problem.kept[level]]
     counts = whole_children(fitted, cells.counts, margins, allowed)
+    if known is not None:
+        counts = with_margin(counts, places, wanted)
     out = []
     for column in counts.T:
         held = np.flatnonzero(column)

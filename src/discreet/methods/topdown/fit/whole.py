@@ -13,6 +13,7 @@ import numpy as np
 
 from ....core.domain import Flags
 from ....core.product import Reals, Whole
+from ....errors import Bug
 
 _WHOLE = 1e-9
 
@@ -55,6 +56,33 @@ def whole_children(
         down[cell] += added
         owed[places] -= added
     return down
+
+
+def with_margin(counts: Whole, places: Whole, wanted: Whole) -> Whole:
+    """Cells by children with single records moved between children until a margin is as wanted.
+
+    A record stays in its cell, so the parent's cells are kept; `wanted` are places by children and
+    add up over children to what the parent has at each place.
+
+    >>> with_margin(np.array([[2, 0], [1, 1]]), np.array([0, 0]), np.array([[2, 2]])).tolist()
+    [[1, 1], [1, 1]]
+    """
+    out = counts.copy()
+    over = -wanted
+    np.add.at(over, places, counts)
+    for place in np.flatnonzero(over.any(axis=1)).tolist():
+        cells = np.flatnonzero(places == place)
+        for giver in np.flatnonzero(over[place] > 0).tolist():
+            for cell in cells.tolist():
+                for taker in np.flatnonzero(over[place] < 0).tolist():
+                    moved = min(int(out[cell, giver]), over[place, giver], -over[place, taker])
+                    out[cell, giver] -= moved
+                    out[cell, taker] += moved
+                    over[place, giver] -= moved
+                    over[place, taker] += moved
+    if over.any():
+        raise Bug("A published margin does not add up to its parent's.")
+    return out
 
 
 def _best(score: Reals, able: Whole, more: int) -> Whole:

@@ -30,8 +30,8 @@ from ....core.names import find_axis
 from ....core.product import Margin, Reals, Whole, maximal, subsets
 from ....core.public_margins import parts_of
 from ....errors import InputError
-from ...shared.residuals import HARD, Residual, Residuals, centre
-from ...shared.workload import Workload
+from ..residuals import HARD, Residual, Residuals, centre
+from ..workload import Workload
 from .joint_table import Step
 from .keep_margins import steps_for
 
@@ -83,6 +83,18 @@ def read_published(
     """What is public over the workload's variables, and the public total; checked."""
     if not given:
         return None, description.records
+    kept, total = public_tables(given, workload, description)
+    if not kept:
+        return None, total
+    names = [ref.level for ref in workload.refs]
+    steps = steps_for(workload.shape, kept, workload.forbidden, names)
+    return Published(kept, total, steps), total
+
+
+def public_tables(
+    given: Any, workload: Workload, description: Description
+) -> tuple[dict[Margin, Whole], int]:
+    """The margins over the workload's variables that lie in no other one, and their total; checked."""
     if not isinstance(given, Mapping) or not all(isinstance(v, Mapping) for v in given.values()):
         raise InputError(
             "published must map variables to their counts, such as sex: {F: 268000, M: 261655} or "
@@ -101,14 +113,11 @@ def read_published(
             f"{written[0].name} adds up to {total:,}."
         )
     if not used:
-        return None, total
+        return {}, total
     tables = {tuple(workload.refs.index(ref) for ref in one.refs): one for one in used}
     for margin, one in tables.items():
         _possible(margin, one, workload, description)
-    kept = {margin: tables[margin].counts for margin in maximal(tables)}
-    names = [ref.level for ref in workload.refs]
-    steps = steps_for(workload.shape, kept, workload.forbidden, names)
-    return Published(kept, total, steps), total
+    return {margin: tables[margin].counts for margin in maximal(tables)}, total
 
 
 def _written(name: str, counts: Mapping[Any, Any], description: Description) -> _Written:

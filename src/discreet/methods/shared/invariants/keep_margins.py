@@ -24,8 +24,8 @@ import numpy as np
 
 from ....core.product import Margin, Reals, Rows, Shape, Whole, margin_of_rows, whole_margin_of_rows
 from ....errors import Bug
-from ...shared.rounding import largest_remainder
-from ...shared.synthetic_table import SyntheticTable
+from ..rounding import largest_remainder
+from ..synthetic_table import SyntheticTable
 from .joint_table import Step, joint_step, nearest
 
 _SWEEPS = 60
