@@ -59,7 +59,7 @@ def server(served: Served) -> Iterator[Server]:
 
 def test_catalogue_is_the_same_as_on_disk(served: Served, server: Server) -> None:
     """Data sets, variables, levels, codes and labels."""
-    assert set(server.datasets) == {"deaths", "deaths-dp"}
+    assert set(server.datasets) == {"deaths", "deaths-dp", "genes"}
     with dc.open(served.workspace / "deaths") as local:
         remote = server.open("deaths")
         assert remote.variables == local.variables

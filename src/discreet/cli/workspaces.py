@@ -37,7 +37,7 @@ def demo(
 ) -> None:
     """Make a workspace with synthetic data sets and serve it on this machine. No real person.
 
-    [bold]discreet demo --into demo[/bold] serves deaths and deaths-dp at 127.0.0.1:8000
+    [bold]discreet demo --into demo[/bold] serves deaths, deaths-dp and genes at 127.0.0.1:8000
 
     [bold]discreet demo --into demo --no-serve[/bold] makes the workspace and stops
     """
@@ -59,6 +59,8 @@ def demo(
     keyed, private = (("discreet", "table", into / name, "--rows", "region") for name in NAMES)
     show.command(*keyed, "--columns", "sex")
     show.command(*private, "--columns", "cause", "--epsilon", "0.5", "--dry-run")
+    stars = ("--rows", "eyes", "--columns", "hair", "--where", "town=north")
+    show.command("discreet", "table", into / "genes", *stars)
     if not no_serve:
         from .serving import serve
 

@@ -1,7 +1,8 @@
-"""The demo workspace: two synthetic data sets, the same on every machine. No real person is in it.
+"""The demo workspace: three synthetic data sets, the same on every machine. No real person is in it.
 
     deaths      529,655 deaths by area, cause, age, sex, month, marital status; family cell-key
     deaths-dp   the same records and description under differential privacy, budget ε = 10
+    genes       2,320 people by town, eyes and hair; who has a gene is private; family suppression
 
 The records are fixed; the keys are drawn afresh in every workspace, so two demo workspaces publish
 different noise about the same records, as two custodians would.
@@ -23,11 +24,13 @@ from ..workspace.dataset import DataSet, Workspace
 from ..workspace.description_file import read
 from ..workspace.draft import Draft
 from ..workspace.writer import write
-from . import deaths
+from . import deaths, genes
 from .uk_census import uk_census
 
 NAMES = ("deaths", "deaths-dp")
 SOURCE = "source/records.parquet"
+_BEGUN = {"source", CATEGORIES, "populations.csv", "prior.csv"}
+"""What may lie in the folder of a demo data set that was begun and not ended."""
 
 
 def draft(name: str) -> Draft:
@@ -58,11 +61,12 @@ def make_demo(into: str | Path, control: Control | None = None) -> Workspace:
         raise InputError(f"{folder} is a data set itself; choose another folder for the demo.")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; choose a folder for the demo.")
-    for name in NAMES:
+    for name in (*NAMES, genes.NAME):
         _may_use(folder / name)
     for number, name in enumerate(NAMES):
-        share = 1 / len(NAMES)
+        share = 0.95 / len(NAMES)
         _make(folder, name, control.part(number * share, (number + 1) * share, name))
+    genes.make(folder / genes.NAME, control.part(0.95, 1.0, genes.NAME))
     for recipe in sorted((Path(__file__).parent / "recipes").glob("*.yaml")):
         if not (folder / "recipes" / recipe.name).exists():
             make_folder(folder / "recipes")
@@ -82,7 +86,7 @@ def _may_use(folder: Path) -> None:
         if read(folder).description.synthetic:
             return
         raise InputError(f"{folder} holds a data set of yours; choose another folder for the demo.")
-    if not folder.is_dir() or set(os.listdir(folder)) - {"source", CATEGORIES}:
+    if not folder.is_dir() or set(os.listdir(folder)) - _BEGUN:
         raise InputError(
             f"{folder} holds something else; choose another folder for the demo, or remove it."
         )
