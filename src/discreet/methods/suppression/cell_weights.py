@@ -14,6 +14,7 @@ Everything here is public and computed from sums of non-negative numbers, so sma
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -117,6 +118,15 @@ def cell_law(people: CellPeople) -> CellLaw:
         np.array(counts, dtype=np.float64),
         tuple(checked),
     )
+
+
+def pooled(cells: Sequence[CellPeople]) -> CellLaw:
+    """The law of the grand total."""
+    joined: dict[Law, int] = {}
+    for cell in cells:
+        for law, many in zip(cell.laws, cell.counts, strict=True):
+            joined[law] = joined.get(law, 0) + many
+    return cell_law(CellPeople.of(joined))
 
 
 Scaled = tuple[Floats, float]

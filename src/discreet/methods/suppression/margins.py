@@ -17,7 +17,7 @@ from scipy.special import betaincinv
 
 from .beliefs import Model
 from .board import Board, Whole
-from .cell_weights import TIE, CellPeople, Flags, Floats, cell_law
+from .cell_weights import TIE, CellPeople, Flags, Floats, pooled
 from .exact_law import Undecided, effort, parts
 from .laws import EXACT_ALWAYS, GUARD, LEAST_VARIANCE, SURE, beliefs_off
 from .tilt import Equations, Tilted
@@ -34,12 +34,8 @@ CHUNK = 500
 
 def total_risk(people: Sequence[CellPeople], epsilon: float) -> float:
     """The chance that the sum of all cells is unsafe to know by itself; exact."""
-    joined: dict[tuple[float, ...], int] = {}
-    for cell in people:
-        for law, many in zip(cell.laws, cell.counts, strict=True):
-            joined[law] = joined.get(law, 0) + many
-    pooled = cell_law(CellPeople.of(joined))
-    return float(np.exp(pooled.log_weight)[~pooled.safe(epsilon)].sum())
+    total = pooled(people)
+    return float(np.exp(total.log_weight)[~total.safe(epsilon)].sum())
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ is decided. What is stored are counts that came out, statuses and charges: never
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from ...core import true_values
 from ...core.cell_law import CellLaw, MarginLaw
 from ...core.charge import Charge
 from ...core.control import Control
+from ...core.description import Description
 from ...core.domain import AxisRef, Count
 from ...core.exact import plain, rounded_up
 from ...core.question import Question, TableSpec, Treatment
@@ -32,7 +33,7 @@ from . import words
 from .board import Whole
 from .decisions import Decided
 from .declaration import DECLARATION
-from .past import past
+from .past import Past, past
 from .public_people import PublicPeople, read_people
 from .settings import Attribute, Settings, read
 from .table_plan import TablePlan
@@ -107,7 +108,7 @@ class SuppressionMethod:
         people = read_people(settings.populations, attribute, facts.description)
         people.cells(spec, facts.description)  # an axis it does not have is refused at once
         before = past(spec, attribute.name, noted, people, settings, facts, digest)
-        table = TablePlan.made(spec, people, settings, before, noted, facts.description)
+        table = _planned(spec, people, settings, before, noted, facts)
         charge = {**noted, "margins": plain(Fraction(max(table.margin_charges, default=0.0)))}
         cells = published_cells(spec, facts.description)
         return Plan(
@@ -175,6 +176,45 @@ class SuppressionMethod:
         )
         title = f"{base.title_of(spec, facts.description)}: {words.counted(attribute, facts.description)}"
         return (replace(made, title=title),)
+
+
+def _planned(
+    spec: TableSpec,
+    people: PublicPeople,
+    settings: Settings,
+    before: Past,
+    noted: dict[str, str],
+    facts: Facts,
+) -> TablePlan:
+    """The plan of a table; where its totals are unsafe, the refusal names coarser ones that are not."""
+    try:
+        return TablePlan.made(spec, people, settings, before, noted, facts.description)
+    except Refusal as refusal:
+        if refusal.rule != "unsafe-totals":
+            raise
+        safe = []
+        for said, other in coarser(spec, facts.description):
+            try:
+                TablePlan.made(other, people, settings, before, noted, facts.description)
+            except Refusal:
+                continue
+            safe.append(said)
+        raise Refusal(
+            refusal.message, rule=refusal.rule, alternatives=(*safe, *refusal.alternatives)
+        ) from None
+
+
+def coarser(spec: TableSpec, description: Description) -> Iterator[tuple[str, TableSpec]]:
+    """Tables with one axis at a coarser level, or without it, in words."""
+    for position, ref in enumerate(spec.axes):
+        levels = [level.name for level in description.variable(ref.variable).levels]
+        for name in levels[levels.index(ref.level) + 1 :]:
+            axis = AxisRef(ref.variable, name)
+            axes = (*spec.axes[:position], axis, *spec.axes[position + 1 :])
+            yield f"use {name} instead of {ref.level}", replace(spec, axes=axes)
+    for position, ref in enumerate(spec.axes):
+        axes = spec.axes[:position] + spec.axes[position + 1 :]
+        yield f"leave out {ref.level}", replace(spec, axes=axes)
 
 
 def _one_table(question: Question, facts: Facts) -> TableSpec:

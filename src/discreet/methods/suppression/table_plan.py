@@ -18,6 +18,7 @@ from .cell_weights import CellPeople, Floats
 from .decisions import Decided, Progress, Rule, decide, is_safe
 from .margins import margins_risk, total_risk
 from .past import Past
+from .planning import expected, prior_room
 from .public_people import PublicPeople
 from .settings import Settings
 
@@ -76,17 +77,28 @@ class TablePlan:
 
     def outlook(self) -> str:
         """What to expect, in a sentence."""
+        totals = max(self.margin_charges)
+        left = self.rule.delta - max(self.past.spent) - totals
+        guess = expected(self.people[0], self.shape, self.epsilon, left)
         return (
-            f"exact or a star; the totals take {max(self.margin_charges):.2g} of "
-            f"δ = {self.rule.delta:.3g}"
+            f"exact or a star; about {guess.stars:,} of {guess.cells:,} cells will be stars, and about "
+            f"{totals + guess.spent:.2g} of δ = {self.rule.delta:.3g} will be spent"
         )
 
     def warnings(self) -> tuple[str, ...]:
         """What the asker should know before anything comes out."""
         spent = max(self.past.spent)
-        if not spent:
-            return ()
-        return (f"Earlier releases have spent {spent:.3g} of δ = {self.rule.delta:.3g}.",)
+        said = [f"Earlier releases have spent {spent:.3g} of δ = {self.rule.delta:.3g}."]
+        rooms = [prior_room(cells, self.epsilon, self.rule.delta) for cells in self.people]
+        low, high = min(room.low for room in rooms), max(room.high for room in rooms)
+        said = said if spent else []
+        said.append(
+            f"The prior may be off: on average {rooms[0].mean:.3g} is assumed"
+            + (f" to {rooms[-1].mean:.3g}" if len(rooms) > 1 else "")
+            + f"; were it below {low:.3g} or above {high:.3g} in truth, the grand total alone would "
+            f"move beliefs by more than ε with a chance above δ = {self.rule.delta:.3g}."
+        )
+        return tuple(said)
 
     def models(self) -> list[Model]:
         """The model under each prior."""

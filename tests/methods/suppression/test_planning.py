@@ -1,0 +1,68 @@
+"""Planning help: what is said before any data are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import discreet as dc
+from discreet.errors import Refusal
+from discreet.methods.suppression.cell_weights import CellPeople
+from discreet.methods.suppression.planning import expected, people_needed, prior_room, unsafe_chance
+
+from . import world
+
+
+@pytest.mark.parametrize(
+    ("p", "epsilon", "about"), [(0.5, 0.5, 40), (0.3, 0.5, 100), (0.1, 0.5, 400), (0.5, 0.2, 300)]
+)
+def test_how_many_people_a_cell_needs(p: float, epsilon: float, about: int):
+    """The known figures, and the chance is kept there."""
+    needed = people_needed((1 - p, p), epsilon)
+    assert needed is not None
+    assert 0.8 * about <= needed <= 1.2 * about
+    assert unsafe_chance(CellPeople(((1 - p, p),), (needed,)), epsilon) <= 1e-3
+
+
+def test_a_prior_that_is_wrong_by_eight_points_is_fatal_and_an_interval_covers_it():
+    """10,000 people, ε = 0.2: a truth of 0.48 for a prior of 0.4 is outside the room it has."""
+    cells = [CellPeople.of({(0.6, 0.4): 100}) for _ in range(100)]
+    room = prior_room(cells, 0.2, 0.2)
+    assert room.high < 0.48
+    assert room.low > 0.32
+    wider = [CellPeople.of({(1 - p, p): 100}) for p in (0.48,) for _ in range(100)]
+    assert prior_room(wider, 0.2, 0.2).high > 0.48
+
+
+def test_a_plan_says_stars_and_room(tmp_path: Path):
+    """Expected stars, δ to be spent and how far off the prior may be, in words."""
+    folder = world.make(tmp_path)
+    with dc.open(folder) as data:
+        asked = data.table(rows="eyes", columns="hair").preview()
+        assert "0 of 9 cells will be stars" in asked.plan.errors[0].note
+        assert any("prior may be off" in words for words in asked.warnings)
+        released = data.table(rows="eyes", columns="hair").release()
+        assert released.protected.shown.all()
+
+
+def test_a_refusal_proposes_coarser_tables_that_are_safe(tmp_path: Path):
+    """Each proposal is checked: asked for, it is not refused."""
+    folder = world.make(tmp_path, epsilon="0.3", delta="0.02")
+    with dc.open(folder) as data:
+        with pytest.raises(Refusal) as caught:
+            _ = data.table(rows="eyes", columns="hair").standing
+        words = [str(one) for one in caught.value.alternatives]
+        if "use tone instead of hair" in words:
+            assert data.table(rows="eyes", columns="tone").standing == "affordable"
+        if "leave out hair" in words:
+            assert data.table(rows="eyes").standing == "affordable"
+        assert len(words) > 1
+
+
+def test_large_cells_are_expected_to_come_out():
+    """300 people a cell at p = 0.4: no star; three people: all stars."""
+    large = [CellPeople.of({(0.6, 0.4): 300}) for _ in range(9)]
+    small = [CellPeople.of({(0.6, 0.4): 6}) for _ in range(9)]
+    assert expected(large, (3, 3), 0.5, 0.2).stars == 0
+    assert expected(small, (3, 3), 0.2, 0.01).stars == 9
