@@ -169,7 +169,17 @@ def _power(law: Law, many: int) -> Scaled:
 
 
 def _product(one: Scaled, two: Scaled) -> Scaled:
-    return _scaled(np.convolve(one[0], two[0]), one[1] + two[1])
+    """The law of a sum of two; numbers below 1e-308 of the largest are 0 and cost nothing."""
+    full = np.zeros(len(one[0]) + len(two[0]) - 1)
+    (first, some), (second, more) = _there(one[0]), _there(two[0])
+    full[first + second : first + second + len(some) + len(more) - 1] = np.convolve(some, more)
+    return _scaled(full, one[1] + two[1])
+
+
+def _there(numbers: Floats) -> tuple[int, Floats]:
+    """Where numbers above 0 begin, and all up to the last of them."""
+    places = np.flatnonzero(numbers)
+    return int(places[0]), numbers[places[0] : places[-1] + 1]
 
 
 def _joined(parts: list[Scaled]) -> Scaled:
