@@ -494,3 +494,19 @@ def test_intervals_hold_the_truth_as_often_as_said(world):
         assert hits.mean() > 0.95 - 5.4 * math.sqrt(0.05 * 0.95 / hits.size)
     twin = np.stack(narrower)[:, :-1, :-1]
     assert twin.mean() < 0.95 - 5.4 * math.sqrt(0.05 * 0.95 / twin.size)
+
+
+def test_noise_of_large_mixed_levels_is_the_estimators_own(world):
+    """5,400 joint cells: a coarse cell is a mean, by precision, of its own draw and 90 summed ones."""
+    codes = [f"{i:02}" for i in range(60)]
+    a = variable("a", codes, levels={"ten": {code: code[0] for code in codes}})
+    w = world([a, variable("b", codes[:10]), variable("c", codes[:9])])
+    specs = [w.spec("a", "b", "c", totals=False), w.spec("a:ten", "b", totals=False)]
+    plan = w.plan(*specs, epsilon="1", plan="wanted", consistency="least squares")
+    fine, coarse = w.release(plan)
+    assert not any("best single table" in note for note in (*fine.notes, *coarse.notes))
+    each = {part.cells: float(part.law.variance) for part in plan.detail.scheme.measured}
+    own, summed = each[60], 90 * each[5_400]
+    assert coarse.noise.sd**2 == pytest.approx(np.full((6, 10), 1 / (1 / own + 1 / summed)))
+    less = each[5_400] ** 2 / (own + summed)
+    assert fine.noise.sd**2 == pytest.approx(np.full((60, 10, 9), each[5_400] - less))

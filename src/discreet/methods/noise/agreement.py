@@ -30,16 +30,19 @@ class _System:
     """Least squares over a joint table of `size` cells."""
 
     size: int
-    readings: list[tuple[Whole, Whole, float]]
+    readings: list[tuple[Whole, int, float]]
+    """Of each reading the address of every joint cell, how many cells, the variance."""
+    parts: list[int]
+    """Which measured margins these are."""
     total: int | None
     zeros: Flags | None
     wanted: list[tuple[Whole, int]]
     shapes: dict[Margin, tuple[int, ...]]
 
-    def shaped(self, figures: Sequence[Reals]) -> dict[Margin, Reals]:
-        """Figures of wanted cells, by margin; empty where there are none."""
-        pairs = zip(self.shapes.items(), figures, strict=bool(figures))
-        return {margin: found.reshape(shape) for (margin, shape), found in pairs}
+    def shaped(self, figures: Sequence[Reals | None]) -> dict[Margin, Reals]:
+        """Figures of wanted cells, by margin, where there are any."""
+        pairs = zip(self.shapes.items(), figures, strict=True)
+        return {m: found.reshape(shape) for (m, shape), found in pairs if found is not None}
 
 
 class Agreement:
@@ -105,20 +108,22 @@ class Agreement:
         }
 
     def _spreads(self, group: Any) -> dict[Margin, Reals]:
-        """The variances of a group's estimates; empty where they are too many to work out."""
+        """The variances of a group's estimates, where they can be worked out."""
         if group not in self._spread:
             system = self._system(group, self._estimated(group))
-            readings = [(address, values.size, var) for address, values, var in system.readings]
             found = estimate_variances(
-                *(system.size, readings, system.zeros, system.wanted),
+                *(system.size, system.readings, system.zeros, system.wanted),
                 total_known=system.total is not None,
             )
-            self._spread[group] = system.shaped(found or [])
+            self._spread[group] = system.shaped(found)
         return self._spread[group]
 
     def _solved(self, group: Any, targets: Sequence[Margin]) -> dict[Margin, Reals]:
         system = self._system(group, targets)
-        readings = system.readings
+        readings = [
+            (address, self._values[part], variance)
+            for (address, _, variance), part in zip(system.readings, system.parts, strict=True)
+        ]
         if system.total is not None:
             exact = min(variance for *_, variance in readings) * 1e-8
             nowhere = np.zeros(system.size, dtype=np.int64)
@@ -129,16 +134,21 @@ class Agreement:
         """What was read of a group's joint table, and what is wanted of it."""
         whole = self.planner.joint_of(self.scheme, group)
         size = domain_of(whole, self.description).size
+        measured = self.scheme.measured
+        parts = [at for at, part in enumerate(measured) if part.margin.group == group]
         readings = [
-            (self._addresses(part.margin, whole), value, float(part.law.variance))
-            for part, value in zip(self.scheme.measured, self._values, strict=True)
-            if part.margin.group == group
+            (
+                self._addresses(measured[at].margin, whole),
+                measured[at].cells,
+                float(measured[at].law.variance),
+            )
+            for at in parts
         ]
         total = self.description.records if self.total_known(whole) else None
         zeros = self.description.zero_mask(whole.count)
         shapes = {margin: domain_of(margin, self.description).shape for margin in targets}
         wanted = [(self._addresses(m, whole), math.prod(shape)) for m, shape in shapes.items()]
-        return _System(size, readings, total, zeros, wanted, shapes)
+        return _System(size, readings, parts, total, zeros, wanted, shapes)
 
     def _addresses(self, margin: Margin, whole: Margin) -> Whole:
         """For each cell of the joint table, the address of its cell in a margin."""

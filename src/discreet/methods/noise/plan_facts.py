@@ -13,7 +13,7 @@ from ...core.gaussian import DiscreteGaussian
 from ...core.guarantee import Guarantee
 from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
-from ...core.margins import domain_of
+from ...core.margins import Margin, domain_of
 from ...core.neighbours import Neighbours
 from ...core.plan_loss import Move, Moves, moves_of
 from ...core.pure_laplace import PureLaplace
@@ -92,10 +92,14 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
             spec, lambda kept: scheme.targets[whole.keep(kept)].variance ** 0.5
         ),
         share_unchanged=None if law is None else float(law.probability(0)),
-        note=""
-        if not fitted
-        else "Standard deviations are after least squares; ± is that of the best single margin.",
+        note=_after_least_squares(scheme, whole) if fitted else "",
     )
+
+
+def _after_least_squares(scheme: Scheme, whole: Margin) -> str:
+    if scheme.closed.get(whole.group) is None:
+        return "Standard deviations and ± are those of the best single margin; least squares lowers them."
+    return "Standard deviations are after least squares; ± is that of the best single margin."
 
 
 def told(

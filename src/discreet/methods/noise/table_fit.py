@@ -241,6 +241,13 @@ class Fitting:
                 "Values are least-squares estimates from all measured tables; their noise "
                 "intervals reach 2.12 standard deviations to either side."
             )
+            margins = [whole.keep(kept) for kept in margins_of(spec)]
+            known = [m for m in margins if self.scheme.targets[m].source != KNOWN]
+            if any(self._agreement.variance(margin) is None for margin in known):
+                notes.append(
+                    "They are too many for the noise of every one to be worked out: where it is "
+                    "not, it is said as that of the best single table, which is more."
+                )
             if not self._adds_up:
                 notes.append("Each value is rounded by itself: sums may differ by rounding.")
         elif self.treatment.negatives == "balance":
