@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import random
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from discreet.core.domain import AxisRef, Count
+from discreet.core.true_values import reveal
 from discreet.demo import deaths, draft
 from discreet.errors import DataError, DiscreetError, InputError
 from discreet.workspace import DataSet, UnitChoice, init
@@ -141,12 +144,13 @@ def test_ids_weights_levels_labels_and_missing_codes_are_guessed(
     assert made.id == "Person ID"
     assert made.weight is not None
     assert (made.weight.column, made.weight.decimals) == ("weight", 2)
-    area, answer = made.variables
+    area, answer, born = made.variables
     assert [level.name for level in area.levels] == ["shop", "town", "state"]
     assert (area.name, area.kind) == ("area", "geography")
     assert {c.code: c.label for c in area.levels[0].categories}["s7"] == "Shop 7é"
     assert answer.missing == ["-9", ""]
-    assert {name for name, _ in made.left_out} == {"born", "pay", "note"}
+    assert born.derive == {"dates": ["month", "quarter", "year"], "first": "1930", "last": "1998"}
+    assert {name for name, _ in made.left_out} == {"pay", "note"}
     said = read(tmp_path / "into").folder / "discreet.yaml"
     assert "nearly an identifier" in said.read_text() or "identifier" in said.read_text()
 
@@ -217,6 +221,41 @@ def test_a_parent_that_is_missing_in_the_data_makes_no_level(tmp_path: Path) -> 
     made = init(put(tmp_path / "x.csv", rows), tmp_path / "x")
     names = [variable.name for variable in made.dataset().description.variables]
     assert names == ["ward", "side"]
+
+
+def test_a_level_that_some_branches_skip_is_found(tmp_path: Path) -> None:
+    """A hospital directly under a region: three levels, said why, and the counts are the file's."""
+    chance = random.Random(3)
+    tree = {
+        "h1": ("t1", "N"),
+        "h2": ("t1", "N"),
+        "h3": ("t2", "N"),
+        "h4": ("", "N"),
+        "h5": ("", "I"),
+    }
+    tree |= {"h6": ("t3", "S"), "h7": ("t3", "S"), "h8": ("", "I")}
+    rows = [["hospital", "trust", "region", "day", "cost"]]
+    for _ in range(600):
+        hospital = chance.choice(list(tree))
+        day = f"{chance.randrange(1, 29):02}.{chance.randrange(1, 13):02}.{chance.choice([2020, 2021])}"
+        rows.append([hospital, *tree[hospital], day, f"{chance.randrange(1, 9000) / 10:.1f}"])
+    made = init(put(tmp_path / "x.csv", rows), tmp_path / "x")
+    place, day, cost = made.draft.variables
+    assert [level.name for level in place.levels] == ["hospital", "trust", "region"]
+    assert any("3 of hospital have no trust (h4, for one)" in said for said in place.comments)
+    assert (day.derive["dates"], day.derive["format"]) == (["month", "quarter", "year"], "D.M.Y")
+    assert (day.derive["first"], day.derive["last"]) == ("2020", "2021")
+    assert cost.derive == {"bands": "100", "from": "0", "to": "800"}
+    with made.dataset() as data:
+        levels = data.description.variable(place.name).levels
+        assert levels[1].codes == ("t1", "t2", "t3", "N", "I")
+        for column, level in enumerate(levels):
+            (table,) = data.engine().count([Count((AxisRef(place.name, level.name),))])
+            cells = reveal(table)
+            places = zip(cells.addresses.tolist(), cells.counts.tolist(), strict=True)
+            found = {level.codes[place]: n for place, n in places}
+            truth = Counter(row[column] or row[2] for row in rows[1:])
+            assert found == dict(truth)
 
 
 def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:

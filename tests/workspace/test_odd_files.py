@@ -67,16 +67,31 @@ def test_signs_that_cannot_be_seen_are_written_and_read_back(tmp_path: Path) -> 
         ("{:02d}/11/2024", "dates"),
         ("{}.11.24", "dates"),
         ("11-{}-2024 12:30", "dates"),
-        ("1234,{}", "numbers with decimals"),
-        ("12.{}", "numbers with decimals"),
     ],
 )
-def test_dates_and_decimals_of_any_country_are_no_categories(
+def test_dates_that_cannot_be_read_are_no_categories(
     tmp_path: Path, written: str, reason: str
 ) -> None:
     rows = [f"{'fm'[i % 2]};{written.format(1 + i % 40)}" for i in range(400)]
     left = made(tmp_path, records("sex;when", rows))
     assert reason in left["when"]
+
+
+@pytest.mark.parametrize(
+    ("written", "rule"),
+    [
+        ("1234,{}", {"bands": "0.1", "from": "1234.1", "to": "1234.9", "mark": ","}),
+        ("12.{}", {"bands": "0.1", "from": "12.1", "to": "12.9"}),
+    ],
+)
+def test_decimals_of_any_country_become_bands(
+    tmp_path: Path, written: str, rule: dict[str, object]
+) -> None:
+    """They are proposed, and load as they are."""
+    rows = [f"{'fm'[i % 2]};{written.format(1 + i % 29)}" for i in range(400)]
+    (tmp_path / "people.csv").write_text(records("sex;when", rows))
+    started = init(tmp_path / "people.csv", tmp_path / "set")
+    assert started.draft.variables[1].derive == rule
 
 
 @pytest.mark.slow
@@ -127,7 +142,7 @@ def test_a_parent_nearly_everybody_has_is_no_hint(tmp_path: Path) -> None:
 
 
 def test_parquet_of_every_type(tmp_path: Path) -> None:
-    """Dictionaries, flags, dates and whole floats are coded; decimals, times and nests say why not."""
+    """Dictionaries, flags, dates and whole floats are coded, decimals and times by a rule; nests say why not."""
     n = 400
     day = datetime.date(2024, 1, 1)
     columns = {
@@ -143,10 +158,10 @@ def test_parquet_of_every_type(tmp_path: Path) -> None:
     }
     pq.write_table(pa.table(columns), tmp_path / "people.parquet")
     started = init(tmp_path / "people.parquet", tmp_path / "set")
-    assert [v.name for v in started.draft.variables] == ["sex", "flag", "grade", "day"]
+    assert [v.name for v in started.draft.variables] == [
+        *("sex", "flag", "grade", "day", "price", "moment")
+    ]
     left = dict(started.draft.left_out)
-    assert "decimals" in left["price"]
-    assert "dates" in left["moment"]
     assert "struct values" in left["nest"]
     assert "bigint[] values" in left["many"]
     assert "raw bytes" in left["bytes"]

@@ -280,6 +280,8 @@ class ColumnProfile:
     """The most decimals of a number seen; None for a column that holds no numbers."""
     mark: str = "."
     """The decimal mark of a decimal column."""
+    years: tuple[str, str] | None = field(default=None, repr=False)
+    """The first and the last year of a column of dates; empty where years have two digits."""
 
     @property
     def unique(self) -> bool:
@@ -296,8 +298,8 @@ class Profile:
     columns: tuple[ColumnProfile, ...]
     dialect: Dialect | None = None
     parents: tuple[tuple[str, str], ...] = ()
-    """(child, parent) columns: each value of the child goes with one value of the parent, and the
-    parent has fewer values."""
+    """(child, parent) columns: each value of the child goes with one value of the parent, which has
+    fewer values, or is there where the child is missing."""
     parent_maps: Mapping[tuple[str, str], Mapping[str, str]] = field(
         default_factory=dict, repr=False
     )

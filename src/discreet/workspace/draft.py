@@ -49,6 +49,8 @@ class VariableDraft:
     kind: str = "classification"
     missing: list[str] = field(default_factory=list)
     other: str | None = None
+    derive: Mapping[str, Any] = field(default_factory=dict)
+    """The rule that makes its categories; its one level then lists none."""
     note: str = ""
     comments: list[str] = field(default_factory=list)
 

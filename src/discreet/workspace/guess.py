@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from ..core.domain import TOTAL
 from .category_file import MOST_CODE, is_code
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft
 from .label_columns import label_columns
+from .proposed_rules import rule_for
 from .source_facts import MOST_VALUES
 from .unit_columns import FEW, UnitColumns
 from .vocabulary import (
@@ -61,11 +63,17 @@ class _Guess:
         self.hints: list[str] = []
         self.units = units
         self.weight: WeightDraft | None = None
+        self.gaps: defaultdict[str, set[str]] = defaultdict(set)
+        """For each column those that would be levels above it, but are empty for some of its values."""
 
     def draft(self, dataset: str, title: str, source: Mapping[str, str]) -> Draft:
         self.weight = self._find_weight()
-        columns = [column for column in self.profile.columns if self._keep(column)]
+        derived = [column for column in self.profile.columns if self._derives(column)]
+        columns = [c for c in self.profile.columns if c not in derived and self._keep(c)]
         variables = self._variables([column.name for column in columns])
+        variables += [made for column in derived if (made := self._derived(column))]
+        order = list(self.columns)
+        variables.sort(key=lambda variable: order.index(str(variable.levels[0].column)))
         return Draft(
             dataset=dataset,
             title=title,
@@ -96,6 +104,41 @@ class _Guess:
             self.left_out.append((column.name, reason))
         return not reason
 
+    def _derives(self, column: ColumnProfile) -> bool:
+        """Whether a column holds dates or numbers from which categories must first be made."""
+        taken = column.name in self.label_columns or self.units.named(column.name) is not None
+        if taken or (self.weight and column.name == self.weight.column) or column.distinct < 2:
+            return False
+        if column.type == "date":
+            return column.distinct > FEW
+        if column.type == "decimal":
+            return True
+        many = column.type == "integer" and column.distinct > MOST_NUMBERS
+        nearly_an_id = column.distinct * RECORDS_PER_CATEGORY > column.records
+        return many and not nearly_an_id and column.name not in dict(self.profile.parents)
+
+    def _derived(self, column: ColumnProfile) -> VariableDraft | None:
+        missing, comments = self._missing(column.name)
+        rule, words = rule_for(column, missing)
+        name = self.names[column.name]
+        levels = {f"{name}_{unit}" for unit in rule.get("dates", ())}
+        if levels & set(self.names.values()):
+            rule, words = {}, "holds dates, and columns of their months or years stand beside it."
+        if not rule:
+            self.left_out.append((column.name, words))
+            return None
+        kind = "time" if column.type == "date" else "classification"
+        level = LevelDraft(name, column.name, [])
+        return VariableDraft(
+            name,
+            [level],
+            label=pretty(column.name),
+            kind=kind,
+            missing=missing,
+            derive=rule,
+            comments=[*comments, words],
+        )
+
     def _reason_against(self, column: ColumnProfile) -> str:  # noqa: PLR0911 - one reason each
         values = column.distinct + (column.nulls > 0)
         if column.type not in _SINGLE:
@@ -108,8 +151,6 @@ class _Guess:
             return "may name the unit: its values stand for people, not for categories."
         if column.unique and column.records > FEW:
             return "has a value of its own in every record: an identifier."
-        if column.type == "decimal":
-            return "holds numbers with decimals; only counts are published. Add a column of bands."
         odd = [code for code, _ in column.values if not is_code(code)]
         if odd:
             return (
@@ -118,11 +159,6 @@ class _Guess:
             )
         if column.distinct <= FEW:
             return ""
-        if column.type == "date":
-            return f"holds {column.distinct:,} dates. Add a column with the month, quarter or year."
-        many_numbers = column.type == "integer" and column.distinct > MOST_NUMBERS
-        if many_numbers and column.name not in dict(self.profile.parents):
-            return f"holds {column.distinct:,} numbers. Add a column of bands and use that."
         if column.distinct * RECORDS_PER_CATEGORY > column.records:
             return (
                 f"has {column.distinct:,} values, on average fewer than {RECORDS_PER_CATEGORY} "
@@ -135,13 +171,16 @@ class _Guess:
     def _chains(self, kept: list[str]) -> list[list[str]]:
         """Columns as chains, finest first; each column in one chain."""
         above: dict[str, set[str]] = {name: set() for name in kept}
+        within: dict[str, set[str]] = {name: set() for name in kept}
         for child, parent in self.profile.parents:
             if child not in above or parent not in above:
                 continue
-            # a child whose parent is missing in the data cannot be checked against the column
+            # where a parent is missing in the data, the child may lie directly under a coarser one
             every = all(self.profile.parent_maps[child, parent].values())
-            if every and self._size(child) > self._size(parent) > 1:
-                above[child].add(parent)
+            if every:
+                within[child].add(parent)
+            if self._size(child) > self._size(parent) > 1:
+                (above if every else self.gaps)[child].add(parent)
         taken: set[str] = set()
         chains = {}
         for name in sorted(kept, key=lambda name: (-self._size(name), kept.index(name))):
@@ -153,9 +192,20 @@ class _Guess:
                 best = max(free, key=lambda one: (len(above[one] & free), self._size(one)))
                 chain.append(best)
                 free = above[best] & free
+            self._with_gaps(chain, within, taken)
             taken.update(chain)
             chains[name] = chain
         return [chains[name] for name in kept if name in chains]
+
+    def _with_gaps(self, chain: list[str], within: Mapping[str, set[str]], taken: set[str]) -> None:
+        """Put levels between that some branches skip: each holds what is coarser, as far as it goes."""
+        for name in sorted(self.gaps[chain[0]] - taken, key=self._size, reverse=True):
+            for place in range(1, len(chain)):
+                finer, coarser = chain[1:place], chain[place:]
+                below = all(name in within[one] or name in self.gaps[one] for one in finer)
+                if below and all(one in within[name] for one in coarser):
+                    chain.insert(place, name)
+                    break
 
     def _size(self, name: str) -> int:
         return self.columns[name].distinct
@@ -178,8 +228,7 @@ class _Guess:
 
     def _variable(self, name: str, chain: list[str], kind: str) -> VariableDraft:
         missing, comments = self._missing(chain[0])
-        above = zip(chain, [*chain[1:], None], strict=True)
-        levels = [self._level(column, up, missing) for column, up in above]
+        levels = [self._level(col, chain[place + 1 :], missing) for place, col in enumerate(chain)]
         if missing and len(chain) > 1:
             self._missing_above(levels, missing[0])
         of_code = {code: label for label, code in self.label_columns.items()}
@@ -206,7 +255,21 @@ class _Guess:
             pairs = itertools.pairwise(levels)
             lies = [f"{level.name} lies in one {up.name}" for level, up in pairs]
             variable.comments.append(f"Each {', each '.join(lies)}.")
+            variable.comments += self._skipped(chain)
         return variable
+
+    def _skipped(self, chain: list[str]) -> list[str]:
+        """Which levels some categories skip, in sentences."""
+        told = []
+        for name in chain[1:-1]:
+            if name in self.gaps[chain[0]]:
+                parents = self.profile.parent_maps[chain[0], name]
+                none = [code for code, parent in parents.items() if not parent]
+                told.append(
+                    f"{len(none):,} of {chain[0]} have no {name} ({none[0]}, for one): they lie "
+                    f"directly under their {chain[chain.index(name) + 1]}."
+                )
+        return told
 
     def _nearly(self, chain: list[str]) -> list[str]:
         """Columns that would be levels of this one but for a few records."""
@@ -223,14 +286,17 @@ class _Guess:
         self.hints += comments
         return comments
 
-    def _level(self, column: str, up: str | None, missing: list[str]) -> LevelDraft:
+    def _level(self, column: str, ups: list[str], missing: list[str]) -> LevelDraft:
         codes = [code for code, _ in self.columns[column].values]
         gone = [code for code in codes if code in missing[1:]]
         codes = in_order([code for code in codes if code not in gone])
         if missing and missing[0] in codes:
             codes.remove(missing[0])
             codes.append(missing[0])
-        parents = {} if up is None else self.profile.parent_maps[(column, up)]
+        parents: dict[str, str] = {}
+        for up in reversed(ups):  # the nearest that there is
+            found = self.profile.parent_maps.get((column, up), {})
+            parents.update({code: parent for code, parent in found.items() if parent})
         labels = self.labels.get(column, {})
         # a sign or a number for missing tells a reader nothing
         unsaid = [c for c in missing[:1] if not re.search(r"[^\W\d_]", c)]
@@ -293,7 +359,11 @@ class _Guess:
         ]
         rest = [c.code for c in level.categories if c not in whole]
         if (
-            not re.search(r"(^|[^a-z])age([^a-z]|$)", level.column or "", re.IGNORECASE)
+            not re.search(
+                r"(^|[^a-zà-ÿ])(age|alter|âge|edad|leeftijd)([^a-zà-ÿ]|$)",
+                level.column or "",
+                re.IGNORECASE,
+            )
             or len(whole) <= FEW
             or set(rest) - set(variable.missing)
             or {f"{variable.name}_5", f"{variable.name}_10"} & set(self.names.values())

@@ -51,8 +51,12 @@ def _declaring(described: DescribedData, facts: SourceFacts) -> Iterator[Finding
     """What makes declaring the found variables unsafe, from the source they were found in."""
     waiting = [v for v in described.description.variables if not v.declared]
     columns = {column.name: column for column in facts.columns}
-    fine = []
+    fine, ruled = [], []
     for variable in waiting:
+        rule = described.coding.columns[variable.name].rule
+        if rule is not None:
+            ruled.append(variable.name)
+            continue
         column = columns.get(described.coding.columns[variable.name].finest)
         if column is None:
             continue
@@ -68,6 +72,16 @@ def _declaring(described: DescribedData, facts: SourceFacts) -> Iterator[Finding
             f"found, not declared; no category has fewer than {RARE} records.",
             ", ".join(fine),
             f"If {lists} public knowledge: `discreet declare {described.folder} {' '.join(fine)}`.",
+        )
+
+    if ruled:
+        yield Finding(
+            "note",
+            "found, not declared; the categories follow from a rule, and are about people only as far "
+            "as its ends and lists were chosen by looking at the data.",
+            ", ".join(ruled),
+            "Write ends and lists that are public, then: "
+            f"`discreet declare {described.folder} {' '.join(ruled)}`.",
         )
 
 

@@ -279,6 +279,10 @@ def _variable(out: _Page, variable: VariableDraft) -> None:
     out.key(2, "missing", variable.missing)
     out.key(2, "other", variable.other)
     out.key(2, "note", variable.note)
+    if variable.derive:
+        out.key(2, "column", variable.levels[0].column)
+        out.put(2, f"derive: {_flow(variable.derive)}")
+        return
     if len(variable.levels) == 1 and variable.levels[0].name == variable.name:
         _level(out, 2, variable.levels[0])
         return

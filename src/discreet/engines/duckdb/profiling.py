@@ -86,7 +86,8 @@ _SHAPES = (
     "arg_min(v, TRY_CAST(replace(v, ',', '.') AS DOUBLE)), "
     "arg_max(v, TRY_CAST(replace(v, ',', '.') AS DOUBLE)), "
     "min(v), max(v), "
-    "max(length(regexp_extract(v, '^[-+]?[0-9]*[.,]([0-9]+)$', 1))) FROM discreet_values"
+    "max(length(regexp_extract(v, '^[-+]?[0-9]*[.,]([0-9]+)$', 1))), "
+    "min(regexp_extract(v, '[0-9]{4}')), max(regexp_extract(v, '[0-9]{4}')) FROM discreet_values"
 )
 """Of one column: how many values look like what, and the ends of its range."""
 
@@ -106,9 +107,10 @@ def _column(
         ),
         doing=doing,
     )
-    (
-        (distinct, nulls, wholes, numbers, commas, dates, padded, low, high, first, last, decimals),
-    ) = runner.run(_SHAPES, doing=doing)
+    ((distinct, nulls, wholes, numbers, commas, dates, padded, *ends),) = runner.run(
+        _SHAPES, doing=doing
+    )
+    low, high, first, last, decimals, *years = ends
     values = runner.run(
         sql(
             "SELECT v, n FROM discreet_values WHERE v IS NOT NULL ORDER BY n DESC, v LIMIT {most}",
@@ -136,6 +138,7 @@ def _column(
         maximum=high if number else last,
         decimals=(decimals or 0) if number else None,
         mark="," if number and distinct not in (wholes, numbers) else ".",
+        years=(years[0], years[1]) if type_ == "date" else None,
     )
 
 
@@ -160,6 +163,7 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
         if (
             child[1].distinct > parent[1].distinct
             or (child[1].distinct == parent[1].distinct and child[0] < parent[0])
+            or child[1].nulls  # a level that some branches skip may have fewer values
         )
         and _few(sample.broken(child[0], parent[0]), parent[1], sample.records)
     ]
@@ -172,8 +176,6 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
             if _few(records, parent, profile.records):
                 nearly.append((child.name, parent.name, records, code))
             continue
-        twin = child.distinct == parent.distinct
-        (twins if twin else parents).append((child.name, parent.name))
         rows = runner.run(
             sql(
                 "SELECT {child} AS a, any_value({parent}) FROM {source} s "
@@ -184,7 +186,12 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
             ),
             doing=doing,
         )
-        maps[child.name, parent.name] = {str(a): "" if b is None else str(b) for a, b in rows}
+        found = {str(a): "" if b is None else str(b) for a, b in rows}
+        one_to_one = len(set(found.values())) == child.distinct == parent.distinct
+        if one_to_one and c > p:
+            continue  # said from the other side
+        (twins if one_to_one else parents).append((child.name, parent.name))
+        maps[child.name, parent.name] = found
     return replace(
         profile, parents=tuple(parents), twins=tuple(twins), parent_maps=maps, nearly=tuple(nearly)
     )
