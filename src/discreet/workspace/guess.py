@@ -23,6 +23,7 @@ from .unit_columns import FEW, UnitColumns
 from .vocabulary import (
     MISSING_WORDS,
     in_order,
+    is_age,
     is_geography,
     is_time,
     is_weight_name,
@@ -359,11 +360,7 @@ class _Guess:
         ]
         rest = [c.code for c in level.categories if c not in whole]
         if (
-            not re.search(
-                r"(^|[^a-zà-ÿ])(age|alter|âge|edad|leeftijd)([^a-zà-ÿ]|$)",
-                level.column or "",
-                re.IGNORECASE,
-            )
+            not is_age(level.column or "")
             or len(whole) <= FEW
             or set(rest) - set(variable.missing)
             or {f"{variable.name}_5", f"{variable.name}_10"} & set(self.names.values())

@@ -60,6 +60,8 @@ _NUMBERS = (
     "identifier", "identifiant", "kennung", "uid", "uuid", "pseudonym",
 )  # fmt: skip
 
+_AGE = re.compile(r"(?<![a-zà-ÿ])(age|alter|âge|edad|leeftijd)(?![a-zà-ÿ])", re.IGNORECASE)
+
 
 def _numbered(words: tuple[str, ...]) -> re.Pattern[str]:
     """A word of these by itself, or grown together with a word for number: patientnr."""
@@ -128,6 +130,15 @@ def is_weight_name(name: str) -> bool:
 def is_geography(name: str) -> bool:
     """Whether a column's name says that it holds places."""
     return bool(set(re.findall(r"[a-z0-9]+", _spaced(name))) & _PLACES)
+
+
+def is_age(name: str) -> bool:
+    """Whether a column is called after ages.
+
+    >>> is_age("age_at_death"), is_age("Alter"), is_age("village")
+    (True, True, False)
+    """
+    return bool(_AGE.search(name))
 
 
 def is_time(name: str) -> bool:
