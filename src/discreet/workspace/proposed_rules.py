@@ -76,8 +76,8 @@ def _bands(column: ColumnProfile, missing: Collection[str]) -> tuple[Mapping[str
 def _round_width(least: Decimal) -> Decimal:
     """The smallest of 1, 2, 5, 10, 20, … (or 0.5, 0.2, …) that is not below `least`.
 
-    >>> _round_width(Decimal("7.3")), _round_width(Decimal("0.013"))
-    (Decimal('1E+1'), Decimal('0.02'))
+    >>> [str(_round_width(Decimal(least))) for least in ("7.3", "0.013", "123")]
+    ['10', '0.02', '200']
     """
     ten = Decimal(10) ** least.adjusted()
     return next(step * ten for step in (1, 2, 5, 10) if step * ten >= least)
