@@ -34,12 +34,21 @@ CHARGE_MORE = 1e-9
 """What chances are multiplied with, and what is added, before they are charged."""
 GUARD = 0.02
 """How far inside ε beliefs about other cells must be where they are not computed exactly."""
-SURE = 0.7
-"""Beliefs within this part of ε at first order are not looked at again."""
+SURE, APART = 0.7, 0.05
+"""Beliefs within this part of ε at first order, and this far inside it, are not looked at again."""
 NEGLIGIBLE = 1e-11
 """Counts less likely than this are taken as unsafe without a look."""
 IN_NO_DOUBT = 0.25
 """The look-ahead releases where the same charge for every cell left would use this part of δ."""
+
+
+def sure(epsilon: float) -> float:
+    """How far beliefs may be off at first order without a closer look.
+
+    >>> sure(0.5), round(sure(0.1), 3)
+    (0.35, 0.05)
+    """
+    return min(SURE * epsilon, epsilon - APART)
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ def _screen(outlook: Outlook, model: Model, cell: int, left: float, cells: int) 
     if charge * cells > IN_NO_DOUBT * left or (outlook.leverage_without(place) > BRIDGE).any():
         return None
     likely = np.flatnonzero(law > NEGLIGIBLE)
-    if outlook.others_off(place, likely) > SURE * model.epsilon:
+    if outlook.others_off(place, likely) > sure(model.epsilon):
         return None
     return Risk(charge, unsafe | (law <= NEGLIGIBLE), "look-ahead")
 
@@ -160,8 +169,8 @@ def _others_within(board: Board, model: Model, cell: int, tilted: Tilted, wanted
     within: Flags = np.asarray(tilted.solved & wanted)
     off = model.first_order(tilted.cells, tilted.shift)
     large = tilted.variance.min(axis=1, initial=np.inf) >= LEAST_VARIANCE / 4
-    for k in np.flatnonzero(within & (off.max(axis=1, initial=0) > SURE * model.epsilon)).tolist():
-        doubtful = np.flatnonzero(off[k] > SURE * model.epsilon)
+    for k in np.flatnonzero(within & (off.max(axis=1, initial=0) > sure(model.epsilon))).tolist():
+        doubtful = np.flatnonzero(off[k] > sure(model.epsilon))
         within[k] = bool(large[k]) and _refined(model, tilted, board, cell, k, doubtful)
     return within
 

@@ -19,9 +19,12 @@ from .beliefs import Model
 from .board import Board, Whole
 from .cell_weights import TIE, CellPeople, Flags, Floats, pooled
 from .exact_law import Undecided, effort, parts
-from .laws import EXACT_ALWAYS, GUARD, LEAST_VARIANCE, SURE, beliefs_off
+from .laws import EXACT_ALWAYS, GUARD, LEAST_VARIANCE, beliefs_off, sure
 from .tilt import Equations, Tilted
 
+THIN_GUARD = 0.05
+"""How far inside ε beliefs must be where a tilted variance is below the saddlepoint's gate; below
+half of it nothing is believed that is not computed exactly."""
 LISTED = 60_000
 """So many possible tables are listed one by one."""
 CONFIDENCE_LACKS = 1e-9
@@ -126,6 +129,7 @@ class _Screen:
         self.mean[self.cells] = mean
         self.inverse = np.linalg.inv(self.equations.matrix(variance[None])[0])
         self.low, self.high = _band(model, self.cells)
+        self.thick = bool((variance >= LEAST_VARIANCE).all())
 
     def _sums(self, tables: Floats) -> Floats:
         cube = tables.reshape(-1, *self.shape)
@@ -138,7 +142,7 @@ class _Screen:
         theta = np.zeros((len(tables), self.equations.size))
         theta[:, self.equations.free] = off @ self.inverse
         tilts = theta[:, self.equations.left] + theta[:, self.equations.right]
-        fine = self._within(tilts)
+        fine = self._within(tilts) if self.thick else np.zeros(len(tables), dtype=bool)
         doubtful = np.flatnonzero(~fine)
         for first in range(0, len(doubtful), 50):
             some = doubtful[first : first + 50]
@@ -151,18 +155,20 @@ class _Screen:
 
     def _solved_safe(self, sums: Floats, start: Floats, tables: Whole) -> Flags:
         tilted = self.equations.solve(sums, start)
-        large: Flags = np.asarray(tilted.variance.min(axis=1) >= LEAST_VARIANCE)
-        fine = tilted.solved & large & self._within(tilted.shift)
+        least = tilted.variance.min(axis=1)
+        large: Flags = np.asarray(least >= LEAST_VARIANCE / 2)
+        fine = tilted.solved & (least >= LEAST_VARIANCE) & self._within(tilted.shift)
         for k in np.flatnonzero(~fine).tolist():
             if tilted.solved[k] and large[k]:
-                fine[k] = self._refined(tilted, k)
+                guard = GUARD if least[k] >= LEAST_VARIANCE else THIN_GUARD
+                fine[k] = self._refined(tilted, k, guard)
             else:
                 fine[k] = self._exactly(tables[k])
         return fine
 
-    def _refined(self, tilted: Tilted, k: int) -> bool:
+    def _refined(self, tilted: Tilted, k: int, guard: float) -> bool:
         off = beliefs_off(self.model, self.board, tilted.only(k))
-        return bool((off <= self.model.epsilon - GUARD).all())
+        return bool((off <= self.model.epsilon - guard).all())
 
     def _exactly(self, table: Whole) -> bool:
         grid = table.reshape(self.shape)
@@ -185,7 +191,7 @@ def _band(model: Model, cells: Whole) -> tuple[Floats, Floats]:
         near, far = np.zeros(len(cells)), np.full(len(cells), 10.0)
         for _ in range(40):
             middle = (near + far) / 2
-            fine = model.first_order(cells, sign * middle) <= SURE * model.epsilon
+            fine = model.first_order(cells, sign * middle) <= sure(model.epsilon)
             near, far = np.where(fine, middle, near), np.where(fine, far, middle)
         ends.append(sign * near)
     return ends[0], ends[1]

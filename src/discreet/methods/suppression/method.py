@@ -90,6 +90,7 @@ class SuppressionMethod:
     def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
         """Whether the totals may come out, from public facts and what was released before."""
         check_unit(facts.description)
+        _one_record(facts)
         settings = read(facts.policy.parameters(DECLARATION.name))
         spec = _one_table(question, facts)
         attribute = _attribute(question, settings, facts)
@@ -176,6 +177,17 @@ class SuppressionMethod:
         )
         title = f"{base.title_of(spec, facts.description)}: {words.counted(attribute, facts.description)}"
         return (replace(made, title=title),)
+
+
+def _one_record(facts: Facts) -> None:
+    if facts.description.records_per_unit != 1:
+        raise Refusal(
+            f"One {facts.description.unit} may have {facts.description.records_per_unit} records, and "
+            "suppression promises something to people with one record each: populations and prior "
+            "are of people, not of records.",
+            rule="one-record",
+            alternatives=("set `records_per_unit: 1` and load one record for each unit",),
+        )
 
 
 def _planned(

@@ -56,7 +56,7 @@ def promise(
             f"person's {attribute.name} moves by a factor between 1 − ε and 1 + ε. δ is the chance, "
             "over populations drawn from that prior, that something released moves one further. "
             "It says nothing about readers with another prior, members of one household known to be "
-            "alike, or insiders.",
+            "alike, insiders, or what attributes that are not declared related tell of this one.",
             f"Prior: {prior.source}.{points} Populations: {settings.populations.source}.{related}",
         ),
     )
