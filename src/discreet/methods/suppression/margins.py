@@ -157,7 +157,8 @@ class _Screen:
         tilted = self.equations.solve(sums, start)
         least = tilted.variance.min(axis=1)
         large: Flags = np.asarray(least >= LEAST_VARIANCE / 2)
-        fine = tilted.solved & (least >= LEAST_VARIANCE) & self._within(tilted.shift)
+        thick: Flags = np.asarray(least >= LEAST_VARIANCE)
+        fine: Flags = tilted.solved & thick & self._within(tilted.shift)
         for k in np.flatnonzero(~fine).tolist():
             if tilted.solved[k] and large[k]:
                 guard = GUARD if least[k] >= LEAST_VARIANCE else THIN_GUARD
