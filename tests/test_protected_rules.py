@@ -17,6 +17,7 @@ from discreet.workspace import DataSet
 
 from .attacks.people import change, make
 from .command import run
+from .server.serving import Served, add_accounts, serving
 
 FINE = {"rows": ["area", "job"], "columns": "sex", "epsilon": "2"}
 """30 cells for 600 records, half of them empty or nearly so."""
@@ -145,3 +146,24 @@ def test_cells_that_cannot_exist_do_not_count(folder: Path):
         other = replace(table, status=status, values=values)
         assert words in (said := limit.breach(other))
         assert bool(said) == bool(words)
+
+
+def test_a_sparse_release_is_withdrawn_over_http(folder: Path):
+    """Its numbers were made, so it stays on record with the reason; nobody waits for it for ever."""
+    body = {"dataset": "people", "recipe": {**FINE, "columns": ["sex"]}, "title": "Fine"}
+    tokens = add_accounts(folder.parent)
+    with serving(folder.parent) as url:
+        served = Served(url, folder.parent, tokens)
+        with served.client("cas") as cas, served.client("ana") as ana:
+            answer = cas.post("/releases", json=body)
+            assert (answer.status_code, answer.json()["rule"]) == (403, "sparse")
+            (release,) = cas.get("/releases").json()["releases"]
+            assert (release["state"], release["formats"]) == ("withdrawn", [])
+            assert "too sparse" in release["withdrawn"]["reason"]
+            assert cas.get(f"/releases/{release['id']}/tables").status_code == 410
+            asked = ana.post("/datasets/people/tables", json=body["recipe"])
+            assert (asked.status_code, asked.json()["rule"]) == (403, "sparse")
+            late = {**body, "publish_at": "2999-01-01T00:00:00+00:00"}
+            assert cas.post("/releases", json=late).json()["rule"] == "sparse"
+            held = ana.post("/datasets/people/tables", json=body["recipe"])
+            assert held.json()["rule"] == "embargo"

@@ -24,6 +24,7 @@ from .errors import DescriptionError, Refusal
 
 RELIABLE_KEYS = ("noise_sd_over_count",)
 DEFAULT_RELIABLE = Fraction(1, 4)
+SPARSE = "sparse"
 SPARSE_KEYS = ("least_mean", "small", "most_small", "then")
 _THEN = ("withhold", "warn")
 
@@ -121,7 +122,7 @@ class Sparseness:
 
 def sparse_limit(policy: Policy) -> Sparseness | None:
     """The policy's rule on sparse tables, where it has one."""
-    value = policy.rules.get("sparse")
+    value = policy.rules.get(SPARSE)
     return None if value is None else Sparseness.read(value)
 
 
@@ -155,7 +156,7 @@ def dense_enough(
     stays = " What was charged for it stays charged." if charged else ""
     raise Refusal(
         f"{which} is too sparse to be published: {breaches[first]}.{stays}",
-        rule="sparse",
+        rule=SPARSE,
         alternatives=(
             "Ask for coarser levels or fewer variables"
             + (": what follows from these measurements costs nothing." if charged else "."),

@@ -101,7 +101,7 @@ def _none_negative(released: dict[str, Any]) -> Figure:
         int(row["count"])
         for name in released["files"]
         if name.endswith(".csv")
-        for row in csv.DictReader((Path(released["folder"]) / name).open(encoding="utf-8"))
+        for row in csv.DictReader((Path(released["folder"]) / name).read_text("utf-8").splitlines())
     ]
     below = sum(number < 0 for number in numbers)
     return holds(

@@ -20,8 +20,9 @@ from fastapi import Path, Query, Request, Response
 
 from ... import formats
 from ...durable import make_folder, replace_bytes
-from ...errors import DiscreetError, InputError
+from ...errors import DiscreetError, InputError, Refusal
 from ...file_names import PUBLISHED
+from ...protected_rules import SPARSE
 from ...recipe import to_mapping
 from ...release import Release
 from ...report import publication
@@ -205,14 +206,26 @@ def _may_be_released(asking: Asking) -> None:
 
 
 def _released(asking: Asking, identity: str) -> Release:
-    """The tables; where no number was made, nothing is withheld for them."""
+    """The tables; where no number was made, nothing is withheld for them.
+
+    Tables that are too sparse once they are made are withdrawn, with that as the reason.
+    """
     try:
         with with_alternatives(asking), asking.service.slots.one():
-            return asking.release()
+            return _dense(asking, identity)
     except Exception:
         with contextlib.suppress(DiscreetError):
             if not asking.asked.answered:
                 asking.service.releases.drop(identity)
+        raise
+
+
+def _dense(asking: Asking, identity: str) -> Release:
+    try:
+        return asking.release()
+    except Refusal as refused:
+        if refused.rule == SPARSE:
+            asking.service.releases.withdraw(identity, asking.asker.user, refused.message)
         raise
 
 
