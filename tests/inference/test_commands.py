@@ -12,12 +12,14 @@ from discreet import formats
 from discreet.cli import app
 from discreet.core.law_builders import laplace
 from discreet.core.law_kinds import written
+from discreet.core.table import Status
 from discreet.errors import DiscreetError, InputError
 from discreet.formats.table_files import read_tables
 from discreet.inference.questions import QUESTIONS, Conclusions
 from discreet.methods.cellkey import dialects
 from discreet.methods.cellkey.design import design
 
+from ..formats.tables import deaths
 from .tables import cell_law, table
 
 COUNTS = np.array([[30, 14, 29], [22, 25, 31], [44, 41, 60]])
@@ -133,12 +135,41 @@ def test_files_that_are_no_evidence(
 
 
 @pytest.mark.parametrize("name", ["px", "sdmx-csv"])
-def test_formats_without_a_law_say_what_is_missing(tmp_path: Path, name: str) -> None:
-    """PX and SDMX-CSV name the digest only; other files of the table have it all."""
+def test_formats_without_a_law_say_what_is_missing(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PX and SDMX-CSV name the digest only; with another file of the table the answer is the same."""
     file = tmp_path / ("t" + formats.FORMATS[name].extension)
-    formats.write(table(COUNTS, LAW), file, name)
-    with pytest.raises(InputError, match="no place for the law"):
+    totals = np.pad(COUNTS, ((0, 1), (0, 1)), constant_values=77)
+    made = table(totals, LAW, totals=True)
+    formats.write(made, file, name)
+    with pytest.raises(InputError, match=f"no place for the law.*{LAW.digest[:16]}"):
         app(["infer", "independence", str(file)], standalone_mode=False)
+    formats.write(made, tmp_path / "t.json")
+    formats.write(table(COUNTS, cell_law(laplace("0.7", 7))), tmp_path / "other.json")
+    with pytest.raises(InputError, match="law of another table"):
+        app(
+            ["infer", "independence", str(file), "--law", str(tmp_path / "other.json")],
+            standalone_mode=False,
+        )
+    given = ("--law", str(tmp_path / "t.json"))
+    p = said(capsys, "independence", str(file), *given)["numbers"]["p"]  # type: ignore[index]
+    assert p == Conclusions(made).independence_test().p
+
+
+def test_px_and_sdmx_give_numbers_and_statuses_back(tmp_path: Path) -> None:
+    """Every status, totals, and texts that the formats had to change."""
+    from discreet.formats.lawless_files import read_lawless
+
+    made = deaths()
+    for name in ("px", "sdmx-csv"):
+        file = tmp_path / ("t" + formats.FORMATS[name].extension)
+        formats.write(made, file, name)
+        again = read_lawless(file).table
+        assert (again.values == made.values).all()
+        marked = made.status != Status.UNRELIABLE
+        assert (again.status == made.status)[marked].all()
+        assert again.totals == made.totals
 
 
 @pytest.mark.parametrize(

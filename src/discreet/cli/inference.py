@@ -13,6 +13,7 @@ from . import show
 from .tables import Json
 
 if TYPE_CHECKING:
+    from ..core.cell_law import CellLaw
     from ..core.table import ProtectedTable
     from ..inference.answer import Answer
 
@@ -232,25 +233,37 @@ def _ask(
 
 def read_table(file: Path, law: Path | None, number: int) -> ProtectedTable:
     """One table of a file, with the law it carries or the one given."""
+    from ..formats.lawless_files import is_lawless, read_lawless
     from ..formats.table_files import read_tables, with_law
 
+    if is_lawless(file):
+        found = read_lawless(file)
+        given = None if law is None else _given_law(law, found.table)
+        return found.with_law(given, of_table=law is not None and _is_table(law))
     tables = read_tables(file)
     if not 1 <= number <= len(tables):
         raise InputError(f"--table must be from 1 to {len(tables)}, got {number}.")
     chosen = tables[number - 1]
-    if law is None:
-        return chosen
+    return chosen if law is None else with_law(chosen, _given_law(law, chosen))
+
+
+def _given_law(law: Path, table: ProtectedTable) -> CellLaw:
     from ..formats.given_law import for_cells, read_given_law
 
-    if law.suffix.lower() in (".csv", ".txt") and not _has_companion(law):
+    if law.suffix.lower() in (".csv", ".txt") and not _is_table(law):
         from .ptables import open_ptable
 
-        return with_law(chosen, for_cells(open_ptable(law).law, chosen))
-    return with_law(chosen, read_given_law(law, chosen))
+        return for_cells(open_ptable(law).law, table)
+    return read_given_law(law, table)
 
 
-def _has_companion(law: Path) -> bool:
-    return law.with_name(f"{law.name}-metadata.json").exists()
+def _is_table(law: Path) -> bool:
+    """Whether a file is one of a table that carries its law, not a law alone."""
+    if law.suffix.lower() == ".csv":
+        return law.with_name(f"{law.name}-metadata.json").exists()
+    if law.suffix.lower() == ".json":
+        return law.is_file() and b'"extension"' in law.read_bytes()
+    return law.suffix.lower() in (".parquet", ".xlsx")
 
 
 def _cell(text: str) -> dict[str, str]:

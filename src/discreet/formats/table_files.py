@@ -41,12 +41,6 @@ def read_tables(path: str | Path) -> list[ProtectedTable]:
     """Every table of a file, in order; InputError where it holds none that can be read."""
     file = Path(path)
     reader = _READERS.get(file.suffix.lower())
-    if file.name.lower().endswith((".sdmx.csv", ".px")):
-        raise InputError(
-            f"{file.name} is {'PX' if file.suffix.lower() == '.px' else 'SDMX-CSV'}, which has no place "
-            "for the law of the cells: it names only its digest. Use the JSON-stat, CSV, Parquet or "
-            "XLSX file of the same table."
-        )
     if reader is None:
         raise InputError(
             f"{file.name} is no table file that can be read: its ending must be "
@@ -118,9 +112,9 @@ def _axes(
     for name, codes, labels in columns:
         known = dict(zip(map(str, codes), map(str, labels), strict=True))
         shape.append(len(known))
-        total = len(known) > 1 and list(known)[-1] == TOTAL
+        total = len(known) > 1 and list(known)[-1].casefold() in _TOTALS
         totals.append(total)
-        named = [(code, label) for code, label in known.items() if not (total and code == TOTAL)]
+        named = list(known.items())[: len(known) - total]
         categories = tuple(Category(code, Text.of(label)) for code, label in named)
         level = Level(name, Text.of(name), categories, tuple(range(len(categories))))
         axes.append(Axis(Variable(name, level.label, (level,)), level))
@@ -216,7 +210,6 @@ def _bare(header: Sequence[str], rows: Rows, name: str) -> ProtectedTable:
         )
     cells = {tuple(str(row[i]) for i in used): row for row in rows}
     found = [list(dict.fromkeys(str(row[i]) for row in rows)) for i in used]
-    totals = tuple(len(codes) > 1 and codes[-1].casefold() in _TOTALS for codes in found)
     expected = int(np.prod([len(codes) for codes in found]))
     if len(cells) != len(rows) or len(rows) != expected:
         raise InputError(
@@ -231,23 +224,31 @@ def _bare(header: Sequence[str], rows: Rows, name: str) -> ProtectedTable:
         values[place], status[place] = _bare_cell(number, name)
         if letters is not None and str(row[letters] or "").strip("[] ") in _STATUS:
             status[place] = _STATUS[str(row[letters]).strip("[] ")]
-    axes = []
-    for i, codes, total in zip(used, found, totals, strict=True):
-        categories = tuple(Category(c, Text.of(c)) for c in codes[: len(codes) - total])
-        level = Level(plain[i], Text.of(plain[i]), categories, tuple(range(len(categories))))
-        axes.append(Axis(Variable(plain[i], level.label, (level,)), level))
+    columns = [(plain[i], *(2 * ([str(row[i]) for row in rows],))) for i in used]
+    return table_of(columns, values.ravel().tolist(), [Status(int(s)) for s in status.flat], name)
+
+
+def table_of(
+    columns: Sequence[tuple[str, Sequence[Any], Sequence[Any]]],
+    values: Sequence[int],
+    statuses: Sequence[Status],
+    title: str,
+) -> ProtectedTable:
+    """A table of which only this is known: for each axis its name, codes and labels, cell by cell."""
+    axes, totals, shape = _axes(columns)
+    status = np.array(statuses, dtype=np.uint8).reshape(shape)
     nowhere: dict[str, Any] = dict.fromkeys(
         ("question_hash", "data_version", "policy_version", "software"), ""
     )
     return ProtectedTable(
-        title=name,
-        domain=Domain(tuple(axes)),
+        title=title,
+        domain=Domain(axes),
         totals=totals,
-        values=values,
+        values=np.array(values, dtype=np.int64).reshape(shape),
         status=status,
         guarantee=Guarantee(Kind.NONE, "person", ""),
         provenance=Provenance(
-            dataset=name, dataset_title="", question={}, method="unknown", **nowhere
+            dataset=title, dataset_title="", question={}, method="unknown", **nowhere
         ),
     )
 

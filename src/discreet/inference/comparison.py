@@ -23,7 +23,7 @@ from .evidence import Place, Reading, require_counts
 from .intervals import Cell, read_level, window_around
 from .likelihood import Cells
 from .maximum import maximise
-from .rates import symbol_law
+from .rates import LARGE, symbol_law
 from .sums import combination, overlapping
 
 LEVEL = 0.05
@@ -168,6 +168,12 @@ def p_same_rate(
         _number(one, symbol) / size
         for one, symbol, size in zip(channels, symbols, exposures, strict=True)
     ]
+    if float(fit.means[0].max()) > LARGE:
+        spread = sum(
+            (mean + one.variance) / size**2
+            for one, mean, size in zip(channels, fit.means[0].tolist(), exposures, strict=True)
+        )
+        return _normal_tail(observed[0] - observed[1], spread**0.5)
     laws = []
     for one, mean, size in zip(channels, fit.means[0].tolist(), exposures, strict=True):
         shown, masses = symbol_law(one, max(mean, 1e-9))

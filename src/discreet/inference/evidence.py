@@ -7,6 +7,7 @@ suppressed cells.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -269,7 +270,7 @@ def _law_names(table: ProtectedTable) -> tuple[str, ...]:
     names = []
     for name in own:
         if name not in known:
-            near = [one for one in free if name in _spellings(one)] or free
+            near = [one for one in free if _key(name) in map(_key, _spellings(one))] or free
             if len(near) != 1:
                 raise CannotConclude(
                     f"The law of this table does not name its axis {name!r}; it names "
@@ -286,6 +287,10 @@ def _names_in(law: CellLaw) -> set[str]:
     if law.residual_variance is not None:
         names |= {axis.name for axis in law.residual_variance.axes if not axis.summed}
     return names
+
+
+def _key(name: str) -> str:
+    return re.sub(r"\W", "_", name.casefold())
 
 
 def _spellings(name: str) -> Sequence[str]:

@@ -142,8 +142,9 @@ def _drawn(
         if kind == "noise"
         else "the rates behind it (sampling interval, noise and chance)"
     )
+    low, high = apart(lower, upper)
     sentence = (
-        f"{words[:1].upper()}{words[1:]} lies between {lower:.3g} and {upper:.3g}, about {about}; "
+        f"{words[:1].upper()}{words[1:]} lies between {low} and {high}, about {about}; "
         f"level {100 * wanted:.6g} %."
     )
     numbers: dict[str, Any] = {
@@ -159,6 +160,16 @@ def _drawn(
         "beforehand as any other; at small counts it errs on the long side.",
     )
     return Answer(sentence, numbers, caveats)
+
+
+def apart(low: float, high: float) -> tuple[str, str]:
+    """Two ends in as many digits as tell them apart, three at least.
+
+    >>> apart(0.50324, 0.50329), apart(1.0, 2.0)
+    (('0.50324', '0.50329'), ('1', '2'))
+    """
+    texts = [(f"{low:.{digits}g}", f"{high:.{digits}g}") for digits in range(3, 13)]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
 
 def draw_counts(parts: Sequence[Part], seed: int, draws: int = DRAWS) -> Reals:

@@ -7,9 +7,12 @@ level's share, conservative because released symbols are whole numbers.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtri
 
 from .channel import HIDDEN, LOW, Channel, Reals, Whole
+
+LARGE = 1_000_000
+"""Counts from here on are taken to be normal."""
 
 
 def order(channel: Channel, symbols: Whole) -> Reals:
@@ -35,6 +38,8 @@ def rate_range(channel: Channel, symbol: int, level: float) -> tuple[float, floa
     """The means that a released symbol does not contradict."""
     channel.require(symbol)
     tail = (1 - level) / 2
+    if symbol > LARGE:
+        return _large_range(symbol, channel.variance, -float(ndtri(tail)))
     there = float(order(channel, np.array([symbol]))[0])
 
     def at_least(mean: float) -> float:
@@ -51,6 +56,16 @@ def rate_range(channel: Channel, symbol: int, level: float) -> tuple[float, floa
     if at_least(1e-9) < tail:
         lower = _crossing(lambda mean: at_least(mean) < tail, high)
     return lower, _crossing(lambda mean: at_most(mean) > tail, high)
+
+
+def _large_range(symbol: int, variance: float, width: float) -> tuple[float, float]:
+    """The means μ with |x − μ| ≤ width · √(μ + σ²) + ½: a count of millions is normal."""
+    ends = []
+    for sign in (-1, 1):
+        shown, half = symbol + 0.5 * sign, width**2 / 2
+        root = np.sqrt(width**2 * (shown + variance) + half**2)
+        ends.append(float(shown + half + sign * root))
+    return ends[0], ends[1]
 
 
 def _crossing(below: object, high: float) -> float:
