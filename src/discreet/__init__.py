@@ -37,20 +37,33 @@ _ROOMS = {
     "core.odds": "odds",
     "core.unchanged": "unchanged",
     "demo.uk_census": "uk_census",
-    "errors": "BudgetExceeded DiscreetError InputError Refusal",
+    "errors": "BudgetExceeded Bug Cancelled CannotConclude DataError DescriptionError DiscreetError "
+    "EngineError HistoryMoved InputError KeyReused LawError LedgerDamaged RecipeError Refusal "
+    "StoreError",
     "methods.cellkey.design": "ptable",
     "synthesis": "synthetic",
     "workspace": "UnitChoice check declare declare_unit init load",
     "workspace.upgrade": "upgrade",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
-_OTHER_NAMES = {"ptable": "design"}
 
 __all__ = [
     "BudgetExceeded",
+    "Bug",
+    "Cancelled",
+    "CannotConclude",
+    "DataError",
+    "DescriptionError",
     "DiscreetError",
+    "EngineError",
+    "HistoryMoved",
     "InputError",
+    "KeyReused",
+    "LawError",
+    "LedgerDamaged",
+    "RecipeError",
     "Refusal",
+    "StoreError",
     "UnitChoice",
     "__version__",
     "audit",
@@ -109,8 +122,25 @@ if TYPE_CHECKING:
     from .core.odds import odds
     from .core.unchanged import unchanged
     from .demo.uk_census import uk_census
-    from .errors import BudgetExceeded, DiscreetError, InputError, Refusal
-    from .methods.cellkey.design import design as ptable
+    from .errors import (
+        BudgetExceeded,
+        Bug,
+        Cancelled,
+        CannotConclude,
+        DataError,
+        DescriptionError,
+        DiscreetError,
+        EngineError,
+        HistoryMoved,
+        InputError,
+        KeyReused,
+        LawError,
+        LedgerDamaged,
+        RecipeError,
+        Refusal,
+        StoreError,
+    )
+    from .methods.cellkey.design import ptable
     from .synthesis import synthetic
     from .workspace import UnitChoice, check, declare, declare_unit, init, load
     from .workspace.upgrade import upgrade
@@ -120,7 +150,7 @@ def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: `discreet --help` must answer at once."""
     if name in _HOMES:
         module = import_module(f"{__name__}.{_HOMES[name]}")
-        return getattr(module, _OTHER_NAMES.get(name, name))
+        return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

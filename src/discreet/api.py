@@ -263,6 +263,9 @@ class Draft:
     def __repr__(self) -> str:
         return f"<draft of {self._data.name}: {self._several or self.query}>"
 
+    def _repr_html_(self) -> str:
+        return self.preview()._repr_html_()
+
 
 class Table(Released):
     """A released table (or several): numbers, errors, guarantee, and files."""
@@ -313,7 +316,7 @@ class Table(Released):
         return target
 
     def _repr_html_(self) -> str:
-        return html.fragment(self.protected, intervals=True)
+        return "".join(html.notebook(table) for table in self.tables)
 
 
 def verify_ledger(path: str | Path, *, anchor: str | Path | None = None) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from .arrangement import arranged
 from .core.charge import Charge
 from .core.control import Control
 from .core.exact import plain
+from .core.preview_portrait import Previewed
 from .core.question import Recipe
 from .core.table import ProtectedTable
 from .errors import Alternative, Bug, HistoryMoved, Refusal, StoreError
@@ -104,7 +105,7 @@ def ask(data: DataSet, recipe: Recipe, payer: Payer | None = None) -> Asked:
     return asked
 
 
-class Asked:
+class Asked(Previewed):
     """A recipe that was asked: verdict, plan and standing, and the ways to an answer.
 
     Planned once, when that is first needed. The standing is looked up each time: others spend too.

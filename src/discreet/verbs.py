@@ -47,7 +47,23 @@ class Asks(ABC, Generic[Drafted]):
         project: str = "",
         **parameters: str | int | None,
     ) -> Drafted:
-        """Draft a table: nothing is read or spent until `release()`."""
+        """Draft a table: nothing is read or spent until `release()`.
+
+        rows, columns, layers   variables or levels, by name, label or code
+        where                   only these categories: {"sex": ["F", "M"]}
+        totals                  False leaves margins out
+        percent                 also percentages, of "rows", "columns", "layers" or "all"
+        method, title, language as in a recipe; what is not said follows the policy
+        user, project           who is charged, and out of which share
+        parameters              what the method asks for, exact numbers as text: `epsilon="0.5"`,
+                                `delta="1e-6"`, `law="gaussian"`, …; docs/reference/settings.md
+                                has all of every method
+
+            deaths = dc.open("demo/deaths-dp")
+            draft = deaths.table(rows=["region"], columns=["sex"], epsilon="0.5")
+            draft.cost, draft.preview()
+            table = draft.release()
+        """
         sides = {"rows": rows, "columns": columns, "layers": layers}
         recipe: dict[str, Any] = {side: _texts(names) for side, names in sides.items()}
         if where:

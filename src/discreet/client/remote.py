@@ -15,6 +15,7 @@ from .. import formats as writing
 from ..core.control import Control
 from ..core.exact import exact
 from ..core.guarantee import Guarantee
+from ..core.preview_portrait import Previewed
 from ..core.table import ProtectedTable
 from ..errors import Cancelled, InputError, RecipeError, Refusal, did_you_mean
 from ..formats import html, reading
@@ -127,8 +128,8 @@ class RemoteDataSet(Asks["RemoteDraft"]):
         return dict(self._connection.json("GET", f"{self._path}/ledger"))
 
 
-@dataclass(frozen=True)
-class RemotePreview:
+@dataclass(frozen=True, repr=False)
+class RemotePreview(Previewed):
     """What would happen, from public facts: verdict, cost, expected error, and what is left."""
 
     allowed: bool
@@ -147,6 +148,11 @@ class RemotePreview:
     as_job: bool
     query: str
     recipe: dict[str, Any]
+
+    def to_json(self, *, look_back: bool = True) -> dict[str, Any]:
+        """The same as plain values."""
+        promise = None if self.guarantee is None else self.guarantee.to_json()
+        return {**vars(self), "guarantee": promise, "answered_before": self.answered}
 
 
 class RemoteDraft:
@@ -273,27 +279,7 @@ class RemoteDraft:
             seen = self.preview()
         except InputError:  # an ε is missing, say, which a free table does not need
             seen = self._understood()
-        facts = [
-            ("Question", seen.query or f"{len(seen.errors)} tables"),
-            ("Cells", f"{seen.cells:,}"),
-        ]
-        if seen.cost:
-            facts.append(("Costs", seen.cost))
-        if seen.left:
-            facts.append(("Left", seen.left))
-        facts += [
-            ("Expected error", f"within ±{error['within_95']:,} in 95 of 100 cells{_left(error)}")
-            for error in seen.errors
-        ]
-        facts += [("Refused", breach["sentence"]) for breach in seen.breaches]
-        facts += [("Would work", offer["words"]) for offer in seen.alternatives]
-        if seen.guarantee is not None:
-            facts.append(("Guarantee", seen.guarantee.sentence()))
-        rows = "".join(
-            f"<tr><th scope=row>{escape(name)}</th><td>{escape(str(text))}</td></tr>"
-            for name, text in facts
-        )
-        return f'<table class="discreet">{rows}</table>'
+        return seen._repr_html_()
 
 
 class RemoteTable(Released):
@@ -359,14 +345,8 @@ class RemoteTable(Released):
         return [str(file.relative_to(folder)) for file in files]
 
     def _repr_html_(self) -> str:
-        shown = "".join(html.fragment(table, intervals=True) for table in self.tables)
+        shown = "".join(html.notebook(table) for table in self.tables)
         return f"{shown}<p>Charged: {escape(self.cost)}.</p>"
-
-
-def _left(error: Mapping[str, Any]) -> str:
-    """How many cells the noise leaves as they are, where the server says it."""
-    share = error.get("share_unchanged")
-    return "" if share is None else f", {100 * share:.1f} % of them unchanged"
 
 
 def _sent(name: str, value: object) -> object:

@@ -16,23 +16,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from ..errors import LawError
 from .brackets import ceiling_to, exp_bracket, ln_bracket
 from .composition import Pairs, check_cells, delta_of_cells, pairs_of
 from .count_law import CountLaw
 from .exact import Exact, exact, float_up, plain, rounded_up
+from .gaussian import DiscreteGaussian
 from .law import Law, WholeWeights
 from .neighbours import Neighbours
+from .portrait import Portrait, Portrayed
 from .pure_laplace import PureLaplace
 
 _EPSILON_DIGITS = 30
 AuditedLaw = Law | PureLaplace | CountLaw
 
 
-@dataclass(frozen=True)
-class Audit:
+@runtime_checkable
+class Audited(Protocol):
+    """Something that was made with a law, as a design."""
+
+    law: Law
+    audit: Audit
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Portrayed):
     """What the weights of a law say.
 
     `delta` is δ at `at_epsilon`; `epsilon` is where only the boundary mass is left, and
@@ -70,25 +80,51 @@ class Audit:
             "unreachable": list(self.unreachable),
         }
 
+    def portrait(self) -> Portrait:
+        """The figures, none rounded down."""
+        kind = "exact" if self.exact else "an upper bound"
+        facts = [
+            ("delta", f"{rounded_up(self.delta)} at epsilon {_short(self.at_epsilon)}, {kind}"),
+        ]
+        if self.epsilon is None and not self.exact:
+            facts.append(("epsilon", "no single one: each has a delta of its own"))
+        else:
+            least = "none is finite" if self.epsilon is None else _short(self.epsilon)
+            facts.append(("epsilon", least))
+            facts.append(("beyond it", f"delta {rounded_up(self.boundary_mass)}"))
+        if self.epsilon is not None:
+            ways = (self.epsilon_forward or self.epsilon, self.epsilon_backward or self.epsilon)
+            facts.append(("two directions", " and ".join(map(_short, ways))))
+        facts.append(("neighbours", self.neighbours.words))
+        facts += [("cells", str(self.cells))] if self.cells > 1 else []
+        if self.unreachable:
+            facts.append(("unreachable", f"{list(self.unreachable)[:8]}: too few key bits"))
+        return Portrait("Audit of the weights that are drawn", facts)
+
     def __str__(self) -> str:
         """The audit in one line, nothing rounded down."""
         kind = "exact" if self.exact else "upper bound"
-        epsilon = plain(self.at_epsilon)
-        if len(epsilon) > 15:  # δ at a larger ε is no larger
-            epsilon = rounded_up(self.at_epsilon, 10)
-        text = f"epsilon {epsilon} with delta {rounded_up(self.delta)} ({kind}"
+        text = f"epsilon {_short(self.at_epsilon)} with delta {rounded_up(self.delta)} ({kind}"
         where = f", {self.cells} cells" if self.cells > 1 else ""
         return f"{text}{where}; neighbours: {self.neighbours.words})"
 
 
+def _short(epsilon: Fraction) -> str:
+    """An ε as it is where that is short, else rounded up: δ at a larger ε is no larger."""
+    text = plain(epsilon)
+    return text if len(text) <= 15 else rounded_up(epsilon, 10)
+
+
 def audit(
-    law: AuditedLaw | Sequence[Law],
+    law: AuditedLaw | DiscreteGaussian | Audited | Sequence[Law],
     epsilon: Exact | None = None,
     *,
     neighbours: str = Neighbours.ADD_REMOVE,
     cells: int = 1,
 ) -> Audit:
-    """The exact (ε, δ) of a law; of a p-table given as its rows, over every pair (n, n + 1).
+    """The exact (ε, δ) of a law; of a p-table, over every pair (n, n + 1); of a design, of its law.
+
+    Gaussian noise is held against the `epsilon` given, and its δ is an upper bound.
 
     Without `epsilon`, the law is held against the one it was asked for; a law that was not built
     from one is measured where only its boundary mass is left. `cells` is how many cells one person
@@ -104,6 +140,12 @@ def audit(
     check_cells(cells)
     asked = None if epsilon is None else _epsilon(epsilon)
     touched = cells * alike.moved
+    if isinstance(law, Audited):
+        wanted = getattr(law, "epsilon", None)
+        asked = wanted if asked is None else asked
+        law = law.law
+    if isinstance(law, DiscreteGaussian):
+        return _gaussian(law, asked, cells, alike)
     laws = _laws(law)
     if isinstance(law, PureLaplace):
         one = min(_ln_up(1 / law.ratio) * law.sensitivity, law.epsilon)
@@ -123,6 +165,20 @@ def audit(
     return replace(
         single, delta=figure, neighbours=alike, cells=cells, exact=is_exact, unreachable=missing
     )
+
+
+def _gaussian(
+    law: DiscreteGaussian, epsilon: Fraction | None, cells: int, alike: Neighbours
+) -> Audit:
+    """δ of Gaussian noise at an ε: no ε bounds it, and every δ is a bound."""
+    if epsilon is None:
+        raise LawError(
+            "Gaussian noise has a delta for every epsilon: say which, as in audit(law, '1')."
+        )
+    from .gaussian_delta import delta_bound
+
+    found = Fraction(delta_bound(epsilon, [(law.sigma2, cells * alike.moved)]))
+    return Audit(None, None, None, found, epsilon, Fraction(0), alike, cells, exact=False)
 
 
 def audit_pairs(rows: Sequence[tuple[Pairs, int]], epsilon: Fraction | None) -> Audit:
@@ -169,6 +225,10 @@ def _epsilon(epsilon: Exact) -> Fraction:
 def _laws(law: AuditedLaw | Sequence[Law]) -> tuple[WholeWeights | PureLaplace, ...]:
     if isinstance(law, Law | PureLaplace):
         return (law,)
+    if not isinstance(law, CountLaw | Sequence) or isinstance(law, str):
+        raise LawError(
+            f"An audit needs a law, a p-table or a list of laws, got {type(law).__name__}."
+        )
     return law.rows if isinstance(law, CountLaw) else tuple(law)
 
 

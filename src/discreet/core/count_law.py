@@ -25,12 +25,14 @@ import numpy as np
 from ..errors import Bug, LawError
 from .law import Law, WholeWeights
 from .noise_law import AnyLaw, Draws
+from .portrait import Portrait, asked
 from .random_source import system_source, uniform_words
 
 if TYPE_CHECKING:
     from .random_source import RandomSource
 
 MOST_KEYS = 1 << 64
+_MOST_ROWS = 12
 _JSON_WHOLE = 1 << 53
 """JSON readers round whole numbers from here on; larger ones are written as text."""
 
@@ -148,7 +150,7 @@ class Row(WholeWeights):
         return cls.of(list(zip(values, widths, strict=True)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CountLaw(AnyLaw):
     """A row for each true count 0, 1, …; the last `cycle` rows serve all larger counts in turn."""
 
@@ -190,6 +192,27 @@ class CountLaw(AnyLaw):
         """One law for each count, over the same keys."""
         rows = tuple(Row.of(list(enumerate(law.weights, law.start))) for law in laws)
         return cls(laws[0].total if laws else 2, rows, cycle, name, parameters)
+
+    def portrait(self) -> Portrait:
+        """A line for each true count; of many, the first and the last."""
+        counts = list(range(len(self.rows)))
+        counts = counts if len(counts) <= _MOST_ROWS else [*counts[: _MOST_ROWS - 1], counts[-1]]
+        rows = [
+            (
+                f"{count:,}",
+                "0" if not row.mean else f"{float(row.mean):.2g}",
+                f"{float(row.variance) ** 0.5:.3f}",
+                f"{100 * float(row.pmf.get(0, 0)):.1f} %",
+                "0" if row.fixed else f"{min(row.weights):+d} … {max(row.weights):+d}",
+            )
+            for count, row in ((count, self.rows[count]) for count in counts)
+        ]
+        last = f"{self.max_count:,}" + ("" if self.cycle == 1 else f" ({self.cycle} rows in turn)")
+        power = self.keys.bit_length() - 1
+        keys = f"2^{power}" if self.keys == 1 << power and power > 20 else f"{self.keys:,}"
+        facts = [("keys", keys), ("last row", f"serves every count from {last} on")]
+        head = ("true count", "mean", "sd", "unchanged", "perturbations")
+        return Portrait(asked(f"{self.name} p-table", self.parameters), facts, None, head, rows)
 
     @property
     def max_count(self) -> int:

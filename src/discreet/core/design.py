@@ -22,6 +22,7 @@ from .law import Law, check_key_bits
 from .law_builders import MAX_PERTURBATION_MOST, max_entropy, max_entropy_for
 from .least_support import GRID, proposed_variances, smallest_support
 from .masses import gamma_for_epsilon
+from .portrait import Portrait, Portrayed
 from .pure_laplace import EPSILON_LEAST, EPSILON_MOST, PureLaplace, read_epsilon
 
 RULES = ("smallest", "sadeghi")
@@ -32,14 +33,20 @@ _REACH = 1 << 18
 _SCANNED = 60
 
 
-@dataclass(frozen=True)
-class Design:
+@dataclass(frozen=True, repr=False)
+class Design(Portrayed):
     """A law found for (ε, δ): its support D, its exact variance V, and its audit."""
 
     epsilon: Fraction
     delta: Fraction
     law: Law
     audit: Audit
+
+    def portrait(self) -> Portrait:
+        """What was wanted, the law found, and its audit."""
+        law = self.law.portrait()
+        wanted = ("wanted", f"epsilon {plain(self.epsilon)}, delta {plain(self.delta)}")
+        return Portrait(law.title, [wanted, ("audit", str(self.audit)), *law.facts], law.pmf)
 
     @property
     def max_perturbation(self) -> int:

@@ -35,7 +35,7 @@ _WORD = 64
 _MOST_EXTRA_WORDS = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiscreteGaussian(NoiseLaw):
     """The discrete Gaussian with parameter σ² = `sigma2`.
 

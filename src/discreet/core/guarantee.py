@@ -15,6 +15,7 @@ from typing import Any
 
 from .exact import exact, plain, rounded_up
 from .loss import ZcdpLoss
+from .portrait import Portrait, Portrayed
 
 SAID_DELTA = Fraction(1, 10**6)
 """δ at which a ρ guarantee is said in ε."""
@@ -34,8 +35,8 @@ class Kind(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True)
-class Guarantee:
+@dataclass(frozen=True, repr=False)
+class Guarantee(Portrayed):
     """A promise with its kind, unit and neighbours; `exact` or a bound.
 
     `invariants` are what is published exactly, outside the promise. `composition` are (ε, δ) that
@@ -58,6 +59,23 @@ class Guarantee:
     risks: tuple[str, ...] = ()
     """What known attacks on the method achieve, computed: for the guarantee's details."""
     composition: tuple[tuple[Fraction, Fraction], ...] = ()
+
+    def portrait(self) -> Portrait:
+        """The promise, its odds, and what limits it."""
+        named = (
+            ("odds", self.odds),
+            ("limits", (*self.notices, *self.caveats)),
+            ("risks", self.risks),
+        )
+        facts = [
+            ("" if number else name, words)
+            for name, texts in named
+            for number, words in enumerate(
+                (*texts, self.counted_as_one()) if name == "odds" else texts
+            )
+            if words
+        ]
+        return Portrait(self.sentence(), [(name or " ", words) for name, words in facts])
 
     def sentence(self) -> str:
         """The guarantee in one sentence, ε and δ never rounded down.

@@ -117,7 +117,7 @@ class WholeWeights(NoiseLaw):
         return min(most, sums.far(spread, float(self.mean), cells, 40 * spread**0.5))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Law(WholeWeights):
     """Whole weights of the perturbations start, start + 1, …, over 2^key_bits.
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .exact import Exact
+from .portrait import Portrait, Portrayed, asked
 from .random_source import RandomSource
 
 Probability: TypeAlias = Fraction | float
@@ -25,7 +26,11 @@ Floats = npt.NDArray[np.float64]
 Draws = npt.NDArray[np.signedinteger]
 
 
-class AnyLaw:
+_WIDEST = 200.0
+"""A law with a larger standard deviation is not drawn."""
+
+
+class AnyLaw(Portrayed):
     """A law of perturbations: for every count the same, or one for each."""
 
     kind: ClassVar[str]
@@ -99,6 +104,42 @@ class NoiseLaw(AnyLaw):
     def for_count(self, count: int) -> Self:
         """Itself: the count does not matter."""
         return self
+
+    def interval(self, level: Exact = "0.95", cells: int = 1) -> tuple[int, int]:
+        """The least and the largest perturbation that so many releases stay within, at any level."""
+        half = self.half_width(level, cells)
+        return -half, half
+
+    def portrait(self) -> Portrait:
+        """Ends, spread, how many cells stay as they are, and a bar for each perturbation."""
+        sd = float(self.variance) ** 0.5
+        ends = self.ends
+        facts = [
+            (
+                "perturbations",
+                "any whole number" if ends is None else f"{ends[0]:+d} … {ends[1]:+d}",
+            ),
+            ("mean", "0, exactly" if not self.mean else f"{float(self.mean):.4g}"),
+            ("standard deviation", f"{sd:.4g}"),
+            ("unchanged", f"{100 * float(self.probability(0)):.1f} % of cells"),
+        ]
+        if not self.mean:
+            facts.append(("within", ", ".join(self._reaches())))
+        return Portrait(asked(f"{self.name} law", self.parameters), facts, self._drawn(sd))
+
+    def _reaches(self) -> list[str]:
+        """How far draws go in 50, 90, 95 and 99 of 100 releases."""
+        levels = {"50": "0.5", "90": "0.9", "95": "0.95", "99": "0.99"}
+        return [f"± {self.half_width(level)} in {name} %" for name, level in levels.items()]
+
+    def _drawn(self, sd: float) -> dict[int, Fraction] | None:
+        """The law as it is drawn; nothing where it is too wide for a picture."""
+        if sd > _WIDEST:
+            return None
+        low, high = self.ends or (-int(6 * sd) - 3, int(6 * sd) + 3)
+        if high - low > 20 * _WIDEST:
+            low, high = max(low, -int(6 * sd) - 3), min(high, int(6 * sd) + 3)
+        return {z: Fraction(self.probability(z)) for z in range(low, high + 1)}
 
     def tail(self, size: int, cells: int = 1) -> Probability:
         """P(the sum of so many draws is larger than `size` either way)."""

@@ -24,14 +24,15 @@ from .law import Law
 from .loss import ApproxLoss, Loss, ZcdpLoss
 from .neighbours import Neighbours
 from .plan_loss import FixedPlan, Moves
+from .portrait import Portrait, Portrayed
 from .pure_laplace import PureLaplace
 
 RARELY = Fraction(1, 10**6)
 """The share of releases left out where no ratio bounds them all (ρ)."""
 
 
-@dataclass(frozen=True)
-class Odds:
+@dataclass(frozen=True, repr=False)
+class Odds(Portrayed):
     """What a release lets a reader conclude about one unit.
 
     `rightly`: how often the best guesser is right, erring equally both ways. `ratio`: how far a
@@ -43,6 +44,17 @@ class Odds:
     ratio: Fraction
     failure: Fraction = Fraction(0)
     lost: bool = True
+
+    def portrait(self) -> Portrait:
+        """Both devices in words: how often the best guesser is right, how sure a guess becomes."""
+        right = (
+            f"after {percent_up(self.rightly)} of 100 possible releases, erring equally both ways"
+        )
+        facts = [("the best guesser is right", right)]
+        for prior in ("0.01", "0.1", "0.5"):
+            start = plain(Fraction(prior) * 100)
+            facts.append((f"a guess that was {start} % sure", f"becomes {self.surer(prior)}"))
+        return Portrait("What a release lets a reader conclude about one unit", facts)
 
     @property
     def wrongly(self) -> Fraction:

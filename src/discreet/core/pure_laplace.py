@@ -31,7 +31,7 @@ _RATIO_BITS = 64
 _LEAST, _MOST_LISTED = 1e-18, 1 << 22
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PureLaplace(NoiseLaw):
     """The discrete Laplace with ratio p(z + 1) / p(z) = `ratio` for z ≥ 0; `epsilon` was asked.
 

@@ -17,6 +17,19 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 MOST_CELLS = 20_000
+_STYLE = (
+    "<style>figure.discreet{margin:0}"
+    ".discreet caption{text-align:left;font-weight:600;padding-bottom:.3em}"
+    ".discreet td,.discreet thead th{text-align:right!important;"
+    "font-variant-numeric:tabular-nums;white-space:nowrap;vertical-align:top}"
+    ".discreet thead th{white-space:normal;vertical-align:bottom}"
+    ".discreet td,.discreet thead th{padding-left:1em}"
+    ".discreet thead th:first-child{text-align:left!important;padding-left:0}"
+    ".discreet th[scope=row]{text-align:left!important;font-weight:normal;vertical-align:top}"
+    ".discreet td small{opacity:.6}"
+    ".discreet figcaption p{margin:.2em 0}</style>"
+)
+"""How a table looks in a notebook; a page has a style sheet of its own."""
 
 
 @cache
@@ -81,6 +94,11 @@ def fragment(table: ProtectedTable, *, intervals: bool = False) -> str:
     if height > most:
         out.append(f"<p>{height - most:,} more rows: write the table to a file.</p>")
     return "".join(out) + f"<figcaption>{_notes(notes(table, flat))}</figcaption></figure>"
+
+
+def notebook(table: ProtectedTable) -> str:
+    """The table for a notebook: numbers aligned right, their noise intervals quiet below them."""
+    return _STYLE + fragment(table, intervals=True)
 
 
 def _notes(said: list[Note]) -> str:

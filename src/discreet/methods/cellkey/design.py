@@ -30,7 +30,7 @@ MOST_PERTURBATION = 50
 _FLOOR = Fraction(1, 10**8)
 
 
-def design(
+def ptable(
     max_perturbation: int,
     variance: Exact,
     blocked_below: int = 0,
@@ -49,7 +49,7 @@ def design(
     every row's mean is exactly 0 wherever whole weights allow it (they do in all but rows of two
     or three outcomes that are not neighbours; `PTable.bias` says what is left).
 
-    >>> table = design(3, "1", key_bits=64)
+    >>> table = ptable(3, "1", key_bits=64)
     >>> [round(float(p), 6) for p in table.rows[1].pmf.values()]
     [0.369882, 0.369882, 0.17106, 0.068704, 0.020471]
     >>> table.bias
@@ -87,6 +87,10 @@ def design(
         "exact_variance": str(bool(exact_variance)).lower(),
     }
     return PTable(cut, tuple(rows), 1, "maximum entropy", parameters, ((0,), *map(tuple, reaches)))
+
+
+design = ptable
+"""The same by the name it has beside `design_for`."""
 
 
 def design_for(

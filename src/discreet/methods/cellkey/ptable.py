@@ -31,7 +31,7 @@ class Loss:
     outcomes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PTable(CountLaw):
     """A law for each count, every one with a row.
 
