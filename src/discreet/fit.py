@@ -12,7 +12,7 @@ from .core.question import Treatment
 from .core.table import ProtectedTable
 from .errors import Bug
 from .methods import registry
-from .methods.base import Derives, Measurements, Plan, as_measured, keeps_fit
+from .methods.base import Derives, Measurements, Plan, as_measured, keeps_fit, remembers
 from .protected_rules import dense_enough, mark, sparse_limit
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def judged(data: DataSet, source: FittedFrom, *, treated: bool) -> Tables:
     tables = fit(data, source.plan, source.measurements, source.control)
     if sparse_limit(policy) is not None:
         charged = source.plan.charge is not None
-        plain = _as_policy_shows(data, source) if treated else tables
+        again = treated and not remembers(registry.get(source.plan.method))
+        plain = _as_policy_shows(data, source) if again else tables
         tables = dense_enough(tables, policy, plain, charged=charged)
     return tuple(mark(table, policy) for table in tables)
 
