@@ -402,3 +402,11 @@ def test_shares_of_a_budget_limit_users_and_projects(fresh_demo: Path):
         wrong = share(scope, *more)
         assert (wrong.returncode, words in wrong.stderr) == (2, True), wrong.stderr
     assert run("ledger", "verify", data).returncode == 0
+
+
+@pytest.mark.parametrize("words", [(), ("law",), ("ledger",)])
+def test_help_without_a_command_ends_with_help(words: tuple[str, ...]):
+    """Nothing was asked, so nothing is wrong: no sentence of an error below it."""
+    done = run(*words)
+    assert "Usage" in done.stdout + done.stderr
+    assert "discreet:  See" not in done.stderr

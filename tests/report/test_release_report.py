@@ -106,6 +106,11 @@ def test_missing_declarations_are_printed_not_left_out() -> None:
     bare = ReleaseFacts("Bare", (deaths(),), GUARANTEE)
     page = render_report(bare)
     gaps = re.findall(r"<dt>Not declared</dt>\s*<dd class=\"missing\"><p>(.*?)</p>", page)
+    marks = re.findall(
+        r"<dd class=\"missing\">.*?</dd>\s*<dd class=\"from\">(.*?)</dd>", page, re.S
+    )
+    assert marks
+    assert {re.sub("<[^>]+>", "", mark) for mark in marks} == {"missing"}
     for label in DECLARATIONS.values():
         assert sum(label in gap.split(", ") for gap in gaps) == 1, label
     assert len(gaps) < 13

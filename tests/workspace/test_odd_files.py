@@ -195,3 +195,25 @@ def test_a_wrong_budget_or_delimiter_leaves_nothing_behind(tmp_path: Path) -> No
         init(tmp_path / "people.csv", tmp_path / "set", options={"delimiter": "|"})
     assert not (tmp_path / "set").exists()
     init(tmp_path / "people.csv", tmp_path / "set", family="dp", budget={"epsilon": "1.5"})
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "says"),
+    [
+        ("people.xlsx", b"PK\x03\x04\x14\x00", "is a spreadsheet"),
+        ("people.XLS", b"\xd0\xcf\x11\xe0", "Save its sheet as CSV"),
+        ("people.csv", b"PK\x03\x04\x14\x00", "whatever its name says"),
+        ("people.csv", b"\x1f\x8b\x08\x00", "is packed"),
+        ("people.sas7bdat", b"\x00\x00", r"haven::read_sas\('people.sas7bdat'\), 'people.parquet'"),
+        ("{x}.sav", b"$FL2", r"haven::read_sav\('\{x\}.sav'\)"),
+        ("people.json", b"[{}]", "is JSON"),
+    ],
+)
+def test_files_of_other_programs_are_refused_with_a_way_on(
+    tmp_path: Path, name: str, start: bytes, says: str
+) -> None:
+    """By their name, or by their first bytes where the name says CSV; nothing is left behind."""
+    (tmp_path / name).write_bytes(start + b"\x00" * 40)
+    with pytest.raises(DataError, match=says):
+        init(tmp_path / name, tmp_path / "set")
+    assert not (tmp_path / "set").exists()

@@ -125,6 +125,8 @@ def _unexpected(error: Exception) -> int:
     """Usage errors of the parser, and our own bugs: their place is shown, their values are not."""
     format_message = getattr(error, "format_message", None)
     if callable(format_message):
+        if not format_message():  # help was shown, because nothing was asked
+            return 2
         usage = getattr(getattr(error, "ctx", None), "command_path", "discreet")
         print(f"discreet: {format_message()} See {usage} --help.", file=sys.stderr)
         return 2

@@ -138,7 +138,7 @@ def _encoding(path: Path, head: bytes, control: Control) -> str:
         if max(even, odd) > len(head) // 4:
             return "utf-16-le" if odd > even else "utf-16-be"
         raise DataError(
-            f"{path.name} is not a text file: it holds zero bytes. Give a CSV or Parquet file."
+            f"{path.name} is not a text file: some of its bytes are zero, as in no text. Give a CSV or Parquet file."
         )
     try:
         for _, done in _texts(path, "utf-8"):

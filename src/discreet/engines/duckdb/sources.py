@@ -20,6 +20,7 @@ from ...durable import OWN_FOLDER
 from ...errors import DataError, did_you_mean
 from .. import csv_dialect
 from ..coding import Dialect, Source
+from ..other_files import refuse_other_files
 from .canonical import canonical_sql, single_valued
 from .reading import Wanted, id_key
 from .scratch import nameless_file
@@ -132,19 +133,19 @@ def opened(
 
 
 def _readable(source: Source) -> None:
-    path = source.path
-    if not path.exists():
+    if not (path := source.path).exists():
         raise DataError(f"There is no file {path.name!r}. Check the path.")
     if path.is_dir():
         raise DataError(f"{path.name!r} is a folder. Name one file.")
     try:
         with path.open("rb") as file:
-            if not file.read(1):
-                raise DataError(
-                    f"{path.name} is empty. It needs a line of column names and records."
-                )
+            start = file.read(8)
     except OSError:
         raise DataError(f"{path.name} cannot be read. Check its permissions.") from None
+    if not start:
+        raise DataError(f"{path.name} is empty. It needs a line of column names and records.")
+    if source.kind == "csv":
+        refuse_other_files(path, start)
 
 
 def _checked(source: Source, names: list[str]) -> tuple[str, ...]:
