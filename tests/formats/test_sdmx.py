@@ -21,8 +21,8 @@ from ..examples import examples
 from .tables import axis, deaths, make, tables, unescaped
 
 GRAND_TOTAL = make([], (), values=[1234])
-OBS = {"": "A", "u": "U", "low": "Q", "c": "Q", "s": "Q", "z": "A", "x": "O"}
-CONF = {"": "F", "u": "F", "low": "C", "c": "C", "s": "C", "z": "F", "x": "N"}
+OBS = {"": "A", "u": "U", "low": "Q", "c": "Q", "s": "Q", "z": "A", "x": "O", "d": "A"}
+CONF = {"": "F", "u": "F", "low": "C", "c": "C", "s": "C", "z": "F", "x": "N", "d": "F"}
 
 
 def rows_of(table: ProtectedTable) -> list[dict[str, str]]:
@@ -50,7 +50,7 @@ def test_every_cell_is_one_observation(table: ProtectedTable) -> None:
     seen = set()
     for row, cell in zip(rows, np.ndindex(*table.shape), strict=True):
         status = Status(int(table.status[cell]))
-        value = str(int(table.values[cell])) if status in (0, 1, 5) else ""
+        value = str(int(table.values[cell])) if status in (0, 1, 5, 7) else ""
         assert row["OBS_VALUE"] == value
         assert row["CELL_STATUS"] == status.letter
         assert row["OBS_STATUS"] == OBS[status.letter]
