@@ -96,6 +96,21 @@ def test_shared_draws_cancel() -> None:
     assert (both.upper - both.lower) == 2 * laplace("0.5", 7).half_width("0.95", 2)
 
 
+def test_intervals_of_sums_cover_by_enumeration() -> None:
+    """Every pair of draws of a small law, a sum and a difference: at least 95 % of them are held."""
+    law = laplace("0.7", 4)
+    chances = {z: float(law.probability(z)) for z in range(-4, 5)}
+    one, other = {"region": "R0"}, {"region": "R1"}
+    for factors, true in (((1, 1), 70), ((1, -1), 10)):
+        held = 0.0
+        for x, p in chances.items():
+            for y, q in chances.items():
+                made = table(np.array([40 + x, 30 + y]), cell_law(law))
+                found = total(made, [one, other], factors=factors)
+                held += p * q * (found.lower <= true <= found.upper)
+        assert held >= 0.95
+
+
 def test_totals_with_noise_of_their_own_are_independent() -> None:
     """Another source: nothing cancels."""
     own = CellLaw(

@@ -155,6 +155,8 @@ def _drawn(
         "upper": upper,
         "middle": middle,
     }
+    if name == "share":
+        numbers["percent"] = [100 * lower, 100 * upper]
     caveats = (
         f"From {DRAWS:,} draws of the true counts given the released numbers, every count as likely "
         "beforehand as any other; at small counts it errs on the long side.",

@@ -117,6 +117,8 @@ def _answer(
     more = " …" if len(swaps) > _MOST_LISTED else ""
     head = f"{reading.label(axis, order[0])} shows the most"
     head += ", and surely has the most" if worst[order[0]] == 1 else ", but need not have the most"
+    if symbols.max() <= LOW:
+        head = f"No category of {reading.axes[axis]} shows a number"
     sentence = f"{head}; {sure} of {rows} ranks of {reading.axes[axis]} are sure."
     caveats = [f"These neighbours may be the other way round: {listed}{more}."] if swaps else []
     if gap is not None:
