@@ -15,7 +15,7 @@ import pytest
 from discreet.errors import Refusal
 from discreet.methods.suppression.cell_weights import CellPeople
 from discreet.methods.suppression.decisions import Decided, Rule
-from discreet.methods.suppression.past import Earlier, Past
+from discreet.methods.suppression.past import Earlier, Past, Split
 from discreet.methods.suppression.table_plan import Result, TablePlan, margin_charges
 
 from .brute_force import DataSets
@@ -161,6 +161,37 @@ def test_tables_of_other_people_break_at_most_what_is_spent():
     broken, spent = broken_and_spent(every, epsilon, runs)
     assert broken <= spent + 1e-9
     assert spent <= delta + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells_first", [False, True])
+def test_a_further_split_breaks_at_most_what_is_spent(cells_first: bool):
+    """Totals of two rows, one of them split in two afterwards, then the cells: one bound."""
+    epsilon, delta = 0.9, 0.85
+    fine = [cell_of([HALF] * 2) for _ in range(6)]  # three rows by two columns
+    coarse = [cell_of([HALF] * many) for many in (4, 4, 2, 2)]
+    every = DataSets(fine)
+    split, outs, stars = Split(0, (0, 0, 1)), 0, 0
+    runs: dict[bytes, tuple[bytes, float]] = {}
+    for table in np.unique(every.tables, axis=0):
+        grid = table.reshape(3, 2)
+        joined = np.array([grid[0] + grid[1], grid[2]]).ravel()
+        first = plan([coarse], (2, 2), epsilon, delta, cells=cells_first).run(joined)
+        out, spent = published(first), first.charged[0]
+        shared = first.decided[0, :2]
+        if not np.isin(shared, (Decided.RELEASED, Decided.DERIVED)).any():
+            earlier = Earlier(first.values, first.decided, cells_first, split)
+            past = Past((spent,), earlier)
+            second = plan([fine], (3, 2), epsilon, delta, past).run(table)
+            out, spent = out + published(second), spent + second.charged[0]
+            outs += int((second.decided[:2, -1] == Decided.RELEASED).sum())
+            stars += int((second.decided == Decided.SUPPRESSED).sum())
+        runs[table.tobytes()] = out, spent
+        assert spent <= delta + 1e-9
+    broken, spent = broken_and_spent(every, epsilon, runs)
+    assert stars
+    assert outs
+    assert broken <= spent + 1e-9
 
 
 @pytest.mark.proof

@@ -139,6 +139,28 @@ def test_a_larger_delta_gives_more_cells(tmp_path: Path):
     assert np.array_equal(first.values[:-1, :-1][had], second.values[:-1, :-1][had])
 
 
+def test_a_further_split_of_what_is_not_out_yet(folder: Path):
+    """Totals by tone of hair, then by hair: the new totals are decided on the old ones."""
+    with dc.open(folder) as data:
+        coarse = data.table(rows="eyes", columns="tone", cells="no").release().protected
+        fine = data.table(rows="eyes", columns="hair").release().protected
+        light, dark = coarse.values[-1, :2]
+        assert fine.values[-1, 0] == light
+        if fine.shown[-1, 1:3].all():
+            assert fine.values[-1, 1:3].sum() == dark
+        with pytest.raises(Refusal) as caught:
+            _ = data.table(rows="eyes", columns="tone").standing
+        assert caught.value.rule == "overlapping-table"
+
+
+def test_cells_that_are_out_are_not_split(folder: Path):
+    """A column whose cells are out cannot be split: refused with the reason."""
+    with dc.open(folder) as data:
+        assert data.table(rows="eyes", columns="tone").release().protected.shown.all()
+        with pytest.raises(Refusal, match="split further are out"):
+            _ = data.table(rows="eyes", columns="hair").standing
+
+
 @pytest.mark.parametrize("what", ["prior", "order", "epsilon"])
 def test_what_was_decided_on_cannot_be_edited(folder: Path, what: str):
     """A prior, an order or ε changed after a release: refused, with what to do."""

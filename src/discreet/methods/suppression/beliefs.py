@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .board import Board, Whole
-from .cell_weights import TIE, CellLaw, CellPeople, Flags, Floats, cell_law
+from .cell_weights import TIE, CellLaw, CellPeople, Flags, Floats, cell_law, rest_law
 from .exact_law import marginals, parts
 from .tilt import Cumulants, Tilted
 
@@ -25,11 +25,13 @@ class Model:
     """The log weights of all cells, −inf beyond their end: (cells, counts)."""
     allowed: Flags
     """Safe counts of all cells, False beyond their end."""
+    peopled: Flags
+    """Which cells hold people; others stand for what is not known of a sum."""
 
     @classmethod
-    def of(cls, people: Sequence[CellPeople], epsilon: float) -> Model:
-        """The model of cells with these people."""
-        laws = [cell_law(one) for one in people]
+    def of(cls, people: Sequence[CellPeople], epsilon: float, rests: Sequence[int] = ()) -> Model:
+        """The model of cells with these people, and of rests from 0 to these numbers after them."""
+        laws = [cell_law(one) for one in people] + [rest_law(most) for most in rests]
         safe = [law.safe(epsilon) for law in laws]
         width = max([law.most for law in laws] + [0]) + 1
         logs = np.full((len(laws), width), -np.inf)
@@ -37,7 +39,8 @@ class Model:
         for place, law in enumerate(laws):
             logs[place, : law.most + 1] = law.log_weight
             allowed[place, : law.most + 1] = safe[place]
-        return cls(laws, Cumulants(laws), epsilon, safe, logs, allowed)
+        peopled = np.arange(len(laws)) < len(people)
+        return cls(laws, Cumulants(laws), epsilon, safe, logs, allowed, peopled)
 
     @property
     def most(self) -> Whole:
@@ -77,9 +80,10 @@ class Model:
         This is what the ratio tends to in large cells; a screen, never a decision by itself.
         """
         laws, counts = self.cumulants.laws[cells], self.cumulants.counts[cells]
-        powers = np.exp(tilts[..., None] * self.cumulants.values)
+        grown = tilts[..., None] * self.cumulants.values
+        powers = np.exp(grown - grown.max(axis=-1, keepdims=True))
         mean = (laws * powers[..., None, :]).sum(-1)
-        there = (laws > 0) & (counts > 0)[..., None]
+        there = (laws > 0) & (counts > 0)[..., None] & self.peopled[cells, None, None]
         ratio = np.where(there, powers[..., None, :] / mean[..., None], 1.0)
         off: Floats = np.abs(1 - ratio).max(axis=(-1, -2))
         return off

@@ -120,6 +120,12 @@ def cell_law(people: CellPeople) -> CellLaw:
     )
 
 
+def rest_law(most: int) -> CellLaw:
+    """The law of a number of which nothing is known but its bounds; about nobody, so always safe."""
+    even = np.full(most + 1, 1 / (most + 1))
+    return CellLaw(0, np.log(even), np.zeros((0, most + 1)), even[None], np.ones(1), ())
+
+
 def pooled(cells: Sequence[CellPeople]) -> CellLaw:
     """The law of the grand total."""
     joined: dict[Law, int] = {}

@@ -129,13 +129,37 @@ def decide(
         if not step.released:
             progress.decided[cell] = Decided.SUPPRESSED
             continue
-        for place, charge in enumerate(step.charges):
-            progress.spent[place] += charge
-        count = read(cell)
-        progress.decided[cell] = Decided.RELEASED
-        board.fix(cell, count)
-        progress.broken = any(bool(one.unsafe[count]) for one in risks)
+        _release(progress, step, risks, read(cell))
         moved = True
+
+
+def attempt(
+    progress: Progress,
+    models: Sequence[Model],
+    rule: Rule,
+    cell: int,
+    read: Callable[[], int],
+) -> bool:
+    """Decide one cell now; whether it is out, or follows from what is."""
+    outlooks = _looked(progress, models, [None] * len(models))
+    if progress.board.known[cell] >= 0:
+        return True
+    step, risks = _step(progress, models, outlooks, rule, cell, 1)
+    progress.steps.append(step)
+    if step.released:
+        _release(progress, step, risks, read())
+    else:
+        progress.decided[cell] = Decided.SUPPRESSED
+    return step.released
+
+
+def _release(progress: Progress, step: Step, risks: Sequence[Risk], count: int) -> None:
+    """A count comes out and is charged; whether it is outside ε is public from now on."""
+    for place, charge in enumerate(step.charges):
+        progress.spent[place] += charge
+    progress.decided[step.cell] = Decided.RELEASED
+    progress.board.fix(step.cell, count)
+    progress.broken = any(bool(one.unsafe[count]) for one in risks)
 
 
 def _looked(

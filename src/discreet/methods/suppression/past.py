@@ -13,24 +13,37 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ...core.description import Description
 from ...core.question import TableSpec
 from ...errors import Refusal
 from ..base import Answered, Facts
 from .public_people import PublicPeople
 from .settings import Settings
 
+OUT, SUPPRESSED = (1, 2), 3
+"""What `Decided` calls cells that are out, and stars."""
 FIXED = ("epsilon", "order", "rule", "model", "priorities")
 """What must be as it was when something was released."""
 
 
 @dataclass(frozen=True)
+class Split:
+    """One axis of an earlier table is split further: for each category the earlier one it is in."""
+
+    axis: int
+    of: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Earlier:
-    """An earlier release of the very table that is asked for: what is out of it."""
+    """An earlier release of the very table that is asked for, or of one that it splits further."""
 
     values: npt.NDArray[np.int64] = field(repr=False)
     decided: npt.NDArray[np.int64] = field(repr=False)
     cells: bool
     """Whether its cells were decided, or its totals alone."""
+    split: Split | None = None
+    """How the table asked for splits it; None where it is the same."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +76,14 @@ def past(
         for place, text in enumerate(told["charged"]):
             spent[place] += float(text)
         other = answer.question.tables[0]
-        if told["attribute"] == attribute and _same(other, spec):
+        if told["attribute"] == attribute and _coarser(other, spec, facts.description):
             arrays = answer.measurements.arrays
-            same = Earlier(arrays["values"], arrays["decided"], told["cells"] == "yes")
+            split = _split(other, spec, facts.description)
+            same = Earlier(arrays["values"], arrays["decided"], told["cells"] == "yes", split)
             continue
         _disjoint(other, mine, told["attribute"], attribute, people, facts)
+    if same is not None:
+        _can_follow(same, spec, facts.description)
     return Past(tuple(spent), same)
 
 
@@ -114,8 +130,56 @@ def _unchanged(told: dict[str, str], attribute: str, noted: dict[str, str], fact
             )
 
 
-def _same(one: TableSpec, two: TableSpec) -> bool:
-    return one.axes == two.axes and one.where == two.where and one.totals == two.totals
+def _coarser(one: TableSpec, two: TableSpec, description: Description) -> bool:
+    """Whether the first table is the second, or has its categories joined to larger ones."""
+    if one.where != two.where or len(one.axes) != len(two.axes):
+        return False
+    return all(
+        a.variable == b.variable
+        and description.variable(a.variable).level_map(b.level, a.level) is not None
+        for a, b in zip(one.axes, two.axes, strict=True)
+    )
+
+
+def _split(one: TableSpec, two: TableSpec, description: Description) -> Split | None:
+    """How the second table splits the first along one axis; None where they are the same.
+
+    Two axes at once are the last one's: `_can_follow` refuses it, since its places do not fit.
+    """
+    found = None
+    for axis, (a, b) in enumerate(zip(one.axes, two.axes, strict=True)):
+        if a != b:
+            places = description.variable(a.variable).level_map(b.level, a.level)
+            assert places is not None
+            found = Split(axis if found is None else -1, tuple(int(k) for k in places))
+    return found
+
+
+def _can_follow(earlier: Earlier, spec: TableSpec, description: Description) -> None:
+    """Refuse to go on from a table whose totals are not all out, or whose split cells are."""
+    axes = len(spec.axes)
+    inner = tuple(slice(0, -1) for _ in range(axes)) if axes else ()
+    totals = np.ones(earlier.decided.shape, dtype=bool)
+    totals[inner] = False
+    why = ""
+    if (earlier.decided[totals] == SUPPRESSED).any():
+        why = "some of its totals are stars"
+    split = earlier.split
+    if split is not None and (split.axis < 0 or axes < 2):
+        why = "it would have to be split along both sides at once"
+    elif split is not None:
+        children = np.bincount([k for k in split.of if k >= 0])
+        shared = np.flatnonzero(children > 1)
+        out = np.isin(earlier.decided[inner], OUT).take(shared, axis=split.axis)
+        if out.any():
+            why = "cells of what would be split further are out"
+    if why:
+        raise Refusal(
+            "This table cannot be decided on the earlier one of the same people: "
+            f"{why}, and what the two tell together cannot be worked out exactly.",
+            rule="overlapping-table",
+            alternatives=("ask again for the table that is out",),
+        )
 
 
 def _disjoint(

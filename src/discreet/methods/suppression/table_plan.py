@@ -17,10 +17,11 @@ from .board import Board, Whole
 from .cell_weights import CellPeople, Floats
 from .decisions import Decided, Progress, Rule, decide, is_safe
 from .margins import margins_risk, total_risk
-from .past import Past
+from .past import Earlier, Past, Split
 from .planning import expected, prior_room
 from .public_people import PublicPeople
 from .settings import Settings
+from .splitting import split_board, split_rows
 
 
 @dataclass(frozen=True)
@@ -112,22 +113,72 @@ class TablePlan:
 
     def run(self, counts: Whole, control: Control | None = None) -> Result:
         """Decide all cells; `counts` are read one by one, after each decision."""
+        earlier = self.past.earlier
+        if earlier is not None and earlier.split is not None:
+            return self._run_split(counts, earlier, earlier.split, control)
         models = self.models()
         shifts = models[0].shifts
         rest = counts - shifts
-        board = self._board(models[0].most, rest)
-        progress = Progress(
-            board,
-            np.zeros(len(counts), np.uint8),
-            [a + b for a, b in zip(self.past.spent, self.margin_charges, strict=True)],
-        )
+        progress = self._begun(self._board(models[0].most, rest))
         self._resume(progress, shifts)
-        for cell in board.implied():
+        self._decide(progress, models, rest, control)
+        return self._result(progress, counts, shifts)
+
+    def _run_split(
+        self, counts: Whole, earlier: Earlier, split: Split, control: Control | None
+    ) -> Result:
+        """First the totals of what is split, then the cells."""
+        people = Model.of(self.people[0], self.epsilon)
+        shifts, most = people.shifts, people.most
+        rest = counts - shifts
+        made = split_board((self.shape[0], self.shape[1]), split, most, rest)
+        models = [Model.of(cells, self.epsilon, made.most) for cells in self.people]
+        progress = self._begun(made.board)
+        side = np.indices(self.shape)[split.axis].ravel()
+        for cell, count in self._out_before(earlier, split, shifts).items():
+            progress.board.fix(cell, count)
+            progress.decided[cell] = Decided.RELEASED
+        for cell in progress.board.implied():
+            progress.decided[cell] = Decided.DERIVED
+        progress.broken = not all(is_safe(progress.board, model) for model in models)
+        totals = np.bincount(side, rest, self.shape[split.axis]).astype(np.int64)
+        unsplit = split_rows(progress, made, models, self.rule, lambda row: int(totals[row]))
+        inside = np.isin(side, unsplit) & (progress.decided[: len(counts)] == Decided.OPEN)
+        progress.decided[: len(counts)][inside] = Decided.SUPPRESSED
+        self._decide(progress, models, rest, control, judged=True)
+        return self._result(progress, counts, shifts, (split.axis, unsplit))
+
+    def _out_before(self, earlier: Earlier, split: Split, shifts: Whole) -> dict[int, int]:
+        """Cells of rows that are not split, as far as they are out."""
+        inner = tuple(slice(0, n - 1) for n in earlier.values.shape)
+        values, decided = earlier.values[inner], earlier.decided[inner]
+        found = {}
+        for cell, place in enumerate(np.ndindex(*self.shape)):
+            at = tuple(split.of[k] if axis == split.axis else k for axis, k in enumerate(place))
+            alone = split.of.count(split.of[place[split.axis]]) == 1
+            if alone and decided[at] == Decided.RELEASED:
+                found[cell] = int(values[at] - shifts[cell])
+        return found
+
+    def _begun(self, board: Board) -> Progress:
+        spent = [a + b for a, b in zip(self.past.spent, self.margin_charges, strict=True)]
+        return Progress(board, np.zeros(len(board.left), np.uint8), spent)
+
+    def _decide(
+        self,
+        progress: Progress,
+        models: list[Model],
+        rest: Whole,
+        control: Control | None,
+        judged: bool = False,
+    ) -> None:
+        """Decide the cells on the sums that are out."""
+        for cell in progress.board.implied():
             progress.decided[cell] = Decided.DERIVED
         if self.with_cells:
-            progress.broken = not all(is_safe(board, model) for model in models)
+            if not judged:
+                progress.broken = not all(is_safe(progress.board, model) for model in models)
             decide(progress, models, self.rule, lambda cell: int(rest[cell]), control)
-        return self._result(progress, counts, shifts)
 
     def _board(self, most: Whole, rest: Whole) -> Board:
         """The board with the sums that come out first."""
@@ -149,14 +200,22 @@ class TablePlan:
             progress.board.fix(cell, int(values[cell] - shifts[cell]))
             progress.decided[cell] = Decided.RELEASED
 
-    def _result(self, progress: Progress, counts: Whole, shifts: Whole) -> Result:
-        known = progress.board.known
+    def _result(
+        self,
+        progress: Progress,
+        counts: Whole,
+        shifts: Whole,
+        unsplit: tuple[int, list[int]] = (0, []),
+    ) -> Result:
+        """What came out; `unsplit`: the axis and the places whose totals did not."""
+        size = len(counts)
+        known = progress.board.known[:size]
         values = np.where(known >= 0, known + shifts, 0).reshape(self.shape)
-        decided = progress.decided.astype(np.int64).reshape(self.shape)
-        charges = np.zeros(len(counts))
+        decided = progress.decided[:size].astype(np.int64).reshape(self.shape)
+        charges = np.zeros(len(progress.decided))
         for step in progress.steps:
             charges[step.cell] = max(step.charges, default=0.0)
-        charges = charges.reshape(self.shape)
+        charges = charges[:size].reshape(self.shape)
         if self.shape:
             grid = counts.reshape(self.shape)
             values, decided, charges = (
@@ -165,8 +224,10 @@ class TablePlan:
             for kept in _margins(len(self.shape)):
                 axes = tuple(a for a in range(len(self.shape)) if a not in kept)
                 at = tuple(slice(0, n) if a in kept else n for a, n in enumerate(self.shape))
-                values[at] = grid.sum(axis=axes)
-                decided[at] = Decided.RELEASED
+                total, state = grid.sum(axis=axes), np.full(values[at].shape, Decided.RELEASED)
+                if kept == (unsplit[0],) and unsplit[1]:
+                    total[unsplit[1]], state[unsplit[1]] = 0, Decided.SUPPRESSED
+                values[at], decided[at] = total, state
         return Result(
             values.astype(np.int64),
             decided,

@@ -52,13 +52,15 @@ class Cumulants:
             mean = (counts * q).sum(-1)
             variance = (counts * q * (1 - q)).sum(-1)
             return mean, variance, (counts * np.log(whole)).sum((-1, -2))
-        powers = np.exp(tilts[..., None] * self.values)
-        parts = self.laws[cells] * powers[..., None, :]
+        grown = tilts[..., None] * self.values
+        most = grown.max(axis=-1, keepdims=True)
+        parts = self.laws[cells] * np.exp(grown - most)[..., None, :]
         whole = parts.sum(-1)
         first = (parts * self.values).sum(-1) / whole
         second = (parts * self.values**2).sum(-1) / whole
         variance = (counts * (second - first**2)).sum(-1)
-        return (counts * first).sum(-1), variance, (counts * np.log(whole)).sum((-1, -2))
+        cumulant = (counts * (np.log(whole) + most)).sum((-1, -2))
+        return (counts * first).sum(-1), variance, cumulant
 
 
 @dataclass
