@@ -42,7 +42,7 @@ def test_found_categories_are_refused_or_said(tmp_path, family):
 
 
 def test_what_is_public_names_nothing_that_was_found():
-    """Under dp and suppression neither variables nor what was said of them, whatever they are."""
+    """Under dp and suppression of either kind neither variables nor what was said of them, whatever they are."""
     zeros = [
         StructuralZero((Condition("sex", "sex", ("m",)), Condition("job", "job", ("x", "z")))),
         StructuralZero((Condition("sex", "sex", ("m",)), Condition("age", "age", ("0",)))),
@@ -60,7 +60,7 @@ def test_what_is_public_names_nothing_that_was_found():
     )
     for family in Family:
         public = known.public(family)
-        if family in (Family.DP, Family.SUPPRESSION):
+        if family in (Family.DP, Family.SUPPRESSION, Family.CLASSIC):
             assert [each.name for each in public.variables] == ["sex", "age"]
             assert public.structural_zeros == (zeros[1],)
             assert public.weight is None

@@ -59,7 +59,7 @@ def utility(value: Any, name: str, fails: Fails) -> str:
     and 1 for the largest step down.
 
     >>> utility([5, 3, -1], "utility", ValueError), utility("0 -1 -3", "utility", ValueError)
-    ('0 -1/2 -3/2', '0 -1/2 -3/2')
+    ('0 -0.5 -1.5', '0 -0.5 -1.5')
     """
     words = value if isinstance(value, list | tuple) else str(value).replace(",", " ").split()
     if not 2 <= len(words) <= MOST_UTILITIES:

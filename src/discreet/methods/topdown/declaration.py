@@ -52,12 +52,12 @@ def level_shares(value: Any, name: str, fails: Fails) -> str:
 
 
 def names(value: Any, name: str, fails: Fails) -> str:
-    """Names as they are written, with one blank between words; a number in its plain form.
+    """Names in small letters, with one blank between words; a number in its plain form.
 
-    >>> names("region,  ccg ", "levels", ValueError), names("+2021.0", "tree", ValueError)
+    >>> names("Region,  ccg ", "levels", ValueError), names("+2021.0", "tree", ValueError)
     ('region, ccg', '2021')
     """
-    text = " ".join(str(value).split())
+    text = " ".join(str(value).casefold().split())
     try:
         return plain(exact(text, name, error=ValueError))
     except ValueError:

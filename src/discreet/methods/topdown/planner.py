@@ -21,6 +21,7 @@ from fractions import Fraction
 
 from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, size
+from ...errors import RecipeError
 from ..shared.drawn_noise import Noise
 from .estimate import Estimates
 from .invariants import Invariants
@@ -90,9 +91,12 @@ class Aim:
 
     def scaled(self, weights: Mapping[Key, Fraction]) -> tuple[Measured, ...]:
         """The tables of a plan with the rates that the budget allows."""
-        needed = {k: w for k, w in weights.items() if w > 0 and not self._public(k)}
-        order = dict(sorted(needed.items()))
+        order = dict(sorted(self.needed(weights).items()))
         return scaled_to(order, self.budget, self.tree, self.shape, self.neighbours, self.noise)
+
+    def needed(self, weights: Mapping[Key, Fraction]) -> dict[Key, Fraction]:
+        """Those that say more than what is public already."""
+        return {key: w for key, w in weights.items() if w > 0 and not self._public(key)}
 
     def _public(self, key: Key) -> bool:
         """Whether a table says nothing but the number of records, which is public."""
@@ -124,13 +128,21 @@ def _may_be_all(aim: Aim) -> bool:
 def _tables(aim: Aim) -> Allocation:
     """The tables asked for, each at a level where it says something."""
     at: dict[Key, int] = {key: key[0] for key in aim.asked}
+    if not aim.needed(_weights(aim, at)):
+        raise RecipeError(
+            "Everything this question asks for is published already, and nothing is left to measure. "
+            "Read it there, or ask for a table that is not public."
+        )
     while True:
         measured = aim.scaled(_weights(aim, at))
         variance = {(m.level, m.margin): m.variance for m in measured}
         thin = _thinnest(aim, at, variance)
         if thin is None:
             break
-        at[thin] -= 1
+        moved_up = {**at, thin: at[thin] - 1}
+        if not aim.needed(_weights(aim, moved_up)):
+            break  # further up all is public: a thin table says more than none
+        at = moved_up
     estimates = aim.estimates(measured)
     moved = {key: level for key, level in at.items() if level != key[0]}
     return Allocation("tables", measured, _expected(aim, estimates), moved)
