@@ -175,7 +175,7 @@ def test_a_table_of_a_database_and_a_parquet_file(tmp_path: Path) -> None:
         ("b", tmp_path / "data.parquet"),
     ):
         made = init(source, tmp_path / name)
-        assert [v.name for v in made.draft.variables] == ["area", "answer"]
+        assert [v.name for v in made.draft.variables] == ["area", "answer", "born"]
         made.dataset().close()
         assert read(tmp_path / name).source().path.exists()
 

@@ -168,7 +168,7 @@ def apart(low: float, high: float) -> tuple[str, str]:
     """Two ends in as many digits as tell them apart, three at least.
 
     >>> apart(0.50324, 0.50329), apart(1.0, 2.0)
-    (('0.50324', '0.50329'), ('1', '2'))
+    (('0.5032', '0.5033'), ('1', '2'))
     """
     texts = [(f"{low:.{digits}g}", f"{high:.{digits}g}") for digits in range(3, 13)]
     return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])

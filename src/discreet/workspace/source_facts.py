@@ -45,7 +45,7 @@ class ColumnFacts:
     records: int = field(repr=False)
     distinct: int = field(repr=False)
     most: int = field(repr=False)
-    """The largest number of records that one value has."""
+    """The largest number of records that one value has; kept on disk where values may be units."""
     complete: bool
     """Every value was looked at."""
     rare: int = field(default=0, repr=False)
@@ -116,6 +116,8 @@ def keep(described: DescribedData, facts: SourceFacts) -> None:
     for column in columns:
         if column["name"] == described.coding.id_column:
             column["rare_codes"] = ()
+        elif not column["may_name_unit"]:
+            column["most"] = 0  # how many people a category has is in the data alone
     with contextlib.suppress(StoreError, OSError):
         replace_text(described.folder / SOURCE_FACTS, json.dumps({**body, "columns": columns}))
 
@@ -128,7 +130,9 @@ def kept(described: DescribedData) -> SourceFacts | None:
         if body["form"] != FORM or body["source"] != _identity(described.source()):
             return None
         columns = [{**one, "rare_codes": tuple(one["rare_codes"])} for one in body["columns"]]
-        return SourceFacts(tuple(ColumnFacts(**one) for one in columns), body["whole"])
+        facts = SourceFacts(tuple(ColumnFacts(**one) for one in columns), body["whole"])
+        named = [c for c in facts.columns if c.name == described.coding.id_column]
+        return None if any(not column.most for column in named) else facts
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -107,6 +107,6 @@ def declare_unit(
 def _most_records(described: DescribedData, name: str, control: Control | None) -> int:
     """The largest number of records that one value of a column has."""
     facts = source_facts.kept(described)
-    if facts is None or name not in facts.names:
+    if facts is None or name not in facts.names or not facts.column(name).most:
         facts = source_facts.look(described.source(), control, lambda _: [name])
     return facts.column(name).most
