@@ -249,7 +249,7 @@ def _deliver(
             spent = (
                 "nothing (released before)" if released.reused else released.plan.charge.in_words()
             )
-            cost = f"{spent}; left: {released.left}"
+            cost = spent if released.left is None else f"{spent}; left: {released.left}"
         limits = terminal.Limits(width=out.width)
         more = "" if notes else "add --notes to see them."
         out.print(terminal.render(table, limits=limits, cost=cost, more=more))

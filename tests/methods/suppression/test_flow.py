@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import discreet as dc
+from discreet.cli.main import app
 from discreet.core.guarantee import Kind
 from discreet.core.table import Status
 from discreet.errors import DataError, DescriptionError, InputError, Refusal
@@ -245,3 +247,13 @@ def test_bad_parameters_get_one_sentence(tmp_path: Path, changed: dict, words: s
     with pytest.raises((DescriptionError, InputError), match=words) as caught:
         world.make(tmp_path, **changed)
     assert "\n" not in str(caught.value)
+
+
+def test_the_command_line_names_no_budget_that_there_is_not(tmp_path: Path):
+    """A decision is recorded and costs no loss: nothing is said to be left of one."""
+    run = CliRunner().invoke(
+        app, ["table", str(world.make(tmp_path)), "--rows", "eyes", "--columns", "hair"]
+    )
+    assert run.exit_code == 0, run.output
+    assert "Cost: recorded" in run.output
+    assert "None" not in run.output

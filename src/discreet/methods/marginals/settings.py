@@ -12,15 +12,20 @@ from fractions import Fraction
 from typing import Any, Literal, cast
 
 from ...core.exact import plain
-from ...core.limits import Limits
 from ...core.question import Question
 from ...errors import InputError, RecipeError
 from ..declaration import Fails
 from ..shared.drawn_noise import QuestionLoss
+from ..shared.question_settings import (
+    asked_of_policy,
+    budgets,
+    check_budget,
+    check_mode,
+    number,
+)
 from .declaration import DECLARATION
 from .fit.classic import Objective
 
-_BUDGETS = ("epsilon", "rho")
 _CLASSIC_ONLY = ("noise_on", "objective")
 
 
@@ -110,53 +115,30 @@ def from_policy(parameters: Mapping[str, Any]) -> Settings:
 
 def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
     """Policy and question together: what is asked goes before what the policy says."""
-    asked = dict(question.settings)
-    public = policy.get("published")
+    said = asked_of_policy(DECLARATION, policy, question, "classic", _CLASSIC_ONLY)
+    settings = _read(said, policy.get("published"), RecipeError)
     if question.resolved:
-        asked.pop("published", None)  # its digest: the policy has the numbers
-        return _read(asked, public, RecipeError)
-    written = DECLARATION.read_policy(policy, InputError)
-    own = any(name in asked for name in _BUDGETS)
-    base = {k: v for k, v in written.items() if not (own and k in _BUDGETS)}
-    if asked.get("mode", base.get("mode", "modern")) != "classic":
-        base = {k: v for k, v in base.items() if k not in _CLASSIC_ONLY}
-    settings = _read({**base, **asked}, public, RecipeError)
-    if settings.epsilon is None and settings.rho is None:
-        raise RecipeError(
-            "This question has no epsilon and no rho. Set epsilon: 1, say; it pays for all its "
-            "tables together."
-        )
+        return settings
     if settings.mode == "classic" and settings.rho is not None:
         raise RecipeError(
             f"Mode classic spends epsilon only: its noise is Laplace, as in the paper; got rho "
             f"{plain(settings.rho)}. Set epsilon, or use mode modern."
         )
-    Limits(settings.epsilon_most, settings.rho_most).check(settings.loss)
+    check_budget(settings, settings.epsilon_most, settings.rho_most)
     return settings
 
 
 def _read(said: Mapping[str, str], published: Any, fails: Fails) -> Settings:
-    def number(name: str) -> Fraction | None:
-        return Fraction(said[name]) if name in said else None
-
-    mode = said.get("mode", "modern")
-    for name in _CLASSIC_ONLY:
-        if name in said and mode != "classic":
-            raise fails(f"{name} is for mode classic only. Set mode: classic, or leave it out.")
-    epsilon, rho = number("epsilon"), number("rho")
-    if epsilon is not None and rho is not None:
-        raise fails(
-            f"A question has epsilon or rho, got both ({plain(epsilon)} and {plain(rho)}). "
-            "Leave one out."
-        )
+    check_mode(said, "classic", _CLASSIC_ONLY, fails)
+    epsilon, rho = budgets(said, fails)
     return Settings(
         epsilon=epsilon,
         rho=rho,
-        mode=mode,
+        mode=said.get("mode", "modern"),
         fourier=said["noise_on"] == "coefficients" if "noise_on" in said else None,
-        one_way_share=number("one_way_share"),
+        one_way_share=number(said, "one_way_share"),
         records_about=int(said["records_about"]) if "records_about" in said else None,
-        epsilon_most=number("epsilon_most"),
-        rho_most=number("rho_most"),
+        epsilon_most=number(said, "epsilon_most"),
+        rho_most=number(said, "rho_most"),
         published=published,
     )

@@ -10,7 +10,6 @@ import numpy as np
 
 from ...core.charge import Charge
 from ...core.description import Description
-from ...core.exact import plain
 from ...core.guarantee import Guarantee
 from ...core.neighbours import Neighbours
 from ...core.plan_loss import Move, moves_of
@@ -18,6 +17,7 @@ from ...core.product import Reals, Whole, size
 from ..base import ExpectedError
 from ..shared.assembly import WIDTH, part_at, totals_by_name
 from ..shared.guarantee import Exposure, dp_guarantee
+from ..shared.question_settings import whole_charge
 from .design import Asked, Design
 from .measured_tables import Measured
 from .planner import Allocation
@@ -80,22 +80,10 @@ def _has_secret(design: Design, description: Description, m: Measured) -> bool:
 
 def charge(design: Design, description: Description, digest: str) -> Charge:
     """The whole plan as one charge."""
-    settings = design.settings
-    each = description.neighbours.moved * description.records_per_unit
-    return Charge(
-        "topdown",
-        {
-            ("epsilon" if settings.rho is None else "rho"): plain(settings.amount),
-            "mode": settings.mode,
-            "plan": design.allocation.name,
-            "tables measured": str(len(design.allocation.measured)),
-            "records_per_unit": str(description.records_per_unit),
-        },
-        cells=max(1, len(design.allocation.measured) * each),
-        neighbours=description.neighbours,
-        question=digest,
-        loss=settings.loss,
-    )
+    allocation = design.allocation
+    facts = {"mode": design.settings.mode, "plan": allocation.name}
+    measured = len(allocation.measured)
+    return whole_charge("topdown", design.settings, facts, measured, description, digest)
 
 
 def variances(design: Design, asked: Asked, *, totals: bool) -> Reals:

@@ -8,14 +8,19 @@ from fractions import Fraction
 from typing import Any
 
 from ...core.exact import plain
-from ...core.limits import Limits
 from ...core.question import Question
 from ...errors import InputError, RecipeError
 from ..declaration import Fails
 from ..shared.drawn_noise import QuestionLoss
+from ..shared.question_settings import (
+    asked_of_policy,
+    budgets,
+    check_budget,
+    check_mode,
+    number,
+)
 from .declaration import DECLARATION
 
-_BUDGETS = ("epsilon", "rho")
 _PILOT_ONLY = ("level_shares", "pilot_noise", "first")
 
 
@@ -64,53 +69,30 @@ def from_policy(parameters: Mapping[str, Any]) -> Settings:
 
 def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
     """Policy and question together: what is asked goes before what the policy says."""
-    asked = dict(question.settings)
-    public = policy.get("published")
+    said = asked_of_policy(DECLARATION, policy, question, "pilot", _PILOT_ONLY)
+    settings = _read(said, policy.get("published"), RecipeError)
     if question.resolved:
-        asked.pop("published", None)  # its digest: the policy has the numbers
-        return _read(asked, public, RecipeError)
-    written = DECLARATION.read_policy(policy, InputError)
-    own = any(name in asked for name in _BUDGETS)
-    base = {k: v for k, v in written.items() if not (own and k in _BUDGETS)}
-    if asked.get("mode", base.get("mode", "modern")) != "pilot":
-        base = {k: v for k, v in base.items() if k not in _PILOT_ONLY}
-    settings = _read({**base, **asked}, public, RecipeError)
-    if settings.epsilon is None and settings.rho is None:
-        raise RecipeError(
-            "This question has no epsilon and no rho. Set epsilon: 1, say; it pays for all its "
-            "tables together."
-        )
-    Limits(settings.epsilon_most, settings.rho_most).check(settings.loss)
+        return settings
+    check_budget(settings, settings.epsilon_most, settings.rho_most)
     return settings
 
 
 def _read(said: Mapping[str, str], published: Any, fails: Fails) -> Settings:
-    def number(name: str) -> Fraction | None:
-        return Fraction(said[name]) if name in said else None
-
-    mode = said.get("mode", "modern")
-    for name in _PILOT_ONLY:
-        if name in said and mode != "pilot":
-            raise fails(f"{name} is for mode pilot only. Set mode: pilot, or leave it out.")
-    epsilon, rho = number("epsilon"), number("rho")
+    check_mode(said, "pilot", _PILOT_ONLY, fails)
+    epsilon, rho = budgets(said, fails)
     if rho is not None and said.get("pilot_noise"):
         raise fails("pilot_noise goes with epsilon; rho has Gaussian noise. Leave it out.")
-    if epsilon is not None and rho is not None:
-        raise fails(
-            f"A question has epsilon or rho, got both ({plain(epsilon)} and {plain(rho)}). "
-            "Leave one out."
-        )
     return Settings(
         epsilon=epsilon,
         rho=rho,
         tree=said.get("tree", ""),
         levels=said.get("levels", ""),
         records_about=int(said["records_about"]) if "records_about" in said else None,
-        mode=mode,
+        mode=said.get("mode", "modern"),
         level_shares=said.get("level_shares", "square root"),
         pilot_noise=said.get("pilot_noise", "laplace"),
         first=said.get("first", "variables"),
         published=published,
-        epsilon_most=number("epsilon_most"),
-        rho_most=number("rho_most"),
+        epsilon_most=number(said, "epsilon_most"),
+        rho_most=number(said, "rho_most"),
     )

@@ -11,12 +11,12 @@ import numpy as np
 
 from ....core.charge import Charge
 from ....core.description import Description
-from ....core.exact import plain
 from ....core.guarantee import Guarantee
 from ....core.product import closure, rank_of, size
 from ...base import ExpectedError
 from ...shared.assembly import WIDTH, assembled, part_at, totals_by_name
 from ...shared.guarantee import dp_guarantee
+from ...shared.question_settings import whole_charge
 from ...shared.residuals import mean_variance, sum_variance
 from ...shared.workload import Wanted
 from ..derivation import measured_together
@@ -55,22 +55,10 @@ def guarantee(design: Design, description: Description, tables: int, *, exact: b
 
 def charge(design: Design, description: Description, digest: str) -> Charge:
     """The whole plan as one charge."""
-    settings = design.settings
-    each = description.neighbours.moved * description.records_per_unit
-    return Charge(
-        "marginals",
-        {
-            ("epsilon" if settings.rho is None else "rho"): plain(settings.amount),
-            "mode": settings.mode,
-            "plan": design.allocation.name,
-            "tables measured": str(len(design.allocation.measured)),
-            "records_per_unit": str(description.records_per_unit),
-        },
-        cells=max(1, len(design.allocation.measured) * each),
-        neighbours=description.neighbours,
-        question=digest,
-        loss=settings.loss,
-    )
+    allocation = design.allocation
+    facts = {"mode": design.settings.mode, "plan": allocation.name}
+    measured = len(allocation.measured)
+    return whole_charge("marginals", design.settings, facts, measured, description, digest)
 
 
 def expected(design: Design) -> tuple[ExpectedError, ...]:
