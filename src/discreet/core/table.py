@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import Bug
+from ..languages import say
 from .cell_law import CellLaw
 from .domain import TOTAL, Domain
 from .guarantee import Guarantee
@@ -171,7 +172,9 @@ class ProtectedTable:
     def labels(self, position: int) -> tuple[str, ...]:
         """Labels along an axis, in the layout's language."""
         labels = self.domain.axes[position].level.labels(self.layout.language)
-        return (*labels, "Total") if self.totals[position] else labels
+        return (
+            (*labels, say("Total").says(self.layout.language)) if self.totals[position] else labels
+        )
 
     @property
     def sides(self) -> tuple[int, int, int]:

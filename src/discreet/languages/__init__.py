@@ -1,0 +1,15 @@
+"""Every sentence a reader sees, in the reader's language.
+
+English is written where it is said: `say("{n} of {all} cells", n=3, all=8)` makes a `Sentence`, a text
+that reads as English and can be said in any other language later. Other languages are one file each
+(`de.po`), which `python -m discreet.languages` checks against the code. Language is layout: it changes
+no number, no hash and no charge.
+"""
+
+from .catalogue import known, language_of, named
+from .sentence import Number, Sentence, Voice, counted, listed, number, say, says, speaker, together
+
+__all__ = [
+    "Number", "Sentence", "Voice", "counted", "known", "language_of", "listed", "named", "number",
+    "say", "says", "speaker", "together",
+]  # fmt: skip

@@ -1,0 +1,184 @@
+"""Sentences that are made once and said later, in whichever language a reader has.
+
+A `Sentence` is a text: it reads as English, compares and hashes as that text. It keeps the pattern
+and the values it was made of, so `says("de")` says the same in German. Values are names (left as
+they are), whole numbers and `number`s (written the language's way), dates, and anything that has a
+`says` itself: other sentences, and labels in several languages.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from ..errors import Bug
+from .catalogue import IN_ENGLISH, Catalogue, catalogue, language_of
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+@runtime_checkable
+class Speaks(Protocol):
+    """What can be said in several languages."""
+
+    def says(self, language: str = "", /) -> str:
+        """The words in a language."""
+
+
+class Number(str):
+    """A number as text, written the English way; other languages write it theirs."""
+
+    __slots__ = ()
+
+    def says(self, language: str = "") -> str:
+        """The number as a language writes it.
+
+        >>> number("1,234.5").says("de")
+        '1.234,5'
+        """
+        return catalogue(language_of(language)).number(str(self))
+
+
+class Sentence(str):
+    """A text in English that can be said in other languages."""
+
+    pattern: str
+    plural: str
+    values: Mapping[str, Any]
+
+    def __new__(cls, pattern: str, plural: str, values: Mapping[str, Any]) -> Sentence:
+        """A sentence of its pattern and values; `plural` is the pattern for more than one `n`."""
+        made = super().__new__(cls, _said(IN_ENGLISH, pattern, plural, values))
+        made.pattern, made.plural, made.values = pattern, plural, values
+        return made
+
+    def __reduce__(self) -> tuple[type[Sentence], tuple[str, str, Mapping[str, Any]]]:
+        return Sentence, (self.pattern, self.plural, self.values)
+
+    def says(self, language: str = "") -> str:
+        """The sentence in a language; in English where that is not there.
+
+        >>> say("Total").says("de")
+        'Insgesamt'
+        """
+        return _said(
+            catalogue(language_of(language)), self.pattern, self.plural, self.values, language
+        )
+
+
+def say(sentence: str, /, **values: Any) -> Sentence:
+    """A sentence, written out in English with its values as {names}.
+
+    >>> say("{part} of {whole}", part=1234, whole=number("0.5"))
+    '1,234 of 0.5'
+    """
+    return Sentence(sentence, "", values)
+
+
+def counted(one: str, many: str, n: int, /, **values: Any) -> Sentence:
+    """A sentence that counts something: for one, and for any other number `{n}`.
+
+    >>> counted("{n} cell", "{n} cells", 1), counted("{n} cell", "{n} cells", 2000)
+    ('1 cell', '2,000 cells')
+    """
+    return Sentence(one, many, {"n": n, **values})
+
+
+def number(written: str | int) -> Number:
+    """A number as text, written the English way.
+
+    >>> number(1234567)
+    '1,234,567'
+    """
+    return Number(written if isinstance(written, str) else f"{written:,}")
+
+
+def says(words: object, language: str) -> str:
+    """Anything in a language: sentences, numbers and labels in theirs, names as they are."""
+    return words.says(language) if isinstance(words, Speaks) else str(words)
+
+
+def together(*parts: object, between: str = " ") -> Sentence:
+    """Several sentences as one text; those that are empty are left out.
+
+    >>> together(say("Total"), "", "x", between=": ").says("de")
+    'Insgesamt: x'
+    """
+    kept = [part for part in parts if part is not None and str(part)]
+    values = {f"p{place}": part for place, part in enumerate(kept)}
+    return Sentence(between.join(f"{{{name}}}" for name in values), "", values)
+
+
+def listed(parts: Iterable[object]) -> str:
+    """Several things in a row: "a, b and c".
+
+    >>> listed(["a", "b", "c"]), listed(["a", "b"]).says("de")
+    ('a, b and c', 'a und b')
+    """
+    *first, last = list(parts) or [""]
+    if not first:
+        return last if isinstance(last, str) else together(last)
+    return say("{first} and {last}", first=together(*first, between=", "), last=last)
+
+
+class Voice:
+    """Says sentences in one language at once: what a page's template is given as `say`."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language_of(language)
+
+    def __call__(self, sentence: str, /, **values: Any) -> str:
+        """A sentence in this language."""
+        return say(sentence, **values).says(self.language)
+
+    def counted(self, one: str, many: str, n: int, /, **values: Any) -> str:
+        """A sentence that counts, in this language."""
+        return counted(one, many, n, **values).says(self.language)
+
+    def of(self, words: object) -> str:
+        """A sentence, number or label made elsewhere, in this language."""
+        return says(words, self.language)
+
+    def number(self, written: str | int) -> str:
+        """A number as this language writes it."""
+        return number(written).says(self.language)
+
+    def date(self, day: datetime.date) -> str:
+        """A date in words."""
+        return catalogue(self.language).day(day)
+
+
+def speaker(language: str) -> Voice:
+    """What says sentences in one language.
+
+    >>> speaker("de")("Total")
+    'Insgesamt'
+    """
+    return Voice(language)
+
+
+def _said(
+    spoken: Catalogue, pattern: str, plural: str, values: Mapping[str, Any], language: str = ""
+) -> str:
+    chosen = spoken.pattern(pattern, plural, values.get("n", 1))
+    return _PLACE.sub(lambda found: _value(spoken, found[1], values, language), chosen)
+
+
+def _value(spoken: Catalogue, name: str, values: Mapping[str, Any], language: str) -> str:
+    """A value as a language writes it; labels are asked for the very language a reader wants."""
+    if name not in values:
+        raise Bug(f"A sentence has no value for {{{name}}}; it has {', '.join(values)}.")
+    value = values[name]
+    if type(value) is str:
+        return value
+    if isinstance(value, Speaks):
+        return value.says(language)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return spoken.number(f"{value:,}")
+    if isinstance(value, datetime.date):
+        return spoken.day(value)
+    raise Bug(f"A sentence got {type(value).__name__} for {{{name}}}: give text or a whole number.")
