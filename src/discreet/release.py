@@ -12,17 +12,15 @@ costs is decided in one place, once. What follows from earlier releases is in `e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from . import earlier, rules
+from . import earlier, options, outlook, rules
 from .arrangement import arranged
 from .core.charge import Charge
 from .core.control import Control
-from .core.exact import plain
+from .core.description import Description
 from .core.preview_portrait import Previewed
 from .core.question import Recipe
 from .core.table import ProtectedTable
@@ -31,6 +29,8 @@ from .fit import FittedFrom, Tables, judged
 from .methods import registry
 from .methods.base import Facts, Measurements, Method, Plan, as_measured, remembers
 from .methods.declaration import Declaration, Spends
+from .options import Option
+from .outlook import Rung, Standing
 
 if TYPE_CHECKING:
     from .store import StoredAnswer
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Payer", "Release", "Rung", "Standing", "ask"]
 
-LADDER = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-"""Multiples of what a question spends that are shown beside it."""
 _TRIES = 20
 """How often a method that remembers decides again because others released meanwhile."""
 
@@ -51,32 +49,6 @@ class Payer:
 
     user: str = ""
     project: str = ""
-
-
-class Standing(StrEnum):
-    """Where a question stands before it is released."""
-
-    ANSWERED = "answered"
-    """It was charged before: asking again costs nothing."""
-    FREE = "free"
-    """Its method spends nothing."""
-    AFFORDABLE = "affordable"
-    """It would be charged, and the budget has enough left."""
-    REFUSED = "refused"
-    """A rule or the budget says no."""
-
-
-@dataclass(frozen=True)
-class Rung:
-    """The same question at another accuracy."""
-
-    setting: str
-    value: str
-    cost: str
-    standing: Standing
-    noise_sd: tuple[float, ...]
-    half_width: tuple[int, ...]
-    share_unchanged: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -208,73 +180,19 @@ class Asked(Previewed):
 
     def ladder(self) -> tuple[Rung, ...]:
         """The same question at other accuracies; empty where accuracy cannot be bought."""
-        said = self.plan.question.settings
-        name = next((s.name for s in self.declaration.settings if s.amount and s.name in said), "")
-        if self.declaration.spends is not Spends.LOSS or not name:
-            return ()
-        rungs = []
-        for factor in LADDER:
-            value = plain(Fraction(self.plan.question.settings[name]) * factor)
-            question = replace(
-                self.recipe.question, settings={**self.plan.question.settings, name: value}
-            )
-            other = ask(self.data, replace(self.recipe, question=question), self.payer)
-            try:
-                plan, standing = other.plan, other.standing
-            except Refusal:
-                continue  # more than the policy allows for one question
-            rungs.append(
-                Rung(
-                    name,
-                    value,
-                    _charge(plan).in_words(),
-                    standing,
-                    tuple(error.noise_sd for error in plan.errors),
-                    tuple(error.half_width for error in plan.errors),
-                    tuple(error.share_unchanged for error in plan.errors),
-                )
-            )
-        return tuple(rungs)
+        return outlook.ladder(self)
+
+    def options(self, shown: Description) -> list[Option]:
+        """What each level shown could do in the table asked for; of several, in the first."""
+        spec, data = self.recipe.question.tables[0], self.data
+        return list(options.options(spec, data.described.description, shown, data.policy))
 
     def to_json(self, *, look_back: bool = True) -> dict[str, Any]:
         """What would happen, as plain values: the same on the command line and over HTTP.
 
         With `look_back`, the whole ledger is read for the same question on other data.
         """
-        plan = self.plan
-        return {
-            "standing": str(self.standing),
-            "allowed": self.verdict.allowed,
-            "affordable": self.affordable,
-            "breaches": [asdict(breach) for breach in self.verdict.breaches],
-            "alternatives": list(self.verdict.alternatives),
-            "cells": self.verdict.cells,
-            "method": plan.method,
-            "settings": {
-                setting.name: plan.question.settings[setting.name]
-                for setting in self.declaration.asked()
-                if setting.name in plan.question.settings
-            },
-            "treatment": dict(plan.treatment),
-            "cost": None if plan.charge is None else str(plan.charge),
-            "answered_before": self.answered,
-            "left": self.left,
-            "guarantee": plan.guarantee.to_json(),
-            "errors": [
-                {
-                    "axes": [str(ref) for ref in error.table.axes],
-                    "cells": error.cells,
-                    "noise_sd": error.noise_sd,
-                    "within_95": error.half_width,
-                    "totals_sd": dict(error.totals_sd),
-                    "share_unchanged": error.share_unchanged,
-                    "note": error.note,
-                }
-                for error in plan.errors
-            ],
-            "plans": [dict(other) for other in plan.alternatives],
-            "warnings": list(self.warnings if look_back else plan.warnings),
-        }
+        return outlook.to_json(self, look_back=look_back)
 
     # -- the answer -------------------------------------------------------------------------
 

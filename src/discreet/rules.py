@@ -23,8 +23,8 @@ A refusal offers alternatives, each of which was judged and passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -37,6 +37,7 @@ from .core.exact import exact, plain
 from .core.names import find_axis
 from .core.question import Question, TableSpec
 from .errors import DescriptionError, Refusal, did_you_mean
+from .offers import Offer, passing
 from .protected_rules import Sparseness
 
 DEFAULT_MOST_CELLS = 2_000_000
@@ -49,16 +50,6 @@ class Breach:
 
     rule: str
     sentence: str
-
-
-@dataclass(frozen=True)
-class Offer:
-    """A change of one table that makes it pass: in words, and the table itself."""
-
-    words: str
-    table: int
-    """Which table of the question, from 0."""
-    spec: TableSpec = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -281,19 +272,26 @@ def judge(question: Question, description: Description, policy: Policy) -> Verdi
     """The verdict on a question, from public facts alone, with alternatives that pass."""
     rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
     cells = sum(cells_of(spec, description) for spec in question.tables)
-    breaches: list[Breach] = []
+    broken: list[Breach] = []
     offered: list[Offer] = []
     for number, spec in enumerate(question.tables):
-        broken = _breaches(spec, description, rules)
+        here = _breaches(spec, description, rules)
         which = f"Table {number + 1}: " if len(question.tables) > 1 else ""
-        breaches += [replace(b, sentence=which + b.sentence) for b in broken]
-        if broken:
+        broken += [replace(b, sentence=which + b.sentence) for b in here]
+        if here:
             public = description.public(policy.family)
             offered += [
-                Offer(which + words, number, changed)
-                for words, changed in _alternatives(spec, description, public, rules)
+                Offer(which + " and ".join(c.words for c in changes), number, changed, changes)
+                for changes, changed in passing(
+                    spec, public, lambda changed: not _breaches(changed, description, rules)
+                )
             ]
-    return Verdict(cells, tuple(breaches), tuple(offered))
+    return Verdict(cells, tuple(broken), tuple(offered))
+
+
+def breaches(spec: TableSpec, description: Description, policy: Policy) -> list[Breach]:
+    """The rules of a policy that one table breaks; a limit on cells is always there."""
+    return _breaches(spec, description, {"max_cells": DEFAULT_MOST_CELLS, **policy.rules})
 
 
 def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any]) -> list[Breach]:
@@ -305,49 +303,6 @@ def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any
         if sentence:
             breaches.append(Breach(name, sentence))
     return breaches
-
-
-def _alternatives(
-    spec: TableSpec, description: Description, public: Description, rules: Mapping[str, Any]
-) -> Iterator[tuple[str, TableSpec]]:
-    """Changes of one or two steps, in public variables, that make a table pass; each is judged."""
-    passing = 0
-    steps = list(_steps(spec, public))
-    for words, changed in steps:
-        if not _breaches(changed, description, rules):
-            yield words, changed
-            passing += 1
-            if passing == 5:
-                return
-    if passing:
-        return
-    for words, changed in steps:
-        for further, twice in _steps(changed, public):
-            if not _breaches(twice, description, rules):
-                yield f"{words} and {further}", twice
-                return
-
-
-def _steps(spec: TableSpec, description: Description) -> Iterator[tuple[str, TableSpec]]:
-    for position, ref in enumerate(spec.axes):
-        variable = description.variable(ref.variable)
-        here = [level.name for level in variable.levels].index(ref.level)
-        for level in variable.levels[here + 1 :]:
-            coarser = AxisRef(ref.variable, level.name)
-            axes = (*spec.axes[:position], coarser, *spec.axes[position + 1 :])
-            yield f"use {level.name} instead of {ref.level}", replace(spec, axes=axes)
-    for position, ref in enumerate(spec.axes):
-        axes = spec.axes[:position] + spec.axes[position + 1 :]
-        yield f"leave out {ref.level}", replace(spec, axes=axes)
-    for part in spec.where:
-        where = tuple(other for other in spec.where if other != part)
-        yield f"leave out the filter on {part.level}", replace(spec, where=where)
-    used = {ref.variable for ref in spec.axes}
-    for variable in description.variables:
-        if variable.name not in used:
-            coarsest = variable.levels[-1].name
-            axes = tuple(sorted((*spec.axes, AxisRef(variable.name, coarsest))))
-            yield f"add {coarsest}", replace(spec, axes=axes)
 
 
 def _uses(refs: Sequence[AxisRef], description: Description, name: str) -> bool:

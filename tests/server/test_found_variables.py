@@ -146,6 +146,10 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
         *((f"{DATA}/raw/tables:check", question) for question in QUESTIONS[:8]),
         (f"{DATA}/people/tables:check?ladder=true", ASKED),
     ],
+    "POST /api/v1/datasets/{dataset}/tables:options": [
+        *((f"{DATA}/people/tables:options", question) for question in QUESTIONS[::2]),
+        (f"{DATA}/raw/tables:options", ASKED),
+    ],
     "POST /api/v1/datasets/{dataset}/tables:infer": [
         (f"{DATA}/people/tables:infer", {"recipe": question, "question": "posterior"})
         for question in QUESTIONS[::4]

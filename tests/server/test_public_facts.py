@@ -108,6 +108,10 @@ def test_verdicts_and_refusals_are_the_same_bytes(neighbours: tuple[str, str], c
         ]
         assert answers[0].status_code == answers[1].status_code
         assert answers[0].content == answers[1].content
+        options = [
+            WIRE.post(f"{url}/datasets/{name}/tables:options", json=recipe) for url in neighbours
+        ]
+        assert options[0].content == options[1].content
         seen.add(answers[0].status_code)
         if answers[0].status_code != 200 or not answers[0].json()["allowed"]:
             refused = [

@@ -106,6 +106,8 @@ class ExpectedError:
     """95 % of cells of the interior are within ± this of the truth."""
     totals_sd: Mapping[str, float] = field(default_factory=dict)
     """Standard deviation of each margin, by the names of the axes kept, '' being the total."""
+    totals_half_width: Mapping[str, int] = field(default_factory=dict)
+    """95 % of the numbers of each margin are within ± this, by the same names."""
     share_unchanged: float | None = None
     """The share of cells that the noise leaves as they are, where one law says it."""
     note: str = ""

@@ -151,11 +151,15 @@ class Asking:
         """How many cells the tables have together."""
         return self.verdict.cells
 
-    def works(self, recipe: Recipe) -> bool:
-        """Whether another recipe would be answered instead: by its rules, its plan and the budget."""
-        other = Asked(self.data, recipe, self.asked.payer)
+    def instead(self, recipe: Recipe) -> Asking:
+        """The same asker's question with another recipe."""
+        return Asking(self.service, self.asker, self.data, recipe, self.wish, scope=self.scope)
+
+    @property
+    def works(self) -> bool:
+        """Whether the question would be answered: by its rules, its plan and the budget."""
         try:
-            return other.standing is not Standing.REFUSED
+            return self.asked.standing is not Standing.REFUSED
         except DiscreetError:
             return False
 

@@ -72,11 +72,21 @@ class Alternative(BaseModel):
     """What would work instead of a refused question."""
 
     words: str
+    title: str = ""
+    """The same by the labels a reader sees."""
+    steps: list[dict[str, str | None]] = []
+    """What is done to a table: coarsen, drop, unfilter or add, at which level, to which one."""
     change: dict[str, str | None] | None = None
     """What to change in the recipe, by name; null takes a setting away."""
     checked: bool
     """True: judged, and passes. False: likely."""
     recipe: dict[str, Any] | None = None
+    query: str | None = None
+    """The short form of that recipe."""
+    cells: int | None = None
+    within_95: int | None = None
+    """95 % of its cells would be within ± this."""
+    as_job: bool | None = None
 
 
 class ProblemDocument(BaseModel):

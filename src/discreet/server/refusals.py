@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,9 +11,11 @@ from ..core.question import TableSpec, Treatment
 from ..errors import Alternative, BudgetExceeded, Refusal
 from ..methods import registry
 from ..methods.declaration import Part
-from ..recipe import Layout, Recipe, to_mapping
+from ..offers import Change
+from ..recipe import Layout, Recipe, to_mapping, to_query
 from . import problems
 from .asking import Asking
+from .service import told
 
 
 @contextmanager
@@ -29,7 +31,10 @@ def alternatives(asking: Asking, refusal: Refusal | None = None) -> list[dict[st
     """What would work: each as a whole recipe, and whether it was checked to pass."""
     offers = [
         _offer(
-            asking, Alternative(offer.words), _with_table(asking.recipe, offer.table, offer.spec)
+            asking,
+            Alternative(offer.words),
+            _with_table(asking.recipe, offer.table, offer.spec),
+            changes=offer.changes,
         )
         for offer in asking.verdict.offers
     ]
@@ -45,14 +50,53 @@ def alternatives(asking: Asking, refusal: Refusal | None = None) -> list[dict[st
     return offers
 
 
+def unaffordable(asking: Asking) -> list[dict[str, Any]]:
+    """What would fit the budget, where a question that may be asked does not; else nothing."""
+    if asking.verdict.allowed and not asking.asked.affordable:
+        try:
+            asking.asked.require()
+        except Refusal as refusal:
+            return alternatives(asking, refusal)
+    return []
+
+
 def _offer(
-    asking: Asking, alternative: Alternative, changed: Recipe | None, *, certain: bool = True
+    asking: Asking,
+    alternative: Alternative,
+    changed: Recipe | None,
+    *,
+    certain: bool = True,
+    changes: Sequence[Change] = (),
 ) -> dict[str, Any]:
-    return {
+    description, language = told(asking.asker, asking.data), asking.wish.language
+    said = " and ".join(change.in_labels(description, language) for change in changes)
+    title = said or alternative.words
+    offer = {
         "words": alternative.words,
+        "title": title[:1].upper() + title[1:],
         "change": alternative.change,
-        "checked": changed is not None and certain and asking.works(changed),
+        "steps": [_step(change) for change in changes],
+        "checked": False,
         "recipe": None if changed is None else to_mapping(changed),
+    }
+    return offer if changed is None else offer | _outlook(asking.instead(changed), certain)
+
+
+def _step(change: Change) -> dict[str, str | None]:
+    to = None if change.to is None else str(change.to)
+    return {"kind": change.kind, "level": str(change.level), "to": to}
+
+
+def _outlook(other: Asking, certain: bool) -> dict[str, Any]:
+    """How large the other question is, how far off its numbers would be, how it would come."""
+    works = other.works
+    errors = other.asked.plan.errors if works else ()
+    return {
+        "checked": certain and works,
+        "cells": other.cells,
+        "within_95": max((error.half_width for error in errors), default=None),
+        "as_job": other.must_be_job,
+        "query": to_query(other.recipe) if len(other.recipe.question.tables) == 1 else None,
     }
 
 

@@ -151,8 +151,16 @@ class ErrorShape(BaseModel):
     noise_sd: float
     within_95: int
     totals_sd: dict[str, float]
+    totals_within_95: dict[str, int]
     share_unchanged: float | None
     note: str
+
+
+class Figures(BaseModel):
+    """Price and what is left as exact figures: `{"kind": "pure", "epsilon": "0.25"}`."""
+
+    cost: dict[str, str] | None = None
+    left: dict[str, str] | None = None
 
 
 class CheckShape(Shape):
@@ -169,7 +177,11 @@ class CheckShape(Shape):
     treatment: dict[str, str]
     cost: str | None = None
     answered_before: bool = False
+    follows_from: str | None = None
+    """The question of an earlier release that answers this one for nothing."""
     left: str | None = None
+    largest_epsilon: str | None = None
+    figures: Figures = Figures()
     guarantee: dict[str, Any] = {}
     errors: list[ErrorShape] = []
     plans: list[dict[str, Any]] = []
@@ -179,6 +191,36 @@ class CheckShape(Shape):
     as_job: bool
     query: str | None
     recipe: dict[str, Any]
+
+
+class PossibleShape(BaseModel):
+    """Whether the changed table may be asked for; where not, the rule that says so."""
+
+    allowed: bool
+    cells: int
+    rule: str
+    sentence: str
+
+
+class LevelOption(LevelShape):
+    """What a level could do in a table."""
+
+    used: bool
+    """The table has it in rows, columns or layers."""
+    filters: bool
+    """The table is filtered by it."""
+    in_table: PossibleShape
+    """In rows, columns or layers, all judged alike, in place of another level of the variable."""
+    as_filter: PossibleShape
+
+
+class VariableOption(BaseModel):
+    """A variable, and what each of its levels could do in a table."""
+
+    name: str
+    label: str
+    kind: str
+    levels: list[LevelOption]
 
 
 class AnswerShape(Shape):
@@ -262,6 +304,9 @@ class StandingShape(BaseModel):
 
 DataSets = _listing("DataSets", "The catalogue.", datasets=list[DataSetShape])
 Variables = _listing("Variables", "Variables of a data set.", variables=list[VariableShape])
+Options = _listing(
+    "Options", "What each variable could do in a table.", variables=list[VariableOption]
+)
 JobsShape = _listing("JobsShape", "One's own jobs.", jobs=list[JobShape])
 SavedList = _listing("SavedList", "Saved tables one may read.", saved=list[SavedTable])
 ReleaseList = _listing("ReleaseList", "Releases one may see.", releases=list[ReleaseShape])

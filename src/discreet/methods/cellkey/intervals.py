@@ -94,10 +94,12 @@ class Readings:
 
 def half_width(table: PTable) -> int:
     """The smallest h so that each row's perturbation is within ± h in 95 % of cases."""
-    worst = 0
-    for row in table.rows:
-        h = 0
-        while sum(w for v, w in row.weights.items() if abs(v) <= h) < COVERAGE * row.keys:
-            h += 1
-        worst = max(worst, h)
-    return worst
+    return max(half_width_of(row) for row in table.rows)
+
+
+def half_width_of(row: Row) -> int:
+    """The smallest h so that the perturbation is within ± h in 95 % of cases."""
+    h = 0
+    while sum(w for v, w in row.weights.items() if abs(v) <= h) < COVERAGE * row.keys:
+        h += 1
+    return h

@@ -33,7 +33,7 @@ from ..shared.unit import check_unit
 from .additive import additive_view
 from .cell_descriptions import CellTexts, cell_texts
 from .declaration import DECLARATION
-from .intervals import COVERAGE, Readings, half_width
+from .intervals import COVERAGE, Readings, half_width, half_width_of
 from .lookup import Lookup
 from .plan_facts import (
     check_weighted,
@@ -73,6 +73,11 @@ class Ready:
     def half_width(self) -> int:
         """95 % of the cells are within ± this."""
         return half_width(self.settings.table)
+
+    @cached_property
+    def half_width_of_large(self) -> int:
+        """95 % of large cells, as totals are, are within ± this."""
+        return half_width_of(self.settings.table.large)
 
     @cached_property
     def worst_error(self) -> float:
@@ -246,6 +251,7 @@ def _expected(spec: TableSpec, description: Description, ready: Ready) -> base.E
         noise_sd=ready.worst_error,
         half_width=ready.half_width,
         totals_sd=totals_by_name(spec, lambda kept: last.error),
+        totals_half_width=totals_by_name(spec, lambda kept: ready.half_width_of_large),
         share_unchanged=float(last.pmf.get(0, 0)),
         note="Times the mean weight of the cell." if spec.weighted else "",
     )

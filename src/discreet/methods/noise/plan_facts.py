@@ -91,6 +91,9 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
         totals_sd=totals_by_name(
             spec, lambda kept: scheme.targets[whole.keep(kept)].variance ** 0.5
         ),
+        totals_half_width=totals_by_name(
+            spec, lambda kept: planner.half_width(scheme, whole.keep(kept))
+        ),
         share_unchanged=None if law is None else float(law.probability(0)),
         note=_after_least_squares(scheme, whole) if fitted else "",
     )

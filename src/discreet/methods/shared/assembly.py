@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ WIDTH = {"laplace": 2.12, "gaussian": 1.96}
 """95 % of a sum of draws lies within this many standard deviations, rounded outwards to integers; for
 Laplace noise one draw is the worst."""
 _MOST = 2.0**62
+Figure = TypeVar("Figure", int, float)
 
 
 def protected(
@@ -60,7 +61,9 @@ def published_cells(spec: TableSpec, description: Description) -> int:
     return math.prod(len(description.axis(ref)) + spec.totals for ref in spec.axes)
 
 
-def totals_by_name(spec: TableSpec, value: Callable[[tuple[int, ...]], float]) -> dict[str, float]:
+def totals_by_name(
+    spec: TableSpec, value: Callable[[tuple[int, ...]], Figure]
+) -> dict[str, Figure]:
     """A figure for each margin that comes with a table, by the levels it keeps, '' the total."""
     axes = len(spec.axes) if spec.totals else 0
     return {

@@ -147,12 +147,14 @@ def _expected(design: Design, asked: Asked) -> ExpectedError:
             "areas differ.",
         )
     sd = math.sqrt(float(inside.mean()))
+    sds = totals_by_name(spec, lambda kept: math.sqrt(found[part_at(kept, wanted.shape)].mean()))
     return ExpectedError(
         spec,
         cells,
         sd,
         math.ceil(WIDTH[design.settings.noise] * sd),
-        totals_by_name(spec, lambda kept: math.sqrt(found[part_at(kept, wanted.shape)].mean())),
+        sds,
+        {name: math.ceil(WIDTH[design.settings.noise] * sd) for name, sd in sds.items()},
         share_unchanged=_unchanged(design, asked),
         note=_PILOT if design.settings.mode == "pilot" else _MODERN,
     )

@@ -16,11 +16,11 @@ from ...formats import csvw
 from ...recipe import Recipe
 from ...release import Standing
 from ...workspace import DataSet
-from .. import refusals, responses, table_answers, table_jobs
+from .. import option_lists, refusals, responses, table_answers, table_jobs
 from ..answer_cache import request_key
 from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, EVERYONE, CurrentAsker, GuardedRoute, Handler, guarded
-from ..negotiation import spoken_in
+from ..negotiation import chosen_language, spoken_in
 from ..problems import Problem, documented
 from ..requests import RecipeForm, project_name
 from ..service import Serving
@@ -94,16 +94,44 @@ def check(
 ) -> dict[str, Any]:
     """The verdict on a question from public facts only: nothing is read or spent."""
     with service.dataset(asker, dataset) as data:
-        wish = Wish(project=project_name(project))
         question = understood(asker, data, body.mapping())
+        wish = Wish(project=project_name(project), language=question.layouts[0].language)
         asked = Asking(service, asker, data, question, wish, request)
         # planning a table nobody may have could take long; its verdict needs no plan
         hopeless = not asked.verdict.allowed and asked.verdict.cells > rules.DEFAULT_MOST_CELLS
         if free or hopeless:
             return _without_plan(asked) | _judgement(asked)
         with refusals.with_alternatives(asked):
-            rungs = {"ladder": asked.asked.ladder()} if ladder else {}
-            return asked.asked.to_json(look_back=False) | _judgement(asked) | rungs
+            seen = asked.asked.to_json(look_back=False) | _judgement(asked)
+            seen["alternatives"] = seen["alternatives"] or refusals.unaffordable(asked)
+            return seen | ({"ladder": asked.asked.ladder()} if ladder else {})
+
+
+@checking.post(
+    "/datasets/{dataset}/tables:options",
+    response_model=responses.Options,
+    responses=documented(415),
+)
+def options(
+    service: Serving,
+    asker: CurrentAsker,
+    dataset: DataSetId,
+    body: RecipeForm,
+    language: LanguageName = None,
+) -> dict[str, Any]:
+    """For each level: may it be put into this table, or filter it, and if not which rule says so.
+
+    In rows, columns and layers a level is judged alike. From public facts only, all in one go.
+    """
+    with service.dataset(asker, dataset) as data:
+        asked = understood(asker, data, body.mapping())
+        language = chosen_language(language or body.language, None, data.description)
+        if len(asked.question.tables) > 1:
+            raise InputError(
+                f"Options are of one table, this recipe has {len(asked.question.tables)}. "
+                "Send one table at a time."
+            )
+        return option_lists.listed(Asking(service, asker, data, asked), language)
 
 
 def _without_plan(asked: Asking) -> dict[str, Any]:

@@ -105,12 +105,14 @@ def _expected(design: Design, wanted: Wanted) -> ExpectedError:
             "independent; the error said is the mean cell.",
         )
     sd = math.sqrt(float(inside.mean()))
+    sds = totals_by_name(spec, lambda kept: math.sqrt(found[part_at(kept, wanted.shape)].mean()))
     return ExpectedError(
         spec,
         cells,
         sd,
         math.ceil(WIDTH[design.settings.noise] * sd),
-        totals_by_name(spec, lambda kept: math.sqrt(found[part_at(kept, wanted.shape)].mean())),
+        sds,
+        {name: math.ceil(WIDTH[design.settings.noise] * sd) for name, sd in sds.items()},
         note=_note(design, wanted),
     )
 
