@@ -209,11 +209,18 @@ def test_a_doubt_is_seen(stay: str, person: str, unit: str, taken: str | None) -
 
 
 def test_one_record_each_without_another_id_is_no_doubt(tmp_path: Path) -> None:
+    """The unit is one record: whom it is about is for the custodian to say, and said without a load."""
     chance = random.Random(3)
     lines = [f"{n},{chance.randrange(90)},{chance.choice('ab')}" for n in range(300)]
     (tmp_path / "x.csv").write_text("\n".join(["id,age,ward", *lines]) + "\n")
     draft = init(tmp_path / "x.csv", tmp_path / "x").draft
-    assert (draft.unit, draft.id, draft.records_per_unit) == ("person", "id", 1)
+    assert (draft.unit, draft.id, draft.records_per_unit) == ("record", "id", 1)
+    said = "\n".join(map(str, workspace.check(tmp_path / "x")))
+    assert "nobody said whom a record is about" in said
+    with pytest.raises(InputError, match="Say what one unit is, too"):
+        declare_unit(tmp_path / "x", UnitChoice(id="id"))
+    assert declare_unit(tmp_path / "x", UnitChoice("person")) == ["unit: person"]
+    assert dc.open(tmp_path / "x").close() is None
 
 
 @pytest.mark.parametrize("word", ["undecided", "per\nson", "1", "x" * 50])

@@ -55,12 +55,20 @@ def ask(draft: Draft) -> UnitChoice | None:
 
 def told(draft: Draft, folder: Path) -> list[str]:
     """What was taken to be one unit, in sentences for the custodian."""
-    from ..core.description import UNDECIDED
+    from ..core.description import RECORD, UNDECIDED
 
     if draft.unit == UNDECIDED:
         return [
             *_doubts(draft, folder),
             *(f"  {one.column}: {one.repeats}" for one in draft.units.candidates),
+        ]
+    if draft.unit == RECORD:
+        named = f", named by the column {draft.id}" if draft.id else ""
+        return [
+            f"Unit: one record{named}; nobody said whom a record is about, so every guarantee speaks "
+            f"of one record. If one record is one person: `discreet declare {folder} --unit person` "
+            "If a person may have several, say which column names people: "
+            f"`discreet declare {folder} --unit person --id COLUMN`",
         ]
     each = draft.records_per_unit
     if draft.id is None:

@@ -25,6 +25,9 @@ from .neighbours import Neighbours
 UNDECIDED = "undecided"
 """The unit of a description whose custodian has not said yet who one unit is."""
 
+RECORD = "record"
+"""The unit where nobody said whom a record is about: a guarantee for it promises nothing to a person."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weight:
@@ -194,7 +197,7 @@ class Description:
     @property
     def protects(self) -> str:
         """Whom a guarantee speaks of: the unit, or one record where that is undecided."""
-        return "record" if self.unit == UNDECIDED else self.unit
+        return RECORD if self.unit == UNDECIDED else self.unit
 
     @property
     def counted(self) -> tuple[str, ...]:

@@ -180,7 +180,7 @@ class _Guess:
             every = all(self.profile.parent_maps[child, parent].values())
             if every:
                 within[child].add(parent)
-            if self._size(child) > self._size(parent) > 1:
+            if self._size(child) > self._size(parent) > every:  # with a gap, one value is enough
                 (above if every else self.gaps)[child].add(parent)
         taken: set[str] = set()
         chains = {}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..core.description import UNDECIDED
+from ..core.description import RECORD, UNDECIDED
 from ..core.family import Family
 from ..file_names import DESCRIPTION
 from .finding import Finding
+from .unit_choice import PERSON
 from .unit_columns import UnitColumns, named_like_ids, unit_columns
 
 if TYPE_CHECKING:
@@ -58,12 +59,20 @@ def unit_findings(described: DescribedData, facts: SourceFacts) -> Iterator[Find
         for one in units.candidates:
             yield Finding("note", f"may name the unit of protection: {one.repeats}.", one.column)
         return
+    if described.description.unit == RECORD:
+        yield Finding(
+            "note",
+            "nobody said whom a record is about: every guarantee speaks of one record.",
+            DESCRIPTION,
+            f"If one record is one person: `discreet declare {described.folder} --unit person`.",
+        )
     yield from _others(described, units)
     yield from _bound(described, units)
 
 
 def _others(described: DescribedData, units: UnitColumns) -> Iterator[Finding]:
     description, id_column = described.description, described.coding.id_column
+    word = PERSON if description.unit == RECORD else description.unit
     named = f"one value of {id_column}" if id_column else "one record"
     for one in units.others(id_column):
         yield Finding(
@@ -72,7 +81,7 @@ def _others(described: DescribedData, units: UnitColumns) -> Iterator[Finding]:
             f"{description.unit} is said to be {named}: if the column names people, no guarantee "
             "holds for them.",
             one.column,
-            f"If it names the unit: `discreet declare {described.folder} --unit {description.unit} "
+            f"If it names the unit: `discreet declare {described.folder} --unit {word} "
             f"--id {one.column}`.",
         )
 

@@ -1,7 +1,8 @@
 """Who one unit of protection is: said by the custodian, at `init`, by `declare` or in discreet.yaml.
 
-Where a file leaves no doubt (`unit_columns`), what `init` writes is a proposal that it prints. Where
-it does, `unit: undecided` is written and no guarantee for a unit is given until somebody says.
+Where nobody says and a file leaves no doubt (`unit_columns`), the unit is one record: that promises
+nothing to a person. Where there is a doubt, `unit: undecided` is written and no guarantee for a unit
+is given until somebody says.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.control import Control
-from ..core.description import UNDECIDED
+from ..core.description import RECORD, UNDECIDED
 from ..durable import edit_text
 from ..errors import InputError
 from ..file_names import DESCRIPTION
 from . import source_facts
 from .description_file import DescribedData, read
+from .vocabulary import is_event_name, is_person_name
 from .yaml_edit import with_value
 
 if TYPE_CHECKING:
@@ -53,19 +55,20 @@ def settle(draft: Draft, choice: UnitChoice) -> None:
     """Write into a draft who one unit is, or that it is undecided.
 
     A word settles what is doubtful of one column; which of several columns it is must be said too.
-    A column of people that the custodian names needs no word.
+    A column of people that the custodian names needs no word. Where nothing was said and nothing is
+    doubtful, one unit is one record.
     """
     units = draft.units
     likeliest = units.likeliest
     column = choice.id or (likeliest.column if likeliest else None)
     taken = units.named(column)
-    named = choice.id is not None and taken is not None and taken.person and not taken.event
+    named = choice.id is not None and _names_people(choice.id)
     said = bool(choice.unit) and (choice.id is not None or not units.others(column))
     if units.doubts(column) and not said and not named:
         draft.unit, draft.id, draft.records_per_unit = UNDECIDED, None, 1
         return
     most = 1 if taken is None else taken.most
-    draft.unit, draft.id = choice.unit or PERSON, column
+    draft.unit, draft.id = choice.unit or (PERSON if named else RECORD), column
     draft.left_out = [(name, reason) for name, reason in draft.left_out if name != column]
     draft.records_per_unit = choice.records or most
     draft.records_from_data = choice.records is None and most > 1
@@ -83,8 +86,8 @@ def declare_unit(
     folder = Path(folder)
     described = read(folder)
     path, lines = folder / DESCRIPTION, {}
-    if choice.unit or described.description.unit == UNDECIDED:
-        lines["unit"] = choice.unit or PERSON
+    if choice.unit or described.description.unit in (UNDECIDED, RECORD):
+        lines["unit"] = _word(choice)
     records, looked = choice.records, False
     if choice.id is not None:
         lines["id"] = choice.id
@@ -102,6 +105,19 @@ def declare_unit(
         text = with_value(text, [key], value, str(path), after="unit")
     edit_text(path, text)
     return [f"{key}: {value}" for key, value in lines.items()]
+
+
+def _word(choice: UnitChoice) -> str:
+    """What one unit is: as it was said, or a person where the column that was named is of people."""
+    if choice.unit:
+        return choice.unit
+    if choice.id is not None and _names_people(choice.id):
+        return PERSON
+    raise InputError("Say what one unit is, too: `--unit person`, `--unit household`, …")
+
+
+def _names_people(column: str) -> bool:
+    return is_person_name(column) and not is_event_name(column)
 
 
 def _most_records(described: DescribedData, name: str, control: Control | None) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.description import UNDECIDED
+from ..core.description import RECORD, UNDECIDED
 from ..durable import make_folder, replace_text
 from ..file_names import CATEGORIES, DESCRIPTION
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
@@ -210,6 +210,12 @@ def _unit(out: _Page, draft: Draft) -> None:
             f"column names the unit ({columns}), what one unit is, and how many records of one unit "
             "count. `discreet check` says what was found, `discreet declare --unit WORD --id COLUMN` "
             "writes it here."
+        )
+    if draft.unit == RECORD:
+        out.say(
+            "Nobody said whom a record is about, so guarantees speak of one record. Write person or "
+            "household where that is what one record is; where one has several records, name the "
+            "column that tells them apart as `id`."
         )
     out.put(0, f"unit: {scalar(draft.unit)}")
     out.put(0, f"records_per_unit: {draft.records_per_unit}")

@@ -154,6 +154,7 @@ class CellKeyMethod:
                 unit=description.protects,
                 neighbours=description.neighbours.words,
                 notices=description.counted,
+                risks=ready.risk.sentences(description.protects),
                 caveats=(
                     *large_delta(ready.guarantee, description),
                     *ready.guarantee.caveats,

@@ -66,7 +66,7 @@ class Risk:
     matching: Matching
     splitting: Splitting
 
-    def sentences(self) -> tuple[str, ...]:
+    def sentences(self, unit: str = "person") -> tuple[str, ...]:
         """The numbers in words, nothing rounded down."""
         hired, match = self.hired_today, self.matching
         alarm = (
@@ -78,7 +78,7 @@ class Risk:
         parts = self.splitting.parts
         how = "described in as many ways" if parts == 1 else f"each split into {parts} parts"
         return (
-            "Comparing a count with and without one person shows that the person is in it with "
+            f"Comparing a count with and without one {unit} shows that the {unit} is in it with "
             f"probability {rounded_up(hired.success, 3)}; {alarm}.",
             "Two differently described cells that show the same number are the same people with "
             f"probability {rounded_up(match.posterior, 3)} where even odds were given before.",
