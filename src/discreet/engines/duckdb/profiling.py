@@ -147,7 +147,7 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
     usable = [
         (relation.position(column.name), column)
         for column in profile.columns
-        if 2 <= column.distinct + bool(column.nulls)
+        if column.distinct + bool(column.nulls) >= 2
         and column.distinct <= min(_MOST_CHILDREN, max(2, profile.records // 2))
     ]
     texts = {i: canonical_sql(sql("s.c{i}", i=i), relation.types[i]) for i, _ in usable}
