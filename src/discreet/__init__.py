@@ -14,6 +14,7 @@ protected and how far off its numbers may be.
     ptable(…)                       a maximum-entropy p-table
     init, load, declare, check      a custodian's verbs
     synthetic(path, into)           a data set anybody may tabulate, made from a release
+    simulate(path)                  what a policy makes possible, from public facts
     upgrade(path)                   a workspace of version 0.1, carried over
 """
 
@@ -42,6 +43,7 @@ _ROOMS = {
     "StoreError",
     "methods.cellkey.design": "ptable",
     "synthesis": "synthetic",
+    "trials": "simulate",
     "workspace": "UnitChoice check declare declare_unit init load",
     "workspace.upgrade": "upgrade",
 }
@@ -93,6 +95,7 @@ __all__ = [
     "open",
     "probabilistic_delta",
     "ptable",
+    "simulate",
     "synthetic",
     "table_losses",
     "uk_census",
@@ -142,6 +145,7 @@ if TYPE_CHECKING:
     )
     from .methods.cellkey.design import ptable
     from .synthesis import synthetic
+    from .trials import simulate
     from .workspace import UnitChoice, check, declare, declare_unit, init, load
     from .workspace.upgrade import upgrade
 

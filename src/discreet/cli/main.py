@@ -20,6 +20,7 @@ from . import (
     law_utilities,
     laws,
     ledger,
+    policies,
     ptables,
     serving,
     synthetic,
@@ -77,6 +78,7 @@ app.add_typer(laws.law_app, name="law")
 app.add_typer(ptables.ptable_app, name="ptable")
 app.add_typer(inference.infer_app, name="infer")
 app.add_typer(ledger.ledger_app, name="ledger")
+app.add_typer(policies.policy_app, name="policy")
 app.add_typer(serving.user_app, name="user")
 
 

@@ -203,9 +203,17 @@ def _asymptotic_delta(epsilon: Fraction, d: int, share: float) -> float:
 
 
 def epsilon_for_accuracy(
-    half_width_wanted: int, level: Exact = "0.95", *, cells: int = 1, digits: int = 3
+    half_width_wanted: int,
+    level: Exact = "0.95",
+    *,
+    cells: int = 1,
+    digits: int = 3,
+    sensitivity: int = 1,
+    moved: int = 1,
 ) -> Fraction:
     """The least ε, rounded up, whose untruncated Laplace keeps a sum of `cells` within ±h.
+
+    One unit moves `moved` cells of the table by up to `sensitivity` each.
 
     >>> epsilon_for_accuracy(5, "0.95", digits=2)
     Fraction(27, 50)
@@ -216,10 +224,10 @@ def epsilon_for_accuracy(
     high = int(EPSILON_MOST / unit)
 
     def enough(steps: int) -> bool:
-        e = steps * unit
-        return (
-            e >= EPSILON_LEAST and PureLaplace.of(e).half_width(level, cells) <= half_width_wanted
-        )
+        e = steps * unit / moved
+        if e < EPSILON_LEAST * sensitivity:
+            return False
+        return PureLaplace.of(e, sensitivity).half_width(level, cells) <= half_width_wanted
 
     if not enough(high):
         raise LawError(

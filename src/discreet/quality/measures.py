@@ -23,7 +23,7 @@ Numbers = npt.NDArray[np.generic]
 
 BANDS = ("0", "1", "2", "3", "4", "5-10", "11-25", "26-50", "51-100", "101-1000", "1000+")
 """The bands of ons Tables 6 and 7; a number below 0 counts as 0."""
-_ENDS = np.array([0, 1, 2, 3, 4, 10, 25, 50, 100, 1000])
+ENDS = np.array([0, 1, 2, 3, 4, 10, 25, 50, 100, 1000])
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def transition_matrix(before: Numbers, after: Numbers) -> Whole:
     [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
     """
     first, second = _pair(before, after)
-    rows, columns = (np.searchsorted(_ENDS, np.maximum(v, 0)) for v in (first, second))
+    rows, columns = (np.searchsorted(ENDS, np.maximum(v, 0)) for v in (first, second))
     matrix = np.zeros((len(BANDS), len(BANDS)), dtype=np.int64)
     np.add.at(matrix, (rows, columns), 1)
     return matrix
