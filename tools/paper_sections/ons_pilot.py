@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import discreet as dc
 
-from .bench import Bench, Section, compare, differs, not_yet
+from .bench import Bench, Section, compare, differs
 
 CATEGORIES = {
     "region": "13",
@@ -44,6 +44,5 @@ def section(bench: Bench) -> Section:
             f"{sum(TABLE_8):,}",
             "what the printed regions add up to; the demo has as many",
         ),
-        not_yet("Method 1 on real deaths: L1 and L2 by table", "utility of independent noise"),
     ]
     return Section("ons", "§4 method 1: the pilot", tuple(figures), bench.commands())

@@ -211,3 +211,24 @@ def test_measurements_of_another_budget_are_refused() -> None:
     with pytest.raises(Exception, match="another budget"):
         world.method.measured(plan, measured, world.facts())
     assert replace(plan) == plan
+
+
+@pytest.mark.slow
+def test_bias_is_simulated_on_what_was_released() -> None:
+    """Free, from the release alone; the pilot's is found large where the modern one's is not."""
+    tables = [{"rows": ["area1"], "columns": ["sex", "job"]}]
+    world = small(3000)
+    worst = {}
+    for mode in ("modern", "pilot"):
+        plan, measured, (released,) = world.release(
+            tables, epsilon="0.3", mode=mode, records_about="3000"
+        )
+        (bias,) = world.method.simulated_bias(plan, measured, 12, Control())
+        assert bias.mean.shape == released.values[:-1, :-1, :-1].shape
+        again, *_ = world.method.simulated_bias(plan, measured, 12, Control())
+        near = (
+            np.abs(bias.mean - again.mean) <= 6 * (bias.standard_error + again.standard_error) + 2
+        )
+        assert near.all()
+        worst[mode] = float(np.abs(bias.mean).mean())
+    assert worst["modern"] < worst["pilot"]

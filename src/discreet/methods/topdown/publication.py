@@ -68,7 +68,7 @@ def _numbers(
     status = zero_status(spec, facts.description)
     if not known:  # numbers that follow from a fit have no noise to be judged by
         status[(sd != 0) & (status == Status.OK)] = Status.UNRELIABLE
-    extra, noise = {}, None
+    extra, noise, near_estimate = {}, None, []
     if known:
         estimate = unbiased(asked, estimates)
         near, sure = np.rint(estimate), sd == 0
@@ -76,13 +76,14 @@ def _numbers(
         extra[UNBIASED] = as_whole(np.where(status == Status.STRUCTURAL_ZERO, 0, near))
         lower, upper = interval(estimate, WIDTH[design.settings.noise] * sd)
         noise = Noise(sd=sd, lower=lower, upper=upper)
+        near_estimate.append(_near(values - estimate, sd))
     return {
         "values": values,
         "status": status,
         "noise": noise,
         "extra": extra,
         "law": _law(design, sources, known),
-        "notes": tuple(_notes(design, plan, known)),
+        "notes": (*_notes(design, plan, known), *near_estimate),
     }
 
 
@@ -111,6 +112,16 @@ def _law(design: Design, sources: Sequence[Source], known: bool) -> CellLaw:
             "levels": ", ".join(design.tree.names[1:]),
             "loss": str(design.settings.loss),
         },
+    )
+
+
+def _near(differences: Reals, sd: Reals) -> str:
+    """How far whole counts that add up everywhere are from the unbiased estimates."""
+    off = np.abs(differences)
+    return (
+        f"Whole counts that add up at every level are at most {float(off.max(initial=0)):,.0f} from the "
+        f"unbiased estimates, {float(off.mean()):,.2f} on average; the noise of these has a "
+        f"standard deviation of {float(np.sqrt((sd**2).mean())):,.3g} on average."
     )
 
 

@@ -1,0 +1,1 @@
+"""What several figures of a section are made from."""
