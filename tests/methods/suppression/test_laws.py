@@ -9,8 +9,9 @@ from discreet.methods.suppression.beliefs import Model
 from discreet.methods.suppression.board import Board
 from discreet.methods.suppression.cell_weights import CellPeople, cell_law
 from discreet.methods.suppression.exact_law import marginals, parts
-from discreet.methods.suppression.laws import LEAST_VARIANCE, saddlepoint_law
+from discreet.methods.suppression.laws import LEAST_VARIANCE
 from discreet.methods.suppression.outlook import Outlook
+from discreet.methods.suppression.saddlepoint import Refit
 
 from .brute_force import DataSets, lines
 
@@ -119,9 +120,46 @@ def test_the_saddlepoint_is_within_a_thousandth_at_its_gate(seed: int):
     board = Board.of_grid(model.most.reshape(shape), grid.sum(axis=1), grid.sum(axis=0))
     outlook = Outlook(model, board)
     assert outlook.solved
-    law, _, _, _ = saddlepoint_law(board, model, 0, outlook)
+    law = Refit(board, model, 0, outlook).law()
     exact = marginals(board, board.unknown, model.laws, model.cumulants)[0][: len(law)]
     if float(outlook.tilted.variance.min()) >= LEAST_VARIANCE:
         assert np.abs(law - exact).sum() / 2 <= 1e-3
     else:
         assert np.abs(law - exact).sum() / 2 <= 1e-2
+
+
+@pytest.mark.parametrize(("size", "people"), [(5, 25), (6, 100), (4, 60)])
+def test_a_saddlepoint_at_some_counts_is_that_at_all(size: int, people: int):
+    """Both tails of the law, down to 1e-9, to a ten-thousandth: solved at nodes and at every count."""
+    random = np.random.default_rng(size)
+    many = random.integers(people, people + people // 3, size * size)
+    cells = [CellPeople.of({(0.7, 0.3): int(b // 2), (0.5, 0.5): int(b - b // 2)}) for b in many]
+    model = Model.of(cells, 0.5)
+    table = random.binomial(many, 0.4)
+    grid = table.reshape(size, size)
+    board = Board.of_grid(model.most.reshape(size, size), grid.sum(axis=1), grid.sum(axis=0))
+    for cell in range(1, size * size // 2, 3):
+        board.fix(cell, int(table[cell]))
+    outlook = Outlook(model, board)
+    few = Refit(board, model, 0, outlook)
+    law, full = few.law(), Refit(board, model, 0, outlook, nodes=10**6).law()
+    assert len(few.nodes) < len(few.counts)
+    for step in (1, -1):
+        tail, whole = np.cumsum(law[::step]), np.cumsum(full[::step])
+        likely = whole > 1e-9
+        assert np.abs(tail[likely] / whole[likely] - 1).max() < 1e-4
+
+
+def test_the_near_part_of_a_law_is_all_of_it():
+    """The look-ahead law is kept near its mean only: what is beyond is less than 1e-11."""
+    cells = [CellPeople.of({(0.7, 0.3): 120, (0.2, 0.8): 40}) for _ in range(9)]
+    model = Model.of(cells, 0.5)
+    total = np.full(3, 3 * 68)
+    outlook = Outlook(model, Board.of_grid(model.most.reshape(3, 3), total, total))
+    tilted, place, counts = outlook.tilted, 4, np.arange(model.most[4] + 1)
+    tension = outlook.resistance[place] / (1 - outlook.leverage[place])
+    logged = model.laws[place].log_weight + tilted.shift[0, place] * counts
+    logged -= 0.5 * tension * (counts - tilted.mean[0, place]) ** 2
+    whole = np.exp(logged - logged.max())
+    assert len(counts) > outlook.near.chance.shape[1]
+    assert np.abs(whole / whole.sum() - outlook.law(place)).sum() < 1e-11

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -42,12 +43,12 @@ class Model:
         peopled = np.arange(len(laws)) < len(people)
         return cls(laws, Cumulants(laws), epsilon, safe, logs, allowed, peopled)
 
-    @property
+    @cached_property
     def most(self) -> Whole:
         """The largest sum of those whose value is not certain, by cell."""
         return np.array([law.most for law in self.laws], dtype=np.int64)
 
-    @property
+    @cached_property
     def shifts(self) -> Whole:
         """The sum of those whose value is certain, by cell."""
         return np.array([law.shift for law in self.laws], dtype=np.int64)
@@ -80,6 +81,8 @@ class Model:
         This is what the ratio tends to in large cells; a screen, never a decision by itself.
         """
         laws, counts = self.cumulants.laws[cells], self.cumulants.counts[cells]
+        if self.cumulants.boolean:
+            return _first_order(tilts, laws[:, :, 1].T, counts.T, self.peopled[cells])
         grown = tilts[..., None] * self.cumulants.values
         powers = np.exp(grown - grown.max(axis=-1, keepdims=True))
         mean = (laws * powers[..., None, :]).sum(-1)
@@ -89,10 +92,40 @@ class Model:
         return off
 
 
-def look_ahead(
-    model: Model, tilted: Tilted, resistance: Floats, width: int | None = None
-) -> Floats:
-    """The law of every unknown cell with all others taken as normal; (cells, counts).
+def _first_order(tilts: Floats, chances: Floats, counts: Floats, peopled: Flags) -> Floats:
+    """`Model.first_order` for values 0 and 1: |1 − ratio| is p·|expm1(s)| or (1 − p)·|expm1(s)| ÷ mean."""
+    raised = np.expm1(tilts)
+    off = np.zeros(tilts.shape)
+    for many, chance in zip(counts, chances, strict=True):
+        there = (many > 0) & peopled
+        if there.any():
+            largest = np.maximum(chance, 1 - chance) * there * (chance > 0) * (chance < 1)
+            np.maximum(off, largest / (1 + chance * raised), out=off)
+    return np.asarray(off * np.abs(raised))
+
+
+@dataclass(frozen=True)
+class NearLaws:
+    """The laws of some cells near their means; beyond, all counts together have less than 1e-11."""
+
+    start: Whole
+    """The first count of each cell's part."""
+    chance: Floats
+    """(cells, counts from the start on)."""
+
+    def full(self, place: int, size: int) -> Floats:
+        """One cell's law of the counts 0 to `size` − 1."""
+        law = np.zeros(max(size, int(self.start[place]) + self.chance.shape[1]))
+        law[self.start[place] :][: self.chance.shape[1]] = self.chance[place]
+        return law[:size]
+
+
+FAR = 28.0
+"""exp(−FAR) is what Bernstein's inequality leaves beyond either end of a part."""
+
+
+def look_ahead(model: Model, tilted: Tilted, resistance: Floats) -> tuple[NearLaws, Floats]:
+    """The law of every unknown cell with all others taken as normal, and its chance to be unsafe.
 
     resistance is d·P·d for each cell: its variance given everything else is 1/(1/V + τ), with
     τ = resistance / (1 − leverage). The cell's own weight is kept exactly.
@@ -101,12 +134,17 @@ def look_ahead(
     variance, mean, shift = tilted.variance[0], tilted.mean[0], tilted.shift[0]
     leverage = np.minimum(variance * resistance, 1 - 1e-9)
     tension = resistance / (1 - leverage)
-    counts = np.arange(model.logs.shape[1])
-    logged = (
-        model.logs[cells]
-        + shift[:, None] * counts
-        - 0.5 * tension[:, None] * (counts - mean[:, None]) ** 2
-    )
-    weight = np.exp(logged - logged.max(axis=1, keepdims=True))
-    law: Floats = weight / weight.sum(axis=1, keepdims=True)
-    return law
+    width, largest = model.logs.shape[1], FAR * (len(model.cumulants.values) - 1) / 3
+    reach = largest + np.sqrt(largest**2 + 2 * FAR * variance.max(initial=0.0))
+    near = np.arange(min(width, 2 * int(np.ceil(reach)) + 3))
+    start = np.clip(np.rint(mean).astype(np.int64) - len(near) // 2, 0, width - len(near))
+    places = (cells * width + start)[:, None] + near
+    counts = start[:, None] + near
+    off = counts - mean[:, None]
+    logged = model.logs.ravel()[places] + shift[:, None] * off
+    logged -= (0.5 * tension[:, None]) * (off * off)
+    logged -= logged.max(axis=1, keepdims=True)
+    weight = np.exp(logged, out=logged)
+    weight /= weight.sum(axis=1, keepdims=True)
+    unsafe = np.einsum("ij,ij->i", weight, (~model.allowed.ravel()[places]).astype(np.float64))
+    return NearLaws(start, weight), unsafe

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...core.control import Control
 from .beliefs import Model
-from .board import Board
+from .board import Board, Whole
 from .exact_law import Undecided, effort, parts
 from .laws import EXACT_AT_MOST, GUARD, LEAST_VARIANCE, Risk, beliefs_off, risk
 from .outlook import Outlook
@@ -118,8 +118,8 @@ def decide(
         if moved:
             outlooks = _looked(progress, models, starts)
             moved = False
-        rest = [c for c in board.unknown.tolist() if progress.decided[c] == Decided.OPEN]
-        if not rest:
+        rest = board.unknown[progress.decided[board.unknown] == int(Decided.OPEN)]
+        if not len(rest):
             return
         if control is not None:
             control.step(1 - len(rest) / total, "deciding cells")
@@ -183,16 +183,16 @@ def _looked(
     return outlooks
 
 
-def _next(rest: list[int], outlooks: Sequence[Outlook], rule: Rule) -> int:
+def _next(rest: Whole, outlooks: Sequence[Outlook], rule: Rule) -> int:
     """The cell to decide next: by public rank, then in row order or the one with the least risk."""
     if rule.priority:
-        first = min(rule.priority[cell] for cell in rest)
-        rest = [cell for cell in rest if rule.priority[cell] == first]
+        ranks = np.array(rule.priority)[rest]
+        rest = rest[ranks == ranks.min()]
     if rule.order == "rows" or not all(outlook.solved for outlook in outlooks):
-        return rest[0]
-    places = [outlooks[0].place[cell] for cell in rest]
+        return int(rest[0])
+    places = outlooks[0].place[rest]
     risks = np.max([outlook.own_risk[places] for outlook in outlooks], axis=0)
-    return rest[int(np.argmin(risks))]
+    return int(rest[np.argmin(risks)])
 
 
 def _step(

@@ -2,8 +2,7 @@
 
     exact        sums over everything (`exact_law`); where few sums are on one side
     look-ahead   all other cells taken as normal (`outlook`); decides only far from any doubt
-    saddlepoint  the tilt solved again for each count: log q(v) = log weight(v) + least(v)
-                 − ½ log det(v); where every tilted variance is at least LEAST_VARIANCE
+    saddlepoint  the tilt solved again for each count (`saddlepoint`); where every tilted variance is at least LEAST_VARIANCE
 
 Each gives a chance with a bracket: what is charged is the unsafe end.
 """
@@ -19,7 +18,8 @@ from .beliefs import Model, look_ahead
 from .board import Board, Whole
 from .cell_weights import TIE, Flags, Floats
 from .exact_law import Undecided, effort, marginals, parts
-from .outlook import BRIDGE, Outlook
+from .outlook import BRIDGE, NEGLIGIBLE, Outlook
+from .saddlepoint import Refit
 from .tilt import Equations, Tilted
 
 EXACT_ALWAYS = 3e6
@@ -36,8 +36,6 @@ GUARD = 0.02
 """How far inside ε beliefs about other cells must be where they are not computed exactly."""
 SURE, APART = 0.7, 0.05
 """Beliefs within this part of ε at first order, and this far inside it, are not looked at again."""
-NEGLIGIBLE = 1e-11
-"""Counts less likely than this are taken as unsafe without a look."""
 IN_NO_DOUBT = 0.25
 """The look-ahead releases where the same charge for every cell left would use this part of δ."""
 
@@ -96,8 +94,8 @@ def _others_safe(board: Board, model: Model, part: Whole, cell: int, count: int)
 
 def _screen(outlook: Outlook, model: Model, cell: int, left: float, cells: int) -> Risk | None:
     """The look-ahead's verdict, where a factor of two in its chance does not matter."""
-    place = outlook.place[cell]
-    law = outlook.law[place][: len(model.safe[cell])]
+    place = int(outlook.place[cell])
+    law = outlook.law(place)
     unsafe = ~model.safe[cell]
     chance = float(outlook.own_risk[place])
     if chance > CHARGE_LOOK_AHEAD * left + CHARGE_MORE:
@@ -111,104 +109,50 @@ def _screen(outlook: Outlook, model: Model, cell: int, left: float, cells: int) 
     return Risk(charge, unsafe | (law <= NEGLIGIBLE), "look-ahead")
 
 
-def saddlepoint_law(
-    board: Board, model: Model, cell: int, outlook: Outlook
-) -> tuple[Floats, Tilted, Whole, Flags]:
-    """The law of a cell by the saddlepoint, the tilts of the others for each count, and these counts.
-
-    Cells that follow once this one is known have their exact weights; the last flags say for which
-    counts they would have safe ones.
-    """
-    place = outlook.place[cell]
-    first = outlook.law[place][: model.laws[cell].most + 1]
-    counts = np.flatnonzero(first > NEGLIGIBLE)
-    suspects = outlook.cells[outlook.leverage_without(place) > BRIDGE].tolist()
-    follow = _following(board, cell, suspects, counts)
-    sums = np.concatenate([board.left_sums, board.right_sums]).astype(np.float64)
-    wanted = np.repeat(sums[None], len(counts), axis=0)
-    logged = model.laws[cell].log_weight[counts]
-    fine = np.ones(len(counts), dtype=bool)
-    for known, values in {cell: counts, **follow}.items():
-        wanted[:, board.left[known]] -= values
-        wanted[:, len(board.left_sums) + board.right[known]] -= values
-        if known != cell:
-            law = model.laws[known]
-            possible = (values >= 0) & (values <= law.most)
-            clipped = np.clip(values, 0, law.most)
-            logged = logged + np.where(possible, law.log_weight[clipped], -np.inf)
-            fine &= possible & model.allowed[known, clipped]
-    others = outlook.cells[~np.isin(outlook.cells, [cell, *follow])]
-    equations = Equations(board, others, model.cumulants)
-    start = outlook.moved(place, counts) if not follow else outlook.tilted.parameters[0]
-    tilted = equations.solve(wanted, start)
-    sign, determinant = np.linalg.slogdet(tilted.matrix)
-    impossible = np.isneginf(logged)
-    solved = (tilted.solved & (sign > 0)) | impossible
-    logged = np.where(solved, logged + tilted.least - 0.5 * determinant, -np.inf)
-    if not np.isfinite(logged).any() or first[counts[~solved]].sum() > 1e-6:
-        raise Undecided
-    law_of_counts = np.zeros(len(first))
-    weight = np.exp(logged - logged.max())
-    law_of_counts[counts] = weight / weight.sum()
-    law_of_counts[counts[~solved]] = 10 * first[counts[~solved]]
-    return law_of_counts, tilted, counts, fine
-
-
 def _saddlepoint(board: Board, model: Model, cell: int, outlook: Outlook) -> Risk:
-    law, tilted, counts, fine = saddlepoint_law(board, model, cell, outlook)
+    """The chance by the saddlepoint, with all beliefs about other cells within ε − GUARD."""
+    refit = Refit(board, model, cell, outlook)
+    law, counts = refit.law(), refit.counts
     unsafe = ~model.safe[cell]
     unsafe[law <= NEGLIGIBLE] = True
-    unsafe[counts[~fine]] = True
-    unsafe[counts[~_others_within(board, model, cell, tilted, ~unsafe[counts])]] = True
+    unsafe[counts[~refit.possible]] = True
+    wanted = np.flatnonzero(~unsafe[counts])
+    doubtful = wanted[~refit.sure_between(sure(model.epsilon))[wanted]]
+    if len(doubtful):
+        tilted = refit.tilts(doubtful)
+        unsafe[counts[doubtful[~_others_within(board, model, tilted)]]] = True
     chance = float(law[unsafe].sum())
     return Risk(CHARGE_SADDLEPOINT * chance + CHARGE_MORE, unsafe, "saddlepoint")
 
 
-def _others_within(board: Board, model: Model, cell: int, tilted: Tilted, wanted: Flags) -> Flags:
-    """For each count of a cell, whether beliefs about all other cells stay within ε − GUARD."""
-    within: Flags = np.asarray(tilted.solved & wanted)
+def _others_within(board: Board, model: Model, tilted: Tilted) -> Flags:
+    """For each vector of sums, whether beliefs about all unknown cells are within ε − GUARD."""
+    within: Flags = tilted.solved.copy()
     off = model.first_order(tilted.cells, tilted.shift)
     large = tilted.variance.min(axis=1, initial=np.inf) >= LEAST_VARIANCE / 4
     for k in np.flatnonzero(within & (off.max(axis=1, initial=0) > sure(model.epsilon))).tolist():
         doubtful = np.flatnonzero(off[k] > sure(model.epsilon))
-        within[k] = bool(large[k]) and _refined(model, tilted, board, cell, k, doubtful)
+        closer = model.epsilon - GUARD
+        within[k] = bool(large[k]) and bool(
+            (beliefs_off(model, board, tilted.only(k), doubtful) <= closer).all()
+        )
     return within
 
 
-def _following(board: Board, cell: int, suspects: list[int], counts: Whole) -> dict[int, Whole]:
-    """Cells that follow once a cell is known, with what they are for each of its counts."""
-    found = {}
-    for other in suspects:
-        two = []
-        for count in (0, 1):  # what follows is a count more or less for each one here
-            after = board.copy()
-            after.fix(cell, count)
-            two.append(after.bridge(other))
-        if two[0] is not None and two[1] is not None:
-            found[other] = two[0] + (two[1] - two[0]) * counts
-    return found
-
-
-def _refined(
-    model: Model, tilted: Tilted, board: Board, cell: int, k: int, doubtful: Whole
-) -> bool:
-    """Beliefs about some cells from their look-ahead law at one count, within ε − GUARD."""
-    one = tilted.only(k)
-    return bool((beliefs_off(model, board, one)[doubtful] <= model.epsilon - GUARD).all())
-
-
-def beliefs_off(model: Model, board: Board, tilted: Tilted) -> Floats:
-    """The largest |1 − ratio| of each unknown cell by its look-ahead law."""
+def beliefs_off(model: Model, board: Board, tilted: Tilted, places: Whole | None = None) -> Floats:
+    """The largest |1 − ratio| of unknown cells by their look-ahead laws; of all without `places`."""
+    if places is None:
+        places = np.arange(len(tilted.cells))
     equations = Equations(board, tilted.cells, model.cumulants)
     free = len(equations.free)
     inverse = np.zeros((free + 1, free + 1))
     try:
         inverse[:free, :free] = np.linalg.inv(tilted.matrix[0])
     except np.linalg.LinAlgError:
-        return np.full(len(tilted.cells), math.inf)
+        return np.full(len(places), math.inf)
     left, right = equations.place[equations.left], equations.place[equations.right]
     resistance = inverse[left, left] + inverse[right, right] + 2 * inverse[left, right]
-    law = look_ahead(model, tilted, resistance)
-    return np.array(
-        [model.off(cell, law[place]) for place, cell in enumerate(tilted.cells.tolist())]
-    )
+    near, _ = look_ahead(model, tilted.of_cells(places), resistance[places])
+    cells = tilted.cells[places].tolist()
+    laws = [near.full(k, model.laws[cell].most + 1) for k, cell in enumerate(cells)]
+    return np.array([model.off(cell, law) for cell, law in zip(cells, laws, strict=True)])

@@ -17,6 +17,9 @@ from .tilt import Equations
 BRIDGE = 1 - 1e-6
 """A leverage above this may be a cell that follows from the sums."""
 
+NEGLIGIBLE = 1e-11
+"""Counts less likely than this are taken as unsafe without a look."""
+
 
 class Outlook:
     """The tilt of a board's unknown cells, and what follows from it at first order."""
@@ -27,7 +30,8 @@ class Outlook:
         sums = np.concatenate([board.left_sums, board.right_sums]).astype(np.float64)
         self.tilted = self.equations.solve(sums[None], start)
         self.solved = bool(self.tilted.solved[0]) and bool((self.tilted.variance[0] > 1e-9).all())
-        self.place = {cell: place for place, cell in enumerate(self.cells.tolist())}
+        self.place = np.full(len(board.left), -1)
+        self.place[self.cells] = np.arange(len(self.cells))
         if self.solved:
             self._invert()
 
@@ -46,8 +50,11 @@ class Outlook:
             padded[left, left] + padded[right, right] + 2 * padded[left, right]
         )
         self.leverage: Floats = tilted.variance[0] * self.resistance
-        self.law = look_ahead(self.model, tilted, self.resistance)
-        self.own_risk: Floats = np.where(self.model.allowed[self.cells], 0.0, self.law).sum(axis=1)
+        self.near, self.own_risk = look_ahead(self.model, tilted, self.resistance)
+
+    def law(self, place: int) -> Floats:
+        """The look-ahead law of one cell."""
+        return self.near.full(place, self.model.laws[self.cells[place]].most + 1)
 
     @property
     def suspects(self) -> list[int]:

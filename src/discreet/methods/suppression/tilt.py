@@ -10,7 +10,7 @@ from the others and is left out (`grounded`), which makes the equations regular.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -45,13 +45,7 @@ class Cumulants:
         """Mean and variance of each cell and the sum of cumulants; `tilts` is (…, cells)."""
         counts = self.counts[cells]
         if self.boolean:
-            p = self.laws[cells, :, 1]
-            grown = p * np.exp(tilts)[..., None]
-            whole = 1 - p + grown
-            q = grown / whole
-            mean = (counts * q).sum(-1)
-            variance = (counts * q * (1 - q)).sum(-1)
-            return mean, variance, (counts * np.log(whole)).sum((-1, -2))
+            return self._boolean(tilts, counts, self.laws[cells, :, 1])
         grown = tilts[..., None] * self.values
         most = grown.max(axis=-1, keepdims=True)
         parts = self.laws[cells] * np.exp(grown - most)[..., None, :]
@@ -61,6 +55,21 @@ class Cumulants:
         variance = (counts * (second - first**2)).sum(-1)
         cumulant = (counts * (np.log(whole) + most)).sum((-1, -2))
         return (counts * first).sum(-1), variance, cumulant
+
+    def _boolean(self, tilts: Floats, counts: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
+        """The same for values 0 and 1, one type after the other: sums over a short axis are slow."""
+        raised = np.expm1(tilts)
+        mean, variance, cumulant = (np.zeros(tilts.shape) for _ in range(3))
+        for many, chance in zip(counts.T, p.T, strict=True):
+            if not many.any():
+                continue
+            whole = 1 + chance * raised
+            q = (chance * raised + chance) / whole
+            expected = many * q
+            mean += expected
+            variance += expected * (1 - q)
+            cumulant += many * np.log(whole)
+        return mean, variance, cumulant.sum(-1)
 
 
 @dataclass
@@ -91,6 +100,16 @@ class Tilted:
             self.matrix[one],
             self.solved[one],
             self.parameters[one],
+        )
+
+    def of_cells(self, places: Whole) -> Tilted:
+        """The tilts of some of the cells."""
+        return replace(
+            self,
+            cells=self.cells[places],
+            shift=self.shift[:, places],
+            mean=self.mean[:, places],
+            variance=self.variance[:, places],
         )
 
 
@@ -127,25 +146,17 @@ class Equations:
 
     def matrix(self, variance: Floats) -> Floats:
         """The covariance of the free sums; `variance` is (many, cells)."""
-        many, full = len(variance), np.zeros((len(variance), self.size, self.size))
-        flat = full.reshape(many, -1)
-        for k in range(many):
-            flat[k] += np.bincount(self._pairs, variance[k], self.size**2)
+        full = _summed(self._pairs, variance, self.size**2).reshape(-1, self.size, self.size)
         full += full.transpose(0, 2, 1)
         diagonal = np.arange(self.size)
-        for k in range(many):
-            full[k, diagonal, diagonal] = np.bincount(
-                self.left, variance[k], self.size
-            ) + np.bincount(self.right, variance[k], self.size)
+        full[:, diagonal, diagonal] = self._all_sums(variance)
         return full[:, self.free[:, None], self.free]
 
     def _sums(self, cells: Floats) -> Floats:
-        sums = np.zeros((len(cells), self.size))
-        for k in range(len(cells)):
-            sums[k] = np.bincount(self.left, cells[k], self.size) + np.bincount(
-                self.right, cells[k], self.size
-            )
-        return sums[:, self.free]
+        return self._all_sums(cells)[:, self.free]
+
+    def _all_sums(self, cells: Floats) -> Floats:
+        return _summed(self.left, cells, self.size) + _summed(self.right, cells, self.size)
 
     def solve(self, sums: Floats, start: Floats | None = None) -> Tilted:
         """The tilts for these residual sums, (many, left and right sums)."""
@@ -202,3 +213,11 @@ class Equations:
             length[worse] /= 2
         moved: Floats = theta + length * direction
         return moved
+
+
+def _summed(places: Whole, numbers: Floats, size: int) -> Floats:
+    """What falls on each place, for each row of numbers."""
+    many = len(numbers)
+    shifted = places + size * np.arange(many)[:, None]
+    summed: Floats = np.bincount(shifted.ravel(), numbers.ravel(), many * size).astype(np.float64)
+    return summed.reshape(many, size)
