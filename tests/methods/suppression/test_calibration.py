@@ -11,10 +11,13 @@ from discreet.methods.suppression.cell_weights import CellPeople
 from discreet.methods.suppression.decisions import Decided, Progress, Rule, decide
 
 
-def breaches(size: int, low: int, high: int, epsilon: float, tables: int) -> tuple[float, float]:
+def breaches(
+    size: int, low: int, high: int, epsilon: float, tables: int, thin: int = 0
+) -> tuple[float, float]:
     """The share of tables in which a released count is unsafe, and the mean of what was spent."""
     random = np.random.default_rng(size)
     many = random.integers(low, high + 1, size * size)
+    many[:: size + 2][:thin] = 7
     cells = [CellPeople(((0.5, 0.5), (0.6, 0.4)), (int(b // 2), int(b - b // 2))) for b in many]
     model = Model.of(cells, epsilon)
     broken, spent = 0, 0.0
@@ -33,14 +36,16 @@ def breaches(size: int, low: int, high: int, epsilon: float, tables: int) -> tup
 
 @pytest.mark.proof
 @pytest.mark.parametrize(
-    ("size", "low", "high", "epsilon"), [(4, 30, 50, 0.5), (10, 80, 120, 0.42)]
+    ("size", "low", "high", "epsilon", "thin"),
+    [(4, 30, 50, 0.5, 0), (10, 80, 120, 0.42, 0), (6, 60, 90, 0.48, 3)],
+    ids=["4 x 4", "10 x 10", "6 x 6 with thin cells"],
 )
-def test_breaches_are_as_many_as_spent(size, low, high, epsilon, record_property):
+def test_breaches_are_as_many_as_spent(size, low, high, epsilon, thin, record_property):
     """300 tables of 4 × 4 and of 10 × 10: within three standard errors of the spent δ.
 
     The laws are bracketed from above, so the share may be smaller than what was spent.
     """
-    share, spent = breaches(size, low, high, epsilon, 300)
+    share, spent = breaches(size, low, high, epsilon, 300, thin)
     error = np.sqrt(max(spent * (1 - spent), 1e-4) / 300)
     record_property("share with a breach", round(share, 4))
     record_property("spent", round(spent, 4))

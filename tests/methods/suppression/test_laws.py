@@ -8,9 +8,16 @@ import pytest
 from discreet.methods.suppression.beliefs import Model
 from discreet.methods.suppression.board import Board
 from discreet.methods.suppression.cell_weights import CellPeople, cell_law
+from discreet.methods.suppression.draws import Sampler
 from discreet.methods.suppression.exact_law import marginals, parts
-from discreet.methods.suppression.laws import LEAST_VARIANCE
-from discreet.methods.suppression.outlook import Outlook
+from discreet.methods.suppression.laws import beliefs_off
+from discreet.methods.suppression.outlook import (
+    CARRIES,
+    LEAST_VARIANCE,
+    THIN_GUARD,
+    Outlook,
+    carriers,
+)
 from discreet.methods.suppression.saddlepoint import Refit
 
 from .brute_force import DataSets, lines
@@ -163,3 +170,63 @@ def test_the_near_part_of_a_law_is_all_of_it():
     whole = np.exp(logged - logged.max())
     assert len(counts) > outlook.near.chance.shape[1]
     assert np.abs(whole / whole.sum() - outlook.law(place)).sum() < 1e-11
+
+
+def thin_table(seed: int) -> tuple[Model, Board]:
+    """A table of 3 × 3 with one cell of a few people among cells of a variance of 8 and more."""
+    random = np.random.default_rng(seed)
+    ps = random.uniform(0.2, 0.6, 9)
+    many = np.ceil(CARRIES * 1.6 / (ps * (1 - ps))).astype(int)
+    many[int(random.integers(9))] = int(random.integers(1, 8))
+    cells = [CellPeople.of({(1 - p, p): int(b)}) for p, b in zip(ps.tolist(), many, strict=True)]
+    model, grid = Model.of(cells, 0.5), random.binomial(many, ps).reshape(3, 3)
+    return model, Board.of_grid(model.most.reshape(3, 3), grid.sum(axis=1), grid.sum(axis=0))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_large_cells_carry_thin_ones(seed: int):
+    """Laws of thin and of large cells within 1e-3, beliefs within the guard, by enumeration."""
+    model, board = thin_table(seed)
+    board.implied()
+    outlook = Outlook(model, board)
+    if outlook.carry is None:
+        pytest.fail("the case tries nothing: choose a larger variance")
+    exact = marginals(board, board.unknown, model.laws, model.cumulants)
+    off = beliefs_off(model, board, outlook.tilted)
+    for place, cell in enumerate(board.unknown.tolist()):
+        law = Refit(board, model, cell, outlook).law()
+        assert np.abs(law - exact[cell][: len(law)]).sum() / 2 <= 1e-3
+        assert abs(off[place] - model.off(cell, exact[cell])) <= THIN_GUARD / 2
+
+
+def test_thin_cells_are_carried_only_by_two_large_ones_in_every_sum():
+    """One large cell in a row of thin ones, or large cells that do not connect all sums, carry nothing."""
+    board = Board.of_grid(np.full((4, 4), 50), np.full(4, 80), np.full(4, 80))
+    cells, thick = board.unknown, np.full((4, 4), 10.0)
+    assert carriers(board, cells, np.full(16, 4.0)) is not None
+    thick[0, 0] = 0.5
+    assert carriers(board, cells, thick.ravel()) is not None
+    thick[0, 1:3] = 0.5
+    assert carriers(board, cells, thick.ravel()) is None
+    apart = np.kron(np.eye(2), np.full((2, 2), 10.0)) + 0.5
+    assert carriers(board, cells, apart.ravel()) is None
+
+
+@pytest.mark.parametrize("people", [3, 12])
+def test_drawn_tables_have_the_law_of_every_data_set(people: int):
+    """20,000 tables: laws of cells within five standard errors of the exact ones; all sums are kept."""
+    random = np.random.default_rng(people)
+    cells = [CellPeople.of({(0.7, 0.3): people, (0.5, 0.5): k % 3}) for k in range(12)]
+    model = Model.of(cells, 0.5)
+    grid = random.binomial(model.most, 0.4).reshape(3, 4)
+    board = Board.of_grid(model.most.reshape(3, 4), grid.sum(axis=1), grid.sum(axis=0))
+    board.implied()
+    exact = marginals(board, board.unknown, model.laws, model.cumulants)
+    draws = Sampler(board, model).draw(20_000, random)
+    assert draws.effective > 0.5
+    kept = draws.counts[draws.weight > 0]
+    assert (np.bincount(board.left[draws.cells], kept[0], 3) == board.left_sums).all()
+    for place, cell in enumerate(draws.cells.tolist()):
+        law = exact[cell][: model.most[cell] + 1]
+        error = np.sqrt(law * (1 - law) / (20_000 * draws.effective)) + 1e-4
+        assert (np.abs(draws.law(place, len(law)) - law) <= 5 * error).all()

@@ -21,8 +21,8 @@ from ...core.control import Control
 from .beliefs import Model
 from .board import Board, Whole
 from .exact_law import Undecided, effort, parts
-from .laws import EXACT_AT_MOST, GUARD, LEAST_VARIANCE, Risk, beliefs_off, risk
-from .outlook import Outlook
+from .laws import EXACT_AT_MOST, Risk, beliefs_off, risk
+from .outlook import Outlook, guard
 
 
 class Decided(IntEnum):
@@ -96,9 +96,10 @@ def _of_part(board: Board, part: npt.NDArray[np.int64]) -> Board:
 
 def _safe_by_tilt(board: Board, model: Model) -> bool:
     outlook = Outlook(model, board)
-    if not outlook.solved or float(outlook.tilted.variance.min()) < LEAST_VARIANCE:
+    if outlook.carry is None:
         return False
-    return bool((beliefs_off(model, board, outlook.tilted) <= model.epsilon - GUARD).all())
+    closer = model.epsilon - guard(outlook.carry)
+    return bool((beliefs_off(model, board, outlook.tilted) <= closer).all())
 
 
 def decide(

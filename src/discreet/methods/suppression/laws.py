@@ -2,7 +2,7 @@
 
     exact        sums over everything (`exact_law`); where few sums are on one side
     look-ahead   all other cells taken as normal (`outlook`); decides only far from any doubt
-    saddlepoint  the tilt solved again for each count (`saddlepoint`); where every tilted variance is at least LEAST_VARIANCE
+    saddlepoint  the tilt solved again for each count (`saddlepoint`); where variances allow (`carriers`)
 
 Each gives a chance with a bracket: what is charged is the unsafe end.
 """
@@ -18,7 +18,7 @@ from .beliefs import Model, look_ahead
 from .board import Board, Whole
 from .cell_weights import TIE, Flags, Floats
 from .exact_law import Undecided, effort, marginals, parts
-from .outlook import BRIDGE, NEGLIGIBLE, Outlook
+from .outlook import BRIDGE, LEAST_VARIANCE, NEGLIGIBLE, Outlook, guard
 from .saddlepoint import Refit
 from .tilt import Equations, Tilted
 
@@ -26,14 +26,10 @@ EXACT_ALWAYS = 3e6
 """Up to so many products the exact law is as quick as any other."""
 EXACT_AT_MOST = 2e8
 """Beyond this it is not tried even where nothing else serves."""
-LEAST_VARIANCE = 4.0
-"""The saddlepoint's gate: there its law is within 1e-3 of the exact one in total variation."""
 CHARGE_SADDLEPOINT = 1.05
 CHARGE_LOOK_AHEAD = 2.0
 CHARGE_MORE = 1e-9
 """What chances are multiplied with, and what is added, before they are charged."""
-GUARD = 0.02
-"""How far inside ε beliefs about other cells must be where they are not computed exactly."""
 SURE, APART = 0.7, 0.05
 """Beliefs within this part of ε at first order, and this far inside it, are not looked at again."""
 IN_NO_DOUBT = 0.25
@@ -64,7 +60,7 @@ def risk(board: Board, model: Model, cell: int, outlook: Outlook, left: float, c
     need = effort(board, part) * float(model.most[cell] + 1)
     if need <= EXACT_ALWAYS:
         return _exact(board, model, cell, part)
-    if outlook.solved and float(outlook.tilted.variance[0].min()) >= LEAST_VARIANCE:
+    if outlook.carry is not None and outlook.carries_without(board, cell):
         quick = _screen(outlook, model, cell, left, cells)
         return quick if quick is not None else _saddlepoint(board, model, cell, outlook)
     if need <= EXACT_AT_MOST:
@@ -110,7 +106,8 @@ def _screen(outlook: Outlook, model: Model, cell: int, left: float, cells: int) 
 
 
 def _saddlepoint(board: Board, model: Model, cell: int, outlook: Outlook) -> Risk:
-    """The chance by the saddlepoint, with all beliefs about other cells within ε − GUARD."""
+    """The chance by the saddlepoint, with all beliefs about other cells well within ε."""
+    assert outlook.carry is not None
     refit = Refit(board, model, cell, outlook)
     law, counts = refit.law(), refit.counts
     unsafe = ~model.safe[cell]
@@ -120,19 +117,20 @@ def _saddlepoint(board: Board, model: Model, cell: int, outlook: Outlook) -> Ris
     doubtful = wanted[~refit.sure_between(sure(model.epsilon))[wanted]]
     if len(doubtful):
         tilted = refit.tilts(doubtful)
-        unsafe[counts[doubtful[~_others_within(board, model, tilted)]]] = True
+        carry = outlook.carry[outlook.place[tilted.cells]]
+        unsafe[counts[doubtful[~_others_within(board, model, tilted, carry)]]] = True
     chance = float(law[unsafe].sum())
     return Risk(CHARGE_SADDLEPOINT * chance + CHARGE_MORE, unsafe, "saddlepoint")
 
 
-def _others_within(board: Board, model: Model, tilted: Tilted) -> Flags:
-    """For each vector of sums, whether beliefs about all unknown cells are within ε − GUARD."""
+def _others_within(board: Board, model: Model, tilted: Tilted, carry: Flags) -> Flags:
+    """For each vector of sums, whether beliefs about all unknown cells are well within ε."""
+    closer = model.epsilon - guard(carry)
     within: Flags = tilted.solved.copy()
     off = model.first_order(tilted.cells, tilted.shift)
-    large = tilted.variance.min(axis=1, initial=np.inf) >= LEAST_VARIANCE / 4
+    large = tilted.variance[:, carry].min(axis=1, initial=np.inf) >= LEAST_VARIANCE / 4
     for k in np.flatnonzero(within & (off.max(axis=1, initial=0) > sure(model.epsilon))).tolist():
         doubtful = np.flatnonzero(off[k] > sure(model.epsilon))
-        closer = model.epsilon - GUARD
         within[k] = bool(large[k]) and bool(
             (beliefs_off(model, board, tilted.only(k), doubtful) <= closer).all()
         )

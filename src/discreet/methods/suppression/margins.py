@@ -19,12 +19,10 @@ from .beliefs import Model
 from .board import Board, Whole
 from .cell_weights import TIE, CellPeople, Flags, Floats, pooled
 from .exact_law import Undecided, effort, parts
-from .laws import EXACT_ALWAYS, GUARD, LEAST_VARIANCE, beliefs_off, sure
+from .laws import EXACT_ALWAYS, beliefs_off, sure
+from .outlook import LEAST_VARIANCE, THIN_GUARD, carriers, guard
 from .tilt import Equations, Tilted
 
-THIN_GUARD = 0.05
-"""How far inside ε beliefs must be where a tilted variance is below the saddlepoint's gate; below
-half of it nothing is believed that is not computed exactly."""
 LISTED = 60_000
 """So many possible tables are listed one by one."""
 CONFIDENCE_LACKS = 1e-9
@@ -129,7 +127,7 @@ class _Screen:
         self.mean[self.cells] = mean
         self.inverse = np.linalg.inv(self.equations.matrix(variance[None])[0])
         self.low, self.high = _band(model, self.cells)
-        self.thick = bool((variance >= LEAST_VARIANCE).all())
+        self.thick = carriers(self.board, self.cells, variance) is not None
 
     def _sums(self, tables: Floats) -> Floats:
         cube = tables.reshape(-1, *self.shape)
@@ -155,14 +153,15 @@ class _Screen:
 
     def _solved_safe(self, sums: Floats, start: Floats, tables: Whole) -> Flags:
         tilted = self.equations.solve(sums, start)
-        least = tilted.variance.min(axis=1)
-        large: Flags = np.asarray(least >= LEAST_VARIANCE / 2)
-        thick: Flags = np.asarray(least >= LEAST_VARIANCE)
-        fine: Flags = tilted.solved & thick & self._within(tilted.shift)
-        for k in np.flatnonzero(~fine).tolist():
-            if tilted.solved[k] and large[k]:
-                guard = GUARD if least[k] >= LEAST_VARIANCE else THIN_GUARD
-                fine[k] = self._refined(tilted, k, guard)
+        near = self._within(tilted.shift)
+        fine: Flags = np.zeros(len(sums), dtype=bool)
+        for k in range(len(sums)):
+            variance = tilted.variance[k]
+            carry = carriers(self.board, self.cells, variance) if tilted.solved[k] else None
+            if carry is not None:
+                fine[k] = near[k] or self._refined(tilted, k, guard(carry))
+            elif tilted.solved[k] and variance.min() >= LEAST_VARIANCE / 2:
+                fine[k] = self._refined(tilted, k, THIN_GUARD)
             else:
                 fine[k] = self._exactly(tables[k])
         return fine
