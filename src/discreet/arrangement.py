@@ -1,12 +1,14 @@
-"""Fitted tables as a recipe wants them: filtered categories cut, titles and axes in the order asked.
+"""Fitted tables as a recipe wants them: filtered categories cut, titles and axes in the order asked,
+rows sorted.
 
 Costs nothing and changes no number: a table comes out of its method in the order of its question,
-is turned here, and nowhere else, and carries its layout from here on.
+is turned here, and nowhere else, and carries its layout from here on. Sorting looks at published
+numbers only, so page, API and files agree: the categories of an axis stand in one order everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +17,12 @@ import numpy.typing as npt
 
 from .core.cell_law import axis_names
 from .core.description import Description
-from .core.domain import Axis, Domain, Level
-from .core.question import Layout, Recipe, TableSpec
+from .core.domain import Axis, Domain, Indices, Level
+from .core.question import Layout, Recipe, Sort, TableSpec
 from .core.table import Noise, ProtectedTable
 from .errors import InputError, did_you_mean
+from .formats.flat import flatten
+from .languages import say
 from .methods.base import title_of
 
 
@@ -47,9 +51,16 @@ def laid_out(table: ProtectedTable, layout: Layout, **said: Any) -> ProtectedTab
     further rows. One that names none leaves the order as it is. What else is to be `said` of the
     table (its title, notes) changes with it.
     """
+    turned = _turned(table, layout, said)
+    if layout.empty:
+        turned = _without_empty(turned)
+    return turned if layout.sort is None else _sorted(turned, layout.sort)
+
+
+def _turned(table: ProtectedTable, layout: Layout, said: dict[str, Any]) -> ProtectedTable:
     if not layout.axes:
-        unturned = replace(table.layout, language=layout.language, percent=layout.percent)
-        return replace(table, layout=unturned, **said)
+        sides = {side: getattr(table.layout, side) for side in ("rows", "columns", "layers")}
+        return replace(table, layout=replace(layout, **sides), **said)
     axes = table.domain.axes
     taken: list[int] = []
     for name in layout.axes:
@@ -117,21 +128,79 @@ def _cut(table: ProtectedTable, spec: TableSpec, description: Description) -> Pr
     sides = description.kept(spec.count)
     if all(side is None for side in sides):
         return table
+    return _taken(
+        table, {i: np.flatnonzero(side) for i, side in enumerate(sides) if side is not None}
+    )
+
+
+def _taken(table: ProtectedTable, chosen: Mapping[int, Indices], **said: Any) -> ProtectedTable:
+    """The same table with these categories of some axes, in this order; totals stay last."""
     axes, picks, left = [], [], {}
-    for axis, name, side, total in zip(
-        table.domain.axes, axis_names(table.domain), sides, table.totals, strict=True
-    ):
-        if side is None:
+    names = axis_names(table.domain)
+    for i, (axis, total) in enumerate(zip(table.domain.axes, table.totals, strict=True)):
+        if i not in chosen:
             axes.append(axis)
             picks.append(np.arange(len(axis) + total))
             continue
-        chosen = np.flatnonzero(side)
-        left[name] = chosen.tolist()
-        axes.append(Axis(axis.variable, _part(axis.level, chosen)))
-        picks.append(np.append(chosen, len(axis)) if total else chosen)
+        left[names[i]] = chosen[i].tolist()
+        axes.append(Axis(axis.variable, _part(axis.level, chosen[i])))
+        picks.append(np.append(chosen[i], len(axis)) if total else chosen[i])
     grid = np.ix_(*picks)
     domain, law = Domain(tuple(axes)), table.law.taken(left)
-    return _each(table, lambda array: array[grid], domain=domain, law=law)
+    return _each(table, lambda array: array[grid], domain=domain, law=law, **said)
+
+
+def _sorted(table: ProtectedTable, sort: Sort) -> ProtectedTable:
+    """Rows in the order of one column's numbers, or columns in that of one row.
+
+    Each axis of that side is sorted by its own totals there, by percentages where the table has
+    them. A number that is not published comes last; equal ones stay as they stood.
+    """
+    layers, rows, _ = table.sides
+    axes = [str(axis.ref) for axis in table.domain.axes]
+    named = axes.index(sort.level) if sort.level else -1
+    down = range(layers, layers + rows)
+    across = range(layers + rows, len(axes))
+    sides = across if named in down else (down or across or range(layers))
+    numbers, shown = _sortable(table)
+    chosen = {}
+    for side in sides:
+        place: list[int | slice] = [-1] * len(axes)
+        if sort.code:
+            place[named] = table.domain.axes[named].level.index[sort.code]
+        place[side] = slice(0, len(table.domain.axes[side]))
+        line, seen = numbers[tuple(place)], shown[tuple(place)]
+        chosen[side] = np.lexsort((-line if sort.down else line, ~seen))
+    return _taken(table, chosen)
+
+
+def _sortable(table: ProtectedTable) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """The numbers a reader compares, and where there are any."""
+    if not table.layout.percent:
+        return table.values, table.shown
+    percent = flatten(table).percent
+    assert percent is not None
+    return percent.values.reshape(table.shape), percent.shown.reshape(table.shape)
+
+
+def _without_empty(table: ProtectedTable) -> ProtectedTable:
+    """Leave out categories whose every published number is 0; one that is withheld stays."""
+    something = (table.values != 0) | ~table.shown
+    every = range(something.ndim)
+    chosen, left_out = {}, []
+    for i, axis in enumerate(table.domain.axes):
+        full = something.any(axis=tuple(other for other in every if other != i))[: len(axis)]
+        if full.any() and not full.all():
+            chosen[i] = np.flatnonzero(full)
+            label = axis.level.label.says(table.layout.language) or axis.name
+            left_out.append(f"{label} {len(axis) - len(chosen[i])}")
+    if not chosen:
+        return replace(table, layout=replace(table.layout, empty=""))
+    note = say(
+        "Categories that hold nothing but 0 are left out: {categories}.",
+        categories=", ".join(left_out),
+    )
+    return _taken(table, chosen, notes=(*table.notes, note))
 
 
 def _part(level: Level, chosen: npt.NDArray[np.int64]) -> Level:

@@ -40,6 +40,9 @@ class Asks(ABC, Generic[Drafted]):
         totals: bool | str = True,
         weighted: bool = False,
         percent: str | None = None,
+        sort: str | None = None,
+        decimals: int | None = None,
+        empty: str | None = None,
         method: str | None = None,
         title: str = "",
         language: str = "",
@@ -53,6 +56,8 @@ class Asks(ABC, Generic[Drafted]):
         where                   only these categories: {"sex": ["F", "M"]}
         totals                  False leaves margins out
         percent                 also percentages, of "rows", "columns", "layers" or "all"
+        sort                    rows by the numbers of a column: "age:85+,down", "total,up"
+        decimals, empty         of percentages, 0 to 2; "hide" leaves out what holds nothing but 0
         method, title, language as in a recipe; what is not said follows the policy
         user, project           who is charged, and out of which share
         parameters              what the method asks for, exact numbers as text: `epsilon="0.5"`,
@@ -72,8 +77,11 @@ class Asks(ABC, Generic[Drafted]):
             recipe["totals"] = totals
         if weighted:
             recipe["weighted"] = weighted
-        words = {"percent": percent, "method": method, "title": title, "language": language}
+        words = {"percent": percent, "sort": sort, "empty": empty}
+        words |= {"method": method, "title": title, "language": language}
         recipe |= {name: text for name, text in words.items() if text}
+        if decimals is not None:
+            recipe["decimals"] = decimals
         recipe |= {name: value for name, value in parameters.items() if value is not None}
         return self.recipe(recipe, user=user, project=project)
 

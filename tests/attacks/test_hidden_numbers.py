@@ -39,7 +39,7 @@ def views(table: ProtectedTable) -> Iterator[tuple[str, object]]:
     yield "json", json.dumps(jsonstat.dataset(table))
     yield "terminal", terminal.to_text(table)
     yield "colours", repr(terminal.render(table).renderables)
-    yield "html", html.fragment(table, intervals=True)
+    yield "html", html.fragment(table, html.Window(intervals=True, heat=True))
     yield "pandas", frame.to_pandas(table).to_csv()
     facts = ReleaseFacts("T", (table,), GUARANTEE)
     for edition in Edition:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import discreet as dc
@@ -147,3 +149,47 @@ def test_options_refuse_what_cannot_be_understood(served: Served, body, status, 
         answer = ana.post(f"{KEYED}/tables:options", json=body)
         assert answer.status_code == status, answer.text
         assert words in answer.json()["detail"]
+
+
+def test_a_fragment_has_the_numbers_of_the_file(served: Served):
+    """`format=html` shows the rows asked for, sorted as the CSV is, charges nothing more, and is kept
+    apart by its window."""
+    asked = "rows=region&columns=sex&epsilon=0.5&sort=total,down"
+    with served.client("ana") as ana:
+        rows = ana.get(f"{DP}/tables?{asked}&format=csv").text.splitlines()[1:]
+        labels = list(dict.fromkeys(row.split(",")[1] for row in rows))
+        pages = [
+            ana.get(f"{DP}/tables?{asked}&format=html&from={first}&rows_most=5&intervals=true")
+            for first in (1, 6, 11)
+        ]
+        assert {page.headers["discreet-charged"] for page in pages} == {"no"}
+        assert pages[0].headers["content-type"].startswith("text/html")
+        assert "content-disposition" not in pages[0].headers
+        shown = [
+            re.findall(r"<tr[^>]*><th scope=row>(.*?)</th>", page.text, re.DOTALL) for page in pages
+        ]
+        assert [label for page in shown for label in page] == labels
+        assert len({page.headers["etag"] for page in pages}) == 3
+        assert "<small>" in pages[0].text
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ("&from=0", 422),
+        ("&from=1000", 400),
+        ("&rows_most=0", 422),
+        ("&from=one", 422),
+        ("&sort=%3Cscript%3E", 400),
+        ("&sort=sex:F", 400),
+        ("&decimals=9", 400),
+        ("&empty=all", 400),
+        ("&window=3", 400),
+    ],
+)
+def test_views_refuse_what_cannot_be_shown(served: Served, more: str, status: int):
+    """Wrong windows and layouts are problems in a sentence, with no markup of the asker's."""
+    with served.client("ana") as ana:
+        answer = ana.get(f"{KEYED}/tables?rows=region{more}&format=html")
+        assert answer.status_code == status, answer.text
+        assert answer.headers["content-type"].startswith("application/problem+json")

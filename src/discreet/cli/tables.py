@@ -51,6 +51,13 @@ def table(
         str | None,
         Option(help="Also percentages, of rows, columns, layers or all."),
     ] = None,
+    sort: Annotated[
+        str | None, Option(help="Order of rows by a column: age:85+,down, or total,up.")
+    ] = None,
+    decimals: Annotated[int | None, Option(help="Decimals of percentages: 0, 1 or 2.")] = None,
+    empty: Annotated[
+        str | None, Option(help="hide: leave out rows and columns that hold nothing but 0.")
+    ] = None,
     method: Annotated[str | None, Option(help="Default: what the policy says.")] = None,
     format: Annotated[
         str | None,
@@ -88,6 +95,9 @@ def table(
             totals=totals,
             weighted=weighted,
             percent=percent,
+            sort=sort,
+            decimals=decimals,
+            empty=empty,
             method=method,
             language=language,
             user=_asker(user),

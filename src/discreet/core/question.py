@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from .domain import AxisRef, Condition, Count
+from .domain import TOTAL, AxisRef, Condition, Count
 from .exact import plain
 
 
@@ -147,6 +147,29 @@ class Treatment:
 
 
 @dataclass(frozen=True)
+class Sort:
+    """By which published numbers rows, or columns, are put in order; see `arrangement.py`.
+
+    >>> str(Sort("age", "85+")), str(Sort(down=False)), str(Sort("area:region", 'a "b", c'))
+    ('age:85+,down', 'total,up', 'area:region:"a ""b"", c",down')
+    """
+
+    level: str = ""
+    """An axis, as layouts name it; empty: the total of the other side."""
+    code: str = ""
+    """A category of it; empty: its total."""
+    down: bool = True
+    """The largest first."""
+
+    def __str__(self) -> str:
+        code = self.code or TOTAL
+        if code.strip() != code or set(',:"') & set(code):
+            code = '"' + code.replace('"', '""') + '"'
+        where = f"{self.level}:{code}" if self.level else "total"
+        return f"{where},{'down' if self.down else 'up'}"
+
+
+@dataclass(frozen=True)
 class Layout:
     """How a table is shown: costs nothing, changes no number."""
 
@@ -156,6 +179,11 @@ class Layout:
     language: str = ""
     percent: str = ""
     """Percentages of rows, columns, layers or all; empty: none."""
+    sort: Sort | None = None
+    decimals: int | None = None
+    """Of percentages where people read them, 0 to 2; None: one. Files keep all they have."""
+    empty: str = ""
+    """`hide` leaves out categories that hold nothing but 0."""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -177,12 +205,21 @@ class Recipe:
         """A digest of each part: what was asked, what is done to it, how it is shown."""
         percents = [layout.percent for layout in self.layouts]
         sides = [[la.rows, la.columns, la.layers, la.language] for la in self.layouts]
+        shown = [[str(la.sort or ""), la.decimals, la.empty] for la in self.layouts]
         order = [table.canonical() for table in self.question.tables]
         names = [table.name for table in self.question.tables]
         return {
             "question": digest(self.question.canonical()),
             "treatment": digest({"settings": self.treatment.settings, "percent": percents}),
-            "layout": digest({"sides": sides, "order": order, "names": names, "title": self.title}),
+            "layout": digest(
+                {
+                    "sides": sides,
+                    "shown": shown,
+                    "order": order,
+                    "names": names,
+                    "title": self.title,
+                }
+            ),
         }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -153,7 +153,7 @@ def flatten(table: ProtectedTable) -> Flat:
 def _percent(
     table: ProtectedTable, values: Whole, shown: Mask, lower: Whole | None, upper: Whole | None
 ) -> percent.Percent:
-    return percent.percentages(
+    made = percent.percentages(
         table.layout.percent,
         percent.axes_added(table.layout.percent, *table.sides),
         table.totals,
@@ -163,6 +163,8 @@ def _percent(
         None if upper is None else upper.reshape(table.shape),
         table.noise.coverage if table.noise is not None else Fraction(0),
     )
+    decimals = table.layout.decimals
+    return made if decimals is None else replace(made, decimals=decimals)
 
 
 def require_protected(table: object) -> None:

@@ -1,22 +1,39 @@
-"""A protected table as an HTML fragment: real headings, totals set apart, notes below it."""
+"""A protected table as an HTML fragment: real headings, totals set apart, notes below it.
+
+Rows come in windows, made row by row and no others, so a page of 200 rows costs the same whatever
+lies before and after it. Classes say what a cell is: `sum` a total, `u` unreliable, `off` no number,
+`h1` to `h9` how large beside the largest; a page's style sheet decides how that looks.
+"""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
 from html import escape
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core.table import ProtectedTable, Status
-from .flat import Flat, flatten
+from ..errors import InputError
+from ..languages import counted, say
+from ..languages.catalogue import catalogue, language_of
+from .flat import flatten
 from .notes import Note, notes
-from .terminal_grid import shown_as
+from .terminal_grid import MARKS
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 MOST_CELLS = 20_000
+"""More cells than this are never on one page."""
+WHOLE_CELLS = 5_000
+"""Up to so many cells a table is one page, where nothing else is said."""
+PAGE_ROWS = 200
+_RAISED = {Status.UNRELIABLE: "u", Status.DERIVED: "d"}
 _STYLE = (
     "<style>figure.discreet{margin:0}"
     ".discreet caption{text-align:left;font-weight:600;padding-bottom:.3em}"
@@ -26,10 +43,24 @@ _STYLE = (
     ".discreet td,.discreet thead th{padding-left:1em}"
     ".discreet thead th:first-child{text-align:left!important;padding-left:0}"
     ".discreet th[scope=row]{text-align:left!important;font-weight:normal;vertical-align:top}"
-    ".discreet td small{opacity:.6}"
+    ".discreet td small{display:block;opacity:.6}"
     ".discreet figcaption p{margin:.2em 0}</style>"
 )
 """How a table looks in a notebook; a page has a style sheet of its own."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which rows are shown, and what stands beside their numbers."""
+
+    first: int = 1
+    """The first row, from 1."""
+    most: int | None = None
+    """How many rows; None: all of a small table, else a page."""
+    intervals: bool = False
+    """The noise interval under each number that has one."""
+    heat: bool = False
+    """How large a number is beside the largest, as a class."""
 
 
 @cache
@@ -47,72 +78,238 @@ def template(package: str, name: str) -> Template:
     return environment.get_template(name)
 
 
-def fragment(table: ProtectedTable, *, intervals: bool = False) -> str:
-    """The table as `<figure>`, with every label escaped; large ones show their first rows.
-
-    With `intervals`, the noise interval stands under each number that has one.
-    """
-    flat = flatten(table)
-    layers, rows, columns = table.sides
-    down = layers + rows
-    shape = flat.shape
-    across = int(np.prod(shape[down:], dtype=np.int64)) if columns else 1
-    height = len(flat) // across if across else 0
-    most = max(1, MOST_CELLS // max(across, 1))
-    heads = [axis.label for axis in flat.axes[:down]]
-    out = [f'<figure class="discreet"><table><caption>{escape(table.title)}</caption><thead>']
-    repeat = 1
-    for level, axis in enumerate(flat.axes[down:]):
-        inner = int(np.prod(shape[down + level + 1 :], dtype=np.int64))
-        out.append("<tr>")
-        last = level == len(flat.axes) - down - 1
-        for head in heads:
-            out.append(f"<th scope=col>{escape(head) if last else ''}</th>")
-        span = f" colspan={inner}" if inner > 1 else ""
-        scope = "colgroup" if inner > 1 else "col"
-        once = "".join(f"<th scope={scope}{span}>{escape(x)}</th>" for x in axis.labels)
-        out.append(once * repeat + "</tr>")
-        repeat *= len(axis)
-    if not columns:
-        out.append("<tr>" + "".join(f"<th scope=col>{escape(head)}</th>" for head in heads))
-        out.append(f"<th scope=col>{escape(flat.measure)}</th></tr>")
-    out.append("</thead><tbody>")
-    values, status = flat.values.tolist(), flat.status.tolist()
-    for row in range(min(height, most)):
-        at = row
-        labels: list[str] = []
-        for axis in reversed(flat.axes[:down]):
-            labels.append(axis.labels[at % len(axis)])
-            at //= len(axis)
-        cells = "".join(f"<th scope=row>{escape(label)}</th>" for label in reversed(labels))
-        for i in range(row * across, (row + 1) * across):
-            below = _interval(flat, i) if intervals else ""
-            part = f"<br>{flat.percent.at(i)}" if flat.percent and flat.percent.shown[i] else ""
-            cells += f"<td>{escape(shown_as(values[i], Status(status[i])))}{part}{below}</td>"
-        out.append(f"<tr>{cells}</tr>")
-    out.append("</tbody></table>")
-    if height > most:
-        out.append(f"<p>{height - most:,} more rows: write the table to a file.</p>")
-    return "".join(out) + f"<figcaption>{_notes(notes(table, flat))}</figcaption></figure>"
+def fragment(table: ProtectedTable, window: Window | None = None) -> str:
+    """The table as `<figure>`, with every label escaped."""
+    grid = Grid(table, window or Window())
+    language = table.layout.language
+    out = [
+        f'<figure class="discreet" data-rows="{grid.height}" data-from="{grid.begin + 1}" '
+        f'data-to="{grid.end}"><table{grid.counted}><caption>{escape(table.title)}</caption>',
+        *grid.heads(),
+        *grid.body(),
+        "</table>",
+    ]
+    more = grid.height - grid.end
+    if more:
+        words = counted("{n} more row below.", "{n} more rows below.", more)
+        out.append(f"<p>{escape(words.says(language))}</p>")
+    said = _notes(notes(table, grid.flat), language)
+    return "".join(out) + f"<figcaption>{said}</figcaption></figure>"
 
 
 def notebook(table: ProtectedTable) -> str:
     """The table for a notebook: numbers aligned right, their noise intervals quiet below them."""
-    return _STYLE + fragment(table, intervals=True)
+    across = max(1, Grid(table, Window()).across)
+    most = max(1, MOST_CELLS // across)
+    return _STYLE + fragment(table, Window(most=most, intervals=True))
 
 
-def _notes(said: list[Note]) -> str:
+class Grid:
+    """A table as rows of cells; a row is made when it is wanted."""
+
+    def __init__(self, table: ProtectedTable, window: Window) -> None:
+        self.table, self.window, self.flat = table, window, flatten(table)
+        layers, rows, columns = table.sides
+        self.down = layers + rows
+        shape = self.flat.shape
+        self.across = int(np.prod(shape[self.down :], dtype=np.int64)) if columns else 1
+        self.height = len(self.flat) // self.across if self.across else 0
+        small = len(self.flat) <= WHOLE_CELLS
+        page = min(PAGE_ROWS, max(1, MOST_CELLS // max(self.across, 1)))
+        most = window.most or (max(self.height, 1) if small else page)
+        if most * self.across > MOST_CELLS and most > 1 and window.most:
+            raise InputError(
+                f"A page holds at most {MOST_CELLS:,} cells, {most:,} rows of {self.across:,} are "
+                f"more. Ask for up to {max(1, MOST_CELLS // self.across):,} rows at once, or for a "
+                "file."
+            )
+        if window.first < 1 or window.first > max(self.height, 1):
+            raise InputError(
+                f"The table has {self.height:,} rows, so the first one shown is from 1 to "
+                f"{self.height:,}; got {window.first:,}."
+            )
+        self.begin = window.first - 1
+        self.end = min(self.height, self.begin + most)
+
+    @property
+    def counted(self) -> str:
+        """For readers who hear a table: how many rows there are where not all are shown."""
+        if self.end - self.begin == self.height:
+            return ""
+        return f' aria-rowcount="{self.height + self._head_rows}"'
+
+    @property
+    def _head_rows(self) -> int:
+        return max(1, len(self.flat.axes) - self.down)
+
+    def heads(self) -> Iterator[str]:
+        """The column heads, one line for each variable across."""
+        flat, down = self.flat, self.down
+        heads = [axis.label for axis in flat.axes[:down]]
+        yield "<thead>"
+        repeat = 1
+        for level, axis in enumerate(flat.axes[down:]):
+            inner = int(np.prod(flat.shape[down + level + 1 :], dtype=np.int64))
+            last = level == len(flat.axes) - down - 1
+            yield "<tr>"
+            yield "".join(f"<th scope=col>{escape(head) if last else ''}</th>" for head in heads)
+            span = f" colspan={inner}" if inner > 1 else ""
+            scope = "colgroup" if inner > 1 else "col"
+            once = "".join(f"<th scope={scope}{span}>{escape(x)}</th>" for x in axis.labels)
+            yield once * repeat + "</tr>"
+            repeat *= len(axis)
+        if len(flat.axes) == down:
+            yield "<tr>" + "".join(f"<th scope=col>{escape(head)}</th>" for head in heads)
+            yield f"<th scope=col>{escape(flat.measure)}</th></tr>"
+        yield "</thead>"
+
+    def body(self) -> Iterator[str]:
+        """The rows of the window; those of the last total stand apart."""
+        outer = self.flat.axes[0] if self.down else None
+        sums = self.height
+        if outer is not None and outer.total and len(outer) > 1:
+            sums = self.height // len(outer) * (len(outer) - 1)
+        yield "<tbody>"
+        yield from self._rows(self.begin, min(self.end, sums))
+        yield "</tbody>"
+        if self.end > sums:
+            yield "<tfoot>"
+            yield from self._rows(max(self.begin, sums), self.end)
+            yield "</tfoot>"
+
+    def _rows(self, begin: int, end: int) -> Iterator[str]:
+        if begin >= end:
+            return
+        across, part = self.across, slice(begin * self.across, end * self.across)
+        cells = self._cells(part)
+        heads = self._row_heads(begin, end)
+        numbered = bool(self.counted)
+        for i in range(end - begin):
+            at = f' aria-rowindex="{begin + i + 1 + self._head_rows}"' if numbered else ""
+            yield f"<tr{at}>{heads[i]}{''.join(cells[i * across : (i + 1) * across])}</tr>"
+
+    def _row_heads(self, begin: int, end: int) -> list[str]:
+        """The heads of each row: made once for each category, joined for each row."""
+        made = [
+            [f"<th scope=row>{escape(label)}</th>" for label in axis.labels]
+            for axis in self.flat.axes[: self.down]
+        ]
+        heads = [""] * (end - begin)
+        inner = 1
+        for axis in reversed(made):
+            rows = range(begin, end)
+            heads = [
+                axis[row // inner % len(axis)] + head for row, head in zip(rows, heads, strict=True)
+            ]
+            inner *= len(axis)
+        return heads
+
+    def _cells(self, part: slice) -> list[str]:
+        """Cells as text. Equal ones are made once: opening tags by kind, numbers by value."""
+        flat = self.flat
+        values, status = flat.values[part].tolist(), flat.status[part].tolist()
+        sums = self._sums[part].tolist()
+        heat = self._heat[part].tolist() if self.window.heat else [0] * len(values)
+        number, kinds = _Texts(self.table.layout.language), cache(_opening)
+        opened = list(map(kinds, status, sums, heat))
+        shown = [_INSTEAD[s] or number.whole(v) for v, s in zip(values, status, strict=True)]
+        below = self._below(part, number)
+        if below is None:
+            return [f"{a}{b}{_CLOSING[s]}" for a, b, s in zip(opened, shown, status, strict=True)]
+        rows = zip(opened, shown, status, below, strict=True)
+        return [f"{a}{b}{_RAISE[s]}{c}</td>" for a, b, s, c in rows]
+
+    def _below(self, part: slice, number: _Texts) -> list[str] | None:
+        """What stands under each number: its percentage, its interval; None where nothing does."""
+        flat, columns = self.flat, []
+        if flat.percent is not None:
+            made = flat.percent
+            shares = zip(made.values[part].tolist(), made.shown[part].tolist(), strict=True)
+            columns.append(
+                [f"<br>{number.part(v, made.decimals)} %" if s else "" for v, s in shares]
+            )
+        if self.window.intervals and flat.lower is not None and flat.upper is not None:
+            ends = (flat.lower[part].tolist(), flat.upper[part].tolist(), flat.shown[part].tolist())
+            columns.append(list(starmap(number.interval, zip(*ends, strict=True))))
+        return list(map("".join, zip(*columns, strict=True))) if columns else None
+
+    @cached_property
+    def _sums(self) -> npt.NDArray[np.bool_]:
+        """The cells in a total over a variable."""
+        mask = np.zeros(self.flat.shape, dtype=np.bool_)
+        for i, axis in enumerate(self.flat.axes):
+            if axis.total:
+                mask[_last(i, mask.ndim)] = True
+        return mask.reshape(-1)
+
+    @cached_property
+    def _heat(self) -> npt.NDArray[np.int64]:
+        """A step from 0 to 9 for every cell inside the totals: its root beside the largest."""
+        flat, percent = self.flat, self.flat.percent
+        inside = flat.shown & (flat.status != Status.UNRELIABLE) & ~self._sums
+        numbers = flat.values.astype(np.float64) if percent is None else percent.values
+        most = float(numbers[inside].max(initial=0.0))
+        steps = np.zeros(len(flat), dtype=np.int64)
+        if most > 0:
+            share = np.clip(numbers, 0, most) / most
+            steps = np.ceil(9 * np.sqrt(share) - 0.5).astype(np.int64).clip(0, 9)
+        steps[~inside] = 0
+        return steps
+
+
+class _Texts:
+    """Numbers as a language writes them, each made once."""
+
+    def __init__(self, language: str) -> None:
+        self._spoken = catalogue(language_of(language))
+        self._between = say("{low} to {high}", low="\0", high="\0").says(language).strip("\0")
+        self.whole: Callable[[int], str] = cache(self._whole)
+        self.part: Callable[[float, int], str] = cache(self._part)
+        self.interval: Callable[[int, int, bool], str] = cache(self._interval)
+
+    def _whole(self, value: int) -> str:
+        return self._spoken.number(f"{value:,}").replace("-", "\N{MINUS SIGN}")
+
+    def _part(self, value: float, decimals: int) -> str:
+        return self._spoken.number(f"{value:.{decimals}f}")
+
+    def _interval(self, low: int, high: int, shown: bool) -> str:
+        if not shown or low == high:
+            return ""
+        between = escape(self._between) if low < 0 else "\N{EN DASH}"
+        return f"<small>{self.whole(low)}{between}{self.whole(high)}</small>"
+
+
+def _opening(status: int, total: bool, heat: int) -> str:
+    kinds = ["sum"] if total else []
+    kinds += ["u"] if status == Status.UNRELIABLE else ["off"] if _INSTEAD[status] else []
+    kinds += [f"h{heat}"] if heat else []
+    return f'<td class="{" ".join(kinds)}">' if kinds else "<td>"
+
+
+def _instead(status: Status) -> str:
+    """What stands in place of a number that is not published."""
+    if status.has_value and status is not Status.STRUCTURAL_ZERO:
+        return ""
+    if status is Status.STRUCTURAL_ZERO:
+        return MARKS[status]
+    return f'<abbr title="{escape(status.meaning)}">{MARKS[status]}</abbr>'
+
+
+_INSTEAD = [_instead(status) for status in Status]
+_RAISE = [f"<sup>{_RAISED[s]}</sup>" if s in _RAISED else "" for s in Status]
+_CLOSING = [f"{raised}</td>" for raised in _RAISE]
+
+
+def _last(axis: int, many: int) -> tuple[slice, ...]:
+    return tuple(slice(-1, None) if i == axis else slice(None) for i in range(many))
+
+
+def _notes(said: list[Note], language: str) -> str:
     """The first depth as lines; the rest folded."""
     lines = "".join(f"<p>{escape(note.words)}</p>" for note in said if note.depth == 1)
     rest = [f"<p>{escape(note.words)}</p>" for note in said if note.depth > 1]
     if not rest:
         return lines
-    many = "1 more note" if len(rest) == 1 else f"{len(rest)} more notes"
-    return f"{lines}<details><summary>{many}</summary>{''.join(rest)}</details>"
-
-
-def _interval(flat: Flat, cell: int) -> str:
-    if flat.lower is None or flat.upper is None or not flat.shown[cell]:
-        return ""
-    low, high = int(flat.lower[cell]), int(flat.upper[cell])
-    return "" if low == high else f"<br><small>{low:,} to {high:,}</small>"
+    many = counted("{n} more note", "{n} more notes", len(rest)).says(language)
+    return f"{lines}<details><summary>{escape(many)}</summary>{''.join(rest)}</details>"

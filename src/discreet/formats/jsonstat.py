@@ -142,11 +142,18 @@ def _extension(table: ProtectedTable, flat: Flat, facts: dict[str, Any]) -> dict
 
 
 def _layout(table: ProtectedTable, flat: Flat) -> dict[str, Any]:
-    """Which dimensions are layers, rows and columns, and the language of the labels if known."""
+    """Which dimensions are layers, rows and columns, and what else was asked of the layout."""
     names, (layers, rows, _) = [axis.name for axis in flat.axes], table.sides
     down = layers + rows
     sides = {"layers": names[:layers], "rows": names[layers:down], "columns": names[down:]}
-    return sides | ({"language": table.layout.language} if table.layout.language else {})
+    layout = table.layout
+    said = {
+        "language": layout.language,
+        "sort": "" if layout.sort is None else str(layout.sort),
+        "decimals": "" if layout.decimals is None else str(layout.decimals),
+        "empty": layout.empty,
+    }
+    return sides | {name: text for name, text in said.items() if text}
 
 
 def _percent(made: Percent) -> dict[str, Any]:

@@ -38,6 +38,8 @@ class Percent:
     lower: Real | None = field(default=None, repr=False)
     upper: Real | None = field(default=None, repr=False)
     coverage: Fraction = Fraction(0)
+    decimals: int = 1
+    """How many a reader sees."""
 
     @property
     def columns(self) -> dict[str, Real]:
@@ -52,9 +54,14 @@ class Percent:
         """Of what, in words."""
         return _WORDS[self.of]
 
+    @property
+    def widest(self) -> str:
+        """The longest percentage there can be."""
+        return f"{100:.{self.decimals}f} %"
+
     def at(self, cell: int) -> str:
         """A cell's percentage as people read it; empty where there is none."""
-        return f"{self.values[cell]:.1f} %" if self.shown[cell] else ""
+        return f"{self.values[cell]:.{self.decimals}f} %" if self.shown[cell] else ""
 
 
 NAMES = ("percent", "percent_lower", "percent_upper")

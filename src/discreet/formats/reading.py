@@ -103,12 +103,15 @@ def _table(document: Mapping[str, Any]) -> ProtectedTable:
 
 def _layout(facts: Mapping[str, Any]) -> Layout:
     said = facts["layout"]
+    decimals = said.get("decimals")
     return Layout(
         tuple(said["rows"]),
         tuple(said["columns"]),
         tuple(said["layers"]),
         said.get("language", ""),
         facts.get("percent", {}).get("of", ""),
+        decimals=int(decimals) if str(decimals) in ("0", "1", "2") else None,
+        empty="hide" if said.get("empty") == "hide" else "",
     )
 
 

@@ -107,7 +107,7 @@ class Grid:
         self.measure = flat.measure
         self.marked = bool(np.isin(flat.status, _RAISED).any())
         self.percent = flat.percent
-        self.percent_width = len("100.0 %")
+        self.percent_width = len("100.0 %") if flat.percent is None else len(flat.percent.widest)
         """Room of a percentage; a longer one, of a number below zero, takes its own."""
         self.mark = 1 if self.marked and flat.percent is None else 0
         """Room that headings leave for the mark, where it stands last in a cell."""

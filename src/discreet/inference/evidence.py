@@ -59,6 +59,11 @@ class Reading:
     def __init__(self, table: ProtectedTable) -> None:
         self.table, self.law = table, table.law
         require_law(self.law)
+        if table.layout.empty:
+            raise CannotConclude(
+                "Categories were left out of this table because they hold nothing but 0, and what "
+                "was seen of them counts too. Ask for it without empty: hide."
+            )
         self.names = _law_names(table)
         self.treatment = Treatment.of(self.law)
 

@@ -14,12 +14,11 @@ from ..core.question import Layout, Question, Recipe, TableSpec, Treatment
 from ..errors import RecipeError, did_you_mean
 from ..methods import registry
 from ..methods.declaration import Declaration, Part
+from .layouts import KEYS, layout_of
 from .workloads import tables_of_workload
 
 _SIDES = ("rows", "columns", "layers")
-_TABLE_KEYS = (*_SIDES, "where", "totals", "weighted", "share", "name", "percent")
-_PERCENT = {"row": "rows", "column": "columns", "layer": "layers", "total": "all", "table": "all"}
-_NO_PERCENT = {"", "none", "no", "false"}
+_TABLE_KEYS = (*_SIDES, "where", "totals", "weighted", "share", "name", *KEYS)
 _RECIPE_KEYS = ("dataset", "title", "method", "language", "tables", "workload")
 _OTHER_STATISTICS = frozenset(
     ["mean", "median", "sum", "average", "quantile", "measure", "value", "statistic"]
@@ -111,36 +110,7 @@ def _table(
     )
     if spec.weighted and description.weight is None:
         raise RecipeError(f"{description.name} has no weights. Leave out weighted{of}.")
-    percent = _percent(table.get("percent"), of, sides, spec.totals)
-    shown_sides = {side: tuple(map(str, refs)) for side, refs in sides.items()}
-    return spec, Layout(**shown_sides, language=language, percent=percent)
-
-
-def _percent(value: Any, of: str, sides: Mapping[str, Sequence[AxisRef]], totals: bool) -> str:
-    """What percentages are of, in one word; empty: none are wanted."""
-    if value is None or value is False:
-        return ""
-    text = str(value).strip().casefold()
-    if text in _NO_PERCENT:
-        return ""
-    base = _PERCENT.get(text, text)
-    if base not in _PERCENT.values():
-        raise RecipeError(
-            f"percent{of} must be rows, columns, layers, all or none, got {str(value)[:40]!r}."
-        )
-    if not totals:
-        raise RecipeError(
-            f"percent{of} needs the totals it divides by, and totals are none. Ask for totals: all."
-        )
-    lacks = {"rows": "columns", "columns": "rows"}.get(base, "")
-    if lacks and not sides[lacks]:
-        raise RecipeError(
-            f"percent: {base}{of} needs variables in {lacks} to be parts of the total. "
-            "Add some, or ask for percent: all."
-        )
-    if not any(sides.values()):
-        raise RecipeError(f"percent{of} needs a variable: a grand total has no parts.")
-    return base
+    return spec, layout_of(table, of, sides, spec, description, language)
 
 
 def _names(value: Any, what: str) -> list[str]:

@@ -64,6 +64,9 @@ def _table(spec: TableSpec, layout: Layout) -> dict[str, Any]:
         "totals": "" if spec.totals else "none",
         "weighted": spec.weighted,
         "percent": layout.percent,
+        "sort": "" if layout.sort is None else str(layout.sort),
+        "decimals": "" if layout.decimals is None else str(layout.decimals),
+        "empty": layout.empty,
         "share": "" if spec.share is None else plain(spec.share),
         "name": spec.name,
     }

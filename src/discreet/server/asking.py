@@ -18,6 +18,7 @@ from .. import formats, rules
 from ..core.control import Control
 from ..errors import DiscreetError, Refusal
 from ..formats import Format
+from ..formats.views import View
 from ..methods import registry
 from ..methods.declaration import Spends
 from ..recipe import Recipe, from_mapping
@@ -40,6 +41,8 @@ class Wish:
     format: Format = formats.FORMATS["json-stat"]
     language: str = ""
     project: str = ""
+    view: View = field(default_factory=View)
+    """What of a table is looked at; files are always whole."""
 
 
 def understood(asker: Asker, data: DataSet, mapping: Mapping[str, Any]) -> Recipe:
@@ -87,6 +90,7 @@ class Asking:
         format: str | None,
         language: str | None,
         project: str | None,
+        view: View | None = None,
     ) -> Asking:
         """What a request asks, as its parameters and headers wish the answer to look."""
         accept = ",".join(request.headers.getlist("accept")) or None
@@ -95,6 +99,7 @@ class Asking:
             chosen_format(format, accept),
             chosen_language(language, accepted, data.description),
             project_name(project),
+            view or View(),
         )
         return cls(request.app.state.service, request.state.asker, data, recipe, wish, request)
 

@@ -9,7 +9,7 @@ from .. import formats
 from ..core.description import Description
 from ..core.domain import Text
 from ..errors import InputError, RecipeError
-from ..formats import Format
+from ..formats import Format, views
 from .problems import Problem
 
 VARY = "Accept, Accept-Language, Authorization, Cookie"
@@ -22,6 +22,8 @@ def chosen_format(asked: str | None, accept: str | None) -> Format:
     'parquet'
     """
     if asked:
+        if view := views.VIEWS.get(asked.strip().casefold()):
+            return view
         try:
             return formats.by_name(asked)
         except InputError as error:

@@ -19,14 +19,20 @@ from ..core.control import Control
 from ..core.table import ProtectedTable
 from ..durable import plain_errors, replace_bytes, sync_folder
 from ..errors import DiscreetError, StoreError
+from ..formats import views
+from ..formats.views import View
 
 LARGE_CELLS = 200_000
 _at_once = threading.BoundedSemaphore(2)
 _processes = multiprocessing.get_context("spawn")
 
 
-def to_bytes(tables: Sequence[ProtectedTable], name: str, control: Control) -> bytes:
-    """Tables as the bytes of a format."""
+def to_bytes(
+    tables: Sequence[ProtectedTable], name: str, control: Control, view: View | None = None
+) -> bytes:
+    """Tables as the bytes of a format; of the first one what a view shows."""
+    if name in views.VIEWS:
+        return views.to_bytes(tables[0], name, view or View())
     if not _large(tables):
         return formats.to_bytes(tables, name)
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:

@@ -124,6 +124,11 @@ class TableForm(Form):
     totals: bool | Literal["all", "none"] | None = None
     weighted: bool | None = None
     percent: Percent | None = None
+    sort: (
+        Annotated[str, Field(max_length=400, description="level:code,down, or total,up.")] | None
+    ) = None
+    decimals: Literal["0", "1", "2"] | Annotated[int, Field(ge=0, le=2)] | None = None
+    empty: Literal["show", "hide"] | None = None
     share: ExactText | None = None
     name: Word | None = None
 

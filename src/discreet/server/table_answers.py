@@ -16,6 +16,7 @@ from fastapi import Request, Response
 from .. import __version__
 from ..core.control import Control
 from ..core.table import ProtectedTable
+from ..formats.views import VIEWS
 from ..recipe import to_query
 from ..release import Release
 from ..report.publication import file_name
@@ -72,7 +73,7 @@ def free(asking: Asking) -> Response:
     asking.notes["charged"] = False
     with with_alternatives(asking), asking.service.slots.one():
         release = asking.derive()
-        body = rendering.to_bytes(*_wished(release, asking.wish), asking.deadline())
+        body = _rendered(release, asking)
     headers = _headers(asking.service, asking.asker, asking.dataset, asking.language)
     headers |= _facts(release, asking.wish) | {"Discreet-Charged": "no"}
     return Response(body, 200, headers, asking.wish.format.media_type)
@@ -91,6 +92,11 @@ def released(asking: Asking) -> Release:
 def _wished(release: Release, wish: Wish) -> tuple[list[ProtectedTable], str]:
     """The tables of a release in the wished language, and the wished format."""
     return [table.in_language(wish.language) for table in release.tables], wish.format.name
+
+
+def _rendered(release: Release, asking: Asking) -> bytes:
+    wish = asking.wish
+    return rendering.to_bytes(*_wished(release, wish), asking.deadline(), wish.view)
 
 
 def write(path: Path, release: Release, wish: Wish, control: Control) -> int:
@@ -118,6 +124,7 @@ def etag(asking: Asking) -> str:
         data.policy.version,
         service.datasets.edition(data),
         wish.format.name,
+        wish.view.said,
         wish.language,
         __version__,
     )
@@ -129,7 +136,7 @@ def _finished(asking: Asking, tag: str) -> tuple[Answer, bool]:
     wish = asking.wish
     with asking.service.slots.one():
         release = asking.release()
-        body = rendering.to_bytes(*_wished(release, wish), asking.deadline())
+        body = _rendered(release, asking)
     answer = Answer(
         tag,
         asking.dataset,
@@ -168,7 +175,7 @@ def _facts(release: Release, wish: Wish) -> dict[str, str]:
         "Discreet-Cells": str(sum(table.cells for table in release.tables)),
         "Discreet-Guarantee": str(release.plan.guarantee.kind),
     }
-    if wish.format.name != "json-stat":
+    if wish.format.name not in ("json-stat", *VIEWS):
         name = f"{_name(release)}{wish.format.extension}"
         headers["Content-Disposition"] = f'attachment; filename="{name}"'
     if release.receipt:

@@ -66,7 +66,9 @@ def infer(
 
 
 def _asked(request: Request, data: Any, recipe: Any, project: str | None) -> Asking:
-    question = understood(request.state.asker, data, recipe.mapping())
+    said = recipe.mapping()
+    whole = {key: value for key, value in said.items() if key not in ("sort", "empty")}
+    question = understood(request.state.asker, data, whole)
     asked = Asking.of(
         request, data, question, format=None, language=recipe.language, project=project
     )

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from ... import formats, recipe, rules
 from ...errors import InputError
 from ...formats import csvw
+from ...formats.views import VIEWS, View
 from ...recipe import Recipe
 from ...release import Standing
 from ...workspace import DataSet
@@ -51,6 +52,14 @@ LanguageName = Annotated[str | None, Query(max_length=20, description="Language 
 Project = Annotated[
     str | None, Query(max_length=100, description="The project a charge counts against.")
 ]
+FirstRow = Annotated[
+    int, Query(alias="from", ge=1, le=10**9, description="html: the first row shown.")
+]
+RowsMost = Annotated[
+    int | None, Query(ge=1, le=20_000, description="html: how many rows; else a page of them.")
+]
+Intervals = Annotated[bool, Query(description="html: the noise interval under each number.")]
+Heat = Annotated[bool, Query(description="html: how large each number is, as a class.")]
 Free = Annotated[
     bool, Query(description="Answer from what was released before: charges nothing, or is refused.")
 ]
@@ -66,7 +75,9 @@ TABLE: dict[int | str, dict[str, Any]] = {
         "description": "The table, in the wished format.",
         "content": {
             kind: {"schema": {"type": "object" if kind == "application/json" else "string"}}
-            for kind in dict.fromkeys(form.media_type for form in formats.FORMATS.values())
+            for kind in dict.fromkeys(
+                form.media_type for form in (*formats.FORMATS.values(), *VIEWS.values())
+            )
         },
     },
     202: {"description": "A job was made; see Location.", "model": responses.JobShape},
@@ -171,13 +182,23 @@ def ask(
     free: Free = False,
     prefer: Annotated[str | None, Header(max_length=200)] = None,
     idempotency_key: Annotated[str | None, Header(min_length=1, max_length=200)] = None,
+    first: FirstRow = 1,
+    rows_most: RowsMost = None,
+    intervals: Intervals = False,
+    heat: Heat = False,
 ) -> Response:
     """A table, or several: answered at once where it is short, else a job (202)."""
     asker = request.state.asker
     with request.app.state.service.dataset(asker, dataset) as data:
         question, language = understood(asker, data, body.mapping()), language or body.language
         asked = Asking.of(
-            request, data, question, format=format, language=language, project=project
+            request,
+            data,
+            question,
+            format=format,
+            language=language,
+            project=project,
+            view=View(first, rows_most, intervals, heat),
         )
         return answer(asked, free=free, prefer=prefer, idempotency_key=idempotency_key)
 
@@ -196,6 +217,14 @@ def ask_short(
     percent: Annotated[
         str | None, Query(max_length=10, description="Of rows, columns, layers or all.")
     ] = None,
+    sort: Annotated[
+        str | None,
+        Query(max_length=400, description="Order of rows: level:code,down, or total,up."),
+    ] = None,
+    decimals: Annotated[str | None, Query(max_length=1, description="Of percentages.")] = None,
+    empty: Annotated[
+        str | None, Query(max_length=4, description="hide leaves out what holds nothing but 0.")
+    ] = None,
     method: Annotated[str | None, Query(max_length=40)] = None,
     epsilon: Annotated[str | None, Query(max_length=60)] = None,
     format: FormatName = None,
@@ -203,12 +232,22 @@ def ask_short(
     project: Project = None,
     free: Free = False,
     prefer: Annotated[str | None, Header(max_length=200)] = None,
+    first: FirstRow = 1,
+    rows_most: RowsMost = None,
+    intervals: Intervals = False,
+    heat: Heat = False,
 ) -> Response:
     """A table by its short form: rows=region&columns=sex&where=age:0; other parameters as in POST."""
     with request.app.state.service.dataset(request.state.asker, dataset) as data:
         question = _short_form(request, data)
         asked = Asking.of(
-            request, data, question, format=format, language=language, project=project
+            request,
+            data,
+            question,
+            format=format,
+            language=language,
+            project=project,
+            view=View(first, rows_most, intervals, heat),
         )
         return answer(asked, free=free, prefer=prefer)
 
@@ -246,7 +285,7 @@ def metadata(
 def _short_form(request: Request, data: DataSet) -> Recipe:
     """The question that the parameters of an address say."""
     parameters = request.query_params.multi_items()
-    ours = {"format", "language", "project", "free"}
+    ours = {"format", "language", "project", "free", "from", "rows_most", "intervals", "heat"}
     pairs = [(name, text) for name, text in parameters if name not in ours]
     if len(pairs) > 100:
         raise InputError(f"An address holds at most 100 parameters, got {len(pairs)}. Use POST.")
@@ -268,7 +307,17 @@ def answer(
     _holds_all(asked)
     if idempotency_key is not None:
         _once(asked, idempotency_key)
-    if "respond-async" in (prefer or "") or asked.must_be_job:
+    if asked.wish.format.name in VIEWS and asked.must_be_job:
+        asked.verdict.enforce()
+        raise Problem(
+            406,
+            "format",
+            f"A table of {asked.cells:,} cells is a job, and a job makes files. Ask for a file: "
+            f"{', '.join(formats.FORMATS)}.",
+        )
+    if ("respond-async" in (prefer or "") and asked.wish.format.name not in VIEWS) or (
+        asked.must_be_job
+    ):
         return _job(asked)
     return table_answers.respond(asked)
 

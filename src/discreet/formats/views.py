@@ -1,0 +1,39 @@
+"""Ways to look at a table, beside the files it can be kept as: an HTML fragment.
+
+A view is for eyes: it may show a part of the rows, and nothing reads it back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+from ..core.table import ProtectedTable
+from . import html
+from .base import Format
+
+VIEWS: dict[str, Format] = {
+    form.name: form for form in (Format("html", "HTML fragment", ".html", "text/html"),)
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """What is shown of a table, and how."""
+
+    first: int = 1
+    """The first row, from 1."""
+    rows_most: int | None = None
+    """How many rows; None: all of a small table, else a page."""
+    intervals: bool = False
+    heat: bool = False
+
+    @property
+    def said(self) -> str:
+        """All of it in one text, to tell views apart."""
+        return "" if self == View() else repr(astuple(self))
+
+
+def to_bytes(table: ProtectedTable, name: str, view: View) -> bytes:
+    """A table as a view of that name."""
+    window = html.Window(view.first, view.rows_most, view.intervals, view.heat)
+    return html.fragment(table, window).encode()
