@@ -193,3 +193,19 @@ def test_views_refuse_what_cannot_be_shown(served: Served, more: str, status: in
         answer = ana.get(f"{KEYED}/tables?rows=region{more}&format=html")
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"].startswith("application/problem+json")
+
+
+def test_the_catalogue_says_how_data_are_shown(served: Served):
+    """Featured tables come with headline and address that work; categories with short and tile."""
+    with served.client("ana") as ana:
+        about = ana.get("/datasets/deaths").json()
+        first = about["featured"][0]
+        assert first["title"] == "What people die of changes with age"
+        table = ana.get(f"{KEYED}/tables?{first['query']}")
+        assert table.status_code == 200, table.text
+        assert ana.post(f"{KEYED}/tables", json=first["recipe"]).json() == table.json()
+        regions = ana.get(f"{KEYED}/codelists/region").json()["categories"]
+        yorkshire = next(one for one in regions if one["code"] == "E12000003")
+        assert (yorkshire["short"], yorkshire["tile"]) == ("Yorkshire", [2, 2])
+        listed = ana.get(f"{KEYED}/variables").json()["variables"]
+        assert {one["name"]: one["group"] for one in listed}["age"] == "The person"

@@ -47,6 +47,21 @@ class StructuralZero:
 
 
 @dataclass(frozen=True)
+class Featured:
+    """A table a custodian puts in front of readers, with a headline of the custodian's own."""
+
+    title: Text
+    says: Text | None
+    recipe: str
+    """The recipe as JSON; its names are looked up when it is asked for."""
+
+    @property
+    def mapping(self) -> dict[str, Any]:
+        """The recipe as a mapping."""
+        return dict(json.loads(self.recipe))
+
+
+@dataclass(frozen=True)
 class Description:
     """The public facts about a data set."""
 
@@ -78,6 +93,7 @@ class Description:
     notes: tuple[str, ...] = ()
     synthetic: bool = False
     language: str = ""
+    featured: tuple[Featured, ...] = ()
 
     def public(self, family: Family) -> Description:
         """What anybody may be told under a family: the one rule of what is public before protection.

@@ -24,7 +24,7 @@ from ..workspace.dataset import DataSet, Workspace
 from ..workspace.description_file import read
 from ..workspace.draft import Draft
 from ..workspace.writer import write
-from . import deaths, genes
+from . import deaths, featured, genes
 from .uk_census import uk_census
 
 NAMES = ("deaths", "deaths-dp")
@@ -46,6 +46,7 @@ def draft(name: str) -> Draft:
         described.title = "Synthetic deaths (DP)"
         described.family, described.method = "dp", "noise"
         described.methods, described.budget = {}, {"epsilon": "10"}
+        described.featured = list(featured.PRIVATE)
         described.notes.append(
             "Only a demo may hold the same records under two families: what one publishes is not "
             "counted in the other's guarantee."

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..workspace.draft import CategoryDraft, Draft, LevelDraft, VariableDraft
+from . import featured
 from .draws import Draws, Whole
 from .places import COUNTRIES, REGIONS, UNKNOWN, areas
 
@@ -70,6 +71,27 @@ SINGLE = (
     ("marital", "Marital status", MARITAL, "classification"),
 )
 """Variables of one level: name, label, categories, kind."""
+GROUPS = {
+    "cause": "The death",
+    "age": "The person",
+    "sex": "The person",
+    "month": "Place and time",
+    "marital": "The person",
+}
+_SHORT_CAUSES = (
+    "Infections, Cancers, Blood, Metabolism, Mind, Nerves, Circulation, Respiration, Digestion, "
+    "Muscles and bones, Kidneys, Perinatal, Malformations, Symptoms, External"
+)
+SHORT = {
+    **{words: words.removesuffix(" years") for _, words in AGES if words.endswith(" years")},
+    "Under 1 year": "Under 1",
+    "85 years and over": "85 and over",
+    **{words: words[:3] for _, words in MONTHS},
+    **{words: short for (_, words), short in zip(CAUSES, _SHORT_CAUSES.split(", "), strict=True)},
+    "Yorkshire and The Humber": "Yorkshire",
+    "Northern Ireland": "N. Ireland",
+}
+"""Shorter labels, for heads and charts."""
 
 # deaths by age in 1,000s, for five kinds of area: young city … retirement coast
 _AGE = (
@@ -207,20 +229,37 @@ def draft(name: str, source: dict[str, str]) -> Draft:
             LevelDraft(
                 "region",
                 "region",
-                [CategoryDraft(one.code, one.name, one.country) for one in REGIONS],
+                [
+                    CategoryDraft(
+                        one.code,
+                        one.name,
+                        one.country,
+                        short=SHORT.get(one.name, ""),
+                        tile=one.tile,
+                    )
+                    for one in REGIONS
+                ],
                 "Region",
             ),
             LevelDraft("country", "country", [CategoryDraft(*one) for one in COUNTRIES], "Country"),
         ],
         label="Area of usual residence",
+        group="Place and time",
         declared=True,
         kind="geography",
         missing=[UNKNOWN],
     )
     variables = [area]
     for variable, label, categories, kind in SINGLE:
-        level = LevelDraft(variable, variable, [CategoryDraft(*one) for one in categories])
-        variables.append(VariableDraft(variable, [level], label, declared=True, kind=kind))
+        listed = [
+            CategoryDraft(code, words, short=SHORT.get(words, "")) for code, words in categories
+        ]
+        level = LevelDraft(variable, variable, listed)
+        variables.append(
+            VariableDraft(
+                variable, [level], label, declared=True, kind=kind, group=GROUPS[variable]
+            )
+        )
     variables[-1].missing = ["unknown"]
     return Draft(
         dataset=name,
@@ -246,4 +285,5 @@ def draft(name: str, source: dict[str, str]) -> Draft:
         ],
         methods={"cell-key": {"max_perturbation": 5, "variance": 3, "keys": "strong"}},
         rules={"max_variables": 4, "max_cells": 1_000_000},
+        featured=list(featured.KEYED),
     )

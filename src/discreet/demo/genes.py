@@ -74,6 +74,11 @@ variables:
     role: private
     column: gene
     categories: {"no": does not have it, "yes": has it}
+
+featured:
+  - title: An exact count, or a star
+    says: Each number is exact, and that a cell is a star tells nothing about anybody in it.
+    recipe: {rows: [eyes], columns: [hair], where: {town: [north]}}
 """
 
 

@@ -13,28 +13,30 @@ UNKNOWN = "NA"
 
 @dataclass(frozen=True)
 class Region:
-    """A region: code, name, country, deaths (ons Table 8), and how many areas it has."""
+    """A region: code, name, country, deaths (ons Table 8), how many areas it has, its tile."""
 
     code: str
     name: str
     country: str
     deaths: int
     areas: int
+    tile: tuple[int, int] | None = None
+    """Where it lies on a grid of tiles."""
 
 
 REGIONS = (
-    Region("E12000001", "North East", "E92000001", 28075, 11),
-    Region("E12000002", "North West", "E92000001", 71299, 33),
-    Region("E12000003", "Yorkshire and The Humber", "E92000001", 51692, 23),
-    Region("E12000004", "East Midlands", "E92000001", 45015, 20),
-    Region("E12000005", "West Midlands", "E92000001", 54562, 23),
-    Region("E12000006", "East of England", "E92000001", 56406, 22),
-    Region("E12000007", "London", "E92000001", 50541, 33),
-    Region("E12000008", "South East", "E92000001", 81052, 38),
-    Region("E12000009", "South West", "E92000001", 56667, 21),
-    Region("W99999999", "Wales", "W92000004", 33198, 7),
-    Region("S99999999", "Scotland", "S92000003", 170, 14),
-    Region("N99999999", "Northern Ireland", "N92000002", 13, 5),
+    Region("E12000001", "North East", "E92000001", 28075, 11, (2, 1)),
+    Region("E12000002", "North West", "E92000001", 71299, 33, (1, 2)),
+    Region("E12000003", "Yorkshire and The Humber", "E92000001", 51692, 23, (2, 2)),
+    Region("E12000004", "East Midlands", "E92000001", 45015, 20, (2, 3)),
+    Region("E12000005", "West Midlands", "E92000001", 54562, 23, (1, 3)),
+    Region("E12000006", "East of England", "E92000001", 56406, 22, (3, 3)),
+    Region("E12000007", "London", "E92000001", 50541, 33, (3, 4)),
+    Region("E12000008", "South East", "E92000001", 81052, 38, (2, 4)),
+    Region("E12000009", "South West", "E92000001", 56667, 21, (1, 4)),
+    Region("W99999999", "Wales", "W92000004", 33198, 7, (0, 3)),
+    Region("S99999999", "Scotland", "S92000003", 170, 14, (1, 0)),
+    Region("N99999999", "Northern Ireland", "N92000002", 13, 5, (0, 1)),
     Region(UNKNOWN, "Unknown", UNKNOWN, 965, 1),
 )
 

@@ -23,6 +23,7 @@ def listed(asking: Asking, language: str = "") -> dict[str, Any]:
                 "name": variable.name,
                 "label": variable.label.says(language),
                 "kind": variable.kind,
+                "group": variable.group.says(language),
                 "levels": [_level(option, shown, language) for option in levels[variable.name]],
             }
             for variable in shown.variables

@@ -87,6 +87,8 @@ class VariableShape(BaseModel):
     name: str
     label: str
     kind: str
+    group: str
+    """Under which heading it stands; empty: none."""
     declared: bool
     note: str
     levels: list[LevelShape]
@@ -110,6 +112,15 @@ class DataSetShape(BaseModel):
     variables: int
 
 
+class FeaturedShape(BaseModel):
+    """A table the custodian puts in front of readers, with words of the custodian's own."""
+
+    title: str
+    says: str
+    recipe: dict[str, Any]
+    query: str
+
+
 class DataSetDetail(DataSetShape):
     """A data set with what else is public about it."""
 
@@ -121,6 +132,7 @@ class DataSetDetail(DataSetShape):
     records: int | None
     neighbours: str
     variable_names: list[str]
+    featured: list[FeaturedShape]
 
 
 class CategoryShape(BaseModel):
@@ -128,7 +140,11 @@ class CategoryShape(BaseModel):
 
     code: str
     label: str
+    short: str
+    """A shorter label; the label where there is none."""
     missing: bool
+    tile: tuple[int, int] | None
+    """Where a place lies on a grid of tiles: column and row, from 0."""
     parents: dict[str, str]
     """Its category at each coarser level."""
 
@@ -220,6 +236,7 @@ class VariableOption(BaseModel):
     name: str
     label: str
     kind: str
+    group: str
     levels: list[LevelOption]
 
 

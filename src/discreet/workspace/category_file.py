@@ -12,10 +12,11 @@ from ..core.domain import TOTAL, Text
 from ..errors import DescriptionError, did_you_mean
 from .yaml_reader import Block, Items, Scalar, Value
 
-CATEGORY_KEYS = ("label", "parent", "members", "population")
+CATEGORY_KEYS = ("label", "parent", "members", "population", "short", "tile")
 MOST_CODE = 200
 MOST_CATEGORIES = 60_000
 
+_TILE = re.compile(r"[0-9]{1,2}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -29,6 +30,8 @@ class Listed:
     """By level, where a category lies in more than one hierarchy: code → parent there."""
     members: dict[str, tuple[str, ...]] = field(default_factory=dict)
     populations: dict[str, int] = field(default_factory=dict)
+    shorts: dict[str, Text] = field(default_factory=dict)
+    tiles: dict[str, tuple[int, int]] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     file: str = ""
     stand_ins: set[str] = field(default_factory=set)
@@ -107,7 +110,27 @@ def _inline(block: Block) -> Listed:
         population = entry.whole("population")
         if population is not None:
             listed.populations[code] = population
+        _show(listed, code, text_of(entry, "short"), list(entry.texts("tile")))
     return listed
+
+
+def _show(listed: Listed, code: str, short: Text | None, tile: list[str]) -> None:
+    """How a category is shown where room is scarce, and where its tile lies."""
+    if short is not None and any(words for _, words in short.by_language):
+        listed.shorts[code] = short
+    if not tile:
+        return
+    if len(tile) != 2 or not all(_TILE.fullmatch(part) for part in tile):
+        raise listed.error(
+            f"tile of {code!r} must be two whole numbers from 0 to 99, column and row, such as "
+            f"[3, 2]; got {', '.join(tile)[:40]!r}.",
+            code,
+        )
+    place = (int(tile[0]), int(tile[1]))
+    taken = next((other for other, at in listed.tiles.items() if at == place), None)
+    if taken is not None:
+        raise listed.error(f"the tile {list(place)} is that of {taken!r} and of {code!r}.", code)
+    listed.tiles[code] = place
 
 
 def is_code(text: str) -> bool:
@@ -174,12 +197,13 @@ def _category_file(part: Block, name: str, folder: Path, files: list[Path]) -> L
     languages = [word.removeprefix("label:") for word in header if word.startswith("label:")]
     labels = [f"label:{language}" for language in languages]
     parents = [word for word in header if word.startswith("parent:")]
-    allowed = {"code", "label", "parent", "population", *labels, *parents}
+    shorts = [word for word in header if word == "short" or word.startswith("short:")]
+    allowed = {"code", "label", "parent", "population", "tile", *labels, *parents, *shorts}
     if "code" not in header or not set(header) <= allowed or len(set(header)) != len(header):
         raise listed.error(
             "the first line must be code,label,parent (label and parent may be left out; "
             "label:fr for a language, parent:region for one hierarchy of several, population for "
-            "public counts), "
+            "public counts, short for a shorter label, tile for a place's tile such as 3 2), "
             f"got {','.join(header)[:60]!r}.",
             1,
         )
@@ -206,6 +230,9 @@ def _category_file(part: Block, name: str, folder: Path, files: list[Path]) -> L
                     f"population must be a whole number, got {cells['population'][:40]!r}.", line
                 )
             listed.populations[cells["code"]] = int(cells["population"])
+        short = {word.partition(":")[2]: cells[word] for word in shorts if cells[word]}
+        tile = cells.get("tile", "").replace(",", " ").split()
+        _show(listed, cells["code"], Text.of(short) if short else None, tile)
     return listed
 
 

@@ -16,6 +16,7 @@ from ..errors import DiscreetError
 from ..file_names import DATA, DESCRIPTION, SECRETS, STORE, VERSIONS
 from . import loading, origins, secrets, served_laws, versions
 from .description_file import DescribedData, read
+from .featured_file import featured_findings
 from .file_modes import mode_findings
 from .finding import Finding
 from .source_checks import source_findings
@@ -51,6 +52,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *small_keys(folder, described),
         *_policy(described),
         *_labels(described),
+        *featured_findings(described),
         *mode_findings(folder),
         *undecided(described),
         *source_findings(described, control),

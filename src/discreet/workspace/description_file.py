@@ -19,6 +19,7 @@ from ..engines.coding import Coding, Columns, Source
 from ..errors import DescriptionError, InputError, did_you_mean
 from ..file_names import DESCRIPTION
 from .category_file import text_of
+from .featured_file import read_featured
 from .policy_file import check_rules, number, read_policy
 from .report_declarations import Declared, read_declared
 from .variable_file import checked_name, read_variable
@@ -29,7 +30,7 @@ KEYS = (
     "records_per_unit_from", "bound", "records", "about", "sample", "licence", "contact",
     "attribution", "notes", "language", "source", "id",
     "key_column", "weight", "family", "method", "methods", "rules", "budget", "reliable",
-    "variables", "structural_zeros", "report",
+    "variables", "structural_zeros", "report", "featured",
 )  # fmt: skip
 SOURCE_KEYS = ("file", "database", "table", "delimiter", "encoding", "quote", "escape", "header")
 SAMPLE_KEYS = ("rate", "secret")
@@ -106,6 +107,7 @@ def read(folder: Path) -> DescribedData:
         notes=top.texts("notes"),
         synthetic=top.flag("synthetic"),
         language=top.text("language"),
+        featured=read_featured(top),
     )
     zeros = _structural_zeros(top, description)
     description = replace(description, structural_zeros=zeros)

@@ -22,6 +22,8 @@ class CategoryDraft:
     label: str | dict[str, str] = ""
     parent: str | None = None
     population: int | None = None
+    short: str = ""
+    tile: tuple[int, int] | None = None
     members: list[str] = field(default_factory=list)
     """Codes of the level named by `of`, where no parents say it."""
 
@@ -46,6 +48,7 @@ class VariableDraft:
     label: str | dict[str, str] = ""
     declared: bool = False
     role: str = "public"
+    group: str = ""
     kind: str = "classification"
     missing: list[str] = field(default_factory=list)
     other: str | None = None
@@ -98,6 +101,8 @@ class Draft:
     rules: Mapping[str, Any] = field(default_factory=dict)
     budget: Mapping[str, str] | None = None
     structural_zeros: list[tuple[dict[str, list[str]], str]] = field(default_factory=list)
+    featured: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)
+    """Headline, words and recipe of tables to put in front of readers."""
     hints: list[str] = field(default_factory=list)
     """What the custodian should hear at once, apart from the comments of the variables."""
     left_out: list[tuple[str, str]] = field(default_factory=list)

@@ -62,6 +62,8 @@ class _Tree:
                     inside.get(i, False),
                     here.populations.get(code),
                     code in here.stand_ins,
+                    here.shorts.get(code),
+                    here.tiles.get(code),
                 )
                 for i, (code, label) in enumerate(here.labels.items())
             )

@@ -120,7 +120,13 @@ def _variable(variable: Variable, base: str) -> VariableDraft:
                 level.name,
                 base if position == 0 else None,
                 [
-                    CategoryDraft(one.code, _words(one.label), population=one.population)
+                    CategoryDraft(
+                        one.code,
+                        _words(one.label),
+                        population=one.population,
+                        short=str(one.short or ""),
+                        tile=one.tile,
+                    )
                     for one in level.categories
                 ],
                 _words(level.label),
@@ -144,6 +150,7 @@ def _variable(variable: Variable, base: str) -> VariableDraft:
         declared=True,
         role=variable.role,
         kind=variable.kind,
+        group=str(variable.group),
         missing=[one.code for one in start.categories if one.missing][:1],
         note=variable.note,
     )

@@ -17,7 +17,7 @@ from .yaml_reader import Block
 
 VARIABLE_KEYS = (
     "label", "status", "role", "kind", "note", "missing", "other", "column", "categories",
-    "parents", "levels", "derive",
+    "parents", "levels", "derive", "group",
 )  # fmt: skip
 LEVEL_KEYS = ("label", "column", "categories", "parents", "of")
 KINDS = ("classification", "geography", "time")
@@ -68,6 +68,7 @@ def read_variable(
         note=" ".join(
             filter(None, (block.text("note"), derive[0].text("source") if derive else ""))
         ),
+        group=text_of(block, "group") or Text(()),
     )
     coarser = {
         level_name: part.text("column")

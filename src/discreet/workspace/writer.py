@@ -155,6 +155,14 @@ def page(draft: Draft) -> str:
         for where, reason in draft.structural_zeros:
             out.put(1, f"- where: {_flow(where)}")
             out.put(1, f"  reason: {scalar(reason)}")
+    if draft.featured:
+        out.gap()
+        out.say("Tables readers see first. The words are yours: let them be true of what is shown.")
+        out.put(0, "featured:")
+        for title, says, recipe in draft.featured:
+            out.put(1, f"- title: {scalar(title)}")
+            out.put(1, f"  says: {scalar(says)}")
+            out.put(1, f"  recipe: {_flow(recipe)}")
     return out.text()
 
 
@@ -281,6 +289,7 @@ def _variable(out: _Page, variable: VariableDraft) -> None:
     out.key(2, "label", variable.label)
     out.put(2, f"status: {'declared' if variable.declared else 'found'}")
     out.key(2, "role", variable.role, unsaid="public")
+    out.key(2, "group", variable.group)
     out.key(2, "kind", variable.kind, unsaid="classification")
     out.key(2, "missing", variable.missing)
     out.key(2, "other", variable.other)
@@ -317,7 +326,14 @@ def _in_file(level: LevelDraft) -> bool:
 
 def _category(category: CategoryDraft) -> str:
     label, members = category.label or category.code, category.members or None
-    more = _said(members=members, parent=category.parent, population=category.population)
+    tile = None if category.tile is None else [str(part) for part in category.tile]
+    more = _said(
+        members=members,
+        parent=category.parent,
+        population=category.population,
+        short=category.short or None,
+        tile=tile,
+    )
     return scalar(label) if isinstance(label, str) and not more else _flow({"label": label, **more})
 
 
@@ -347,6 +363,10 @@ def _table(categories: list[CategoryDraft]) -> str:
         columns["population"] = [
             "" if c.population is None else str(c.population) for c in categories
         ]
+    if any(c.short for c in categories):
+        columns["short"] = [c.short for c in categories]
+    if any(c.tile is not None for c in categories):
+        columns["tile"] = ["" if c.tile is None else "{} {}".format(*c.tile) for c in categories]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

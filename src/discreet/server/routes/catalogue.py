@@ -10,11 +10,12 @@ from fastapi import Header, Path, Query, Response
 from ... import formats, recipe, rules
 from ...core.description import Description
 from ...core.domain import Level, Variable
-from ...errors import RecipeError
+from ...errors import DiscreetError, RecipeError
 from ...methods import registry
 from ...workspace import DataSet
 from .. import responses
-from ..auth import EVERYONE, CurrentAsker, guarded
+from ..asking import understood
+from ..auth import EVERYONE, Asker, CurrentAsker, guarded
 from ..negotiation import chosen_language, joined, spoken, spoken_in
 from ..problems import not_found
 from ..service import Service, Serving, told
@@ -129,6 +130,7 @@ def dataset(
             "rules": rules.in_words(data.policy),
             "neighbours": description.neighbours.words,
             "variable_names": [variable.name for variable in description.variables],
+            "featured": featured(asker, data, language),
         }
 
 
@@ -205,11 +207,33 @@ def codelist(
                 {
                     **_of(category, "code", "missing"),
                     "label": category.label.says(language),
+                    "short": category.brief(language),
+                    "tile": category.tile,
                     "parents": {name: codes[i] for name, codes in parents.items() if codes[i]},
                 }
                 for i, category in enumerate(chosen.categories)
             ],
         }
+
+
+def featured(asker: Asker, data: DataSet, language: str = "") -> list[dict[str, Any]]:
+    """The featured tables an asker could understand; what is wrong with others `check` says."""
+    shown = []
+    for one in told(asker, data).featured:
+        try:
+            question = understood(asker, data, one.mapping)
+        except DiscreetError:
+            continue
+        if len(question.question.tables) == 1:
+            shown.append(
+                {
+                    "title": one.title.says(language),
+                    "says": "" if one.says is None else one.says.says(language),
+                    "recipe": recipe.to_mapping(question),
+                    "query": recipe.to_query(question),
+                }
+            )
+    return shown
 
 
 def _axis(description: Description, text: str) -> Any:
@@ -274,6 +298,7 @@ def _variable(variable: Variable, language: str, matches: list[str]) -> dict[str
     return {
         **_of(variable, "name", "kind", "declared", "note"),
         "label": variable.label.says(language),
+        "group": variable.group.says(language),
         "levels": [
             {"name": v.name, "label": v.label.says(language), "categories": len(v)}
             for v in variable.levels
