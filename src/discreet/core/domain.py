@@ -74,16 +74,11 @@ class Category:
     stands_in: bool = False
     """At this level there is no such category: it stands for what lies directly under a coarser one."""
     short: Text | None = None
-    """A shorter label, for heads, charts and narrow screens."""
     tile: tuple[int, int] | None = None
     """Where a place lies on a grid of tiles: columns from the left, rows from the top, from 0."""
 
     def brief(self, language: str = "") -> str:
-        """The short label where there is one, else the label.
-
-        >>> Category("0", Text.of("Under 1 year"), short=Text.of("Under 1")).brief()
-        'Under 1'
-        """
+        """The short label, for heads, charts and narrow screens, where there is one."""
         return (self.short or self.label).says(language)
 
     @classmethod
@@ -209,7 +204,6 @@ class Variable:
     kind: str = "classification"
     note: str = ""
     group: Text = Text(())
-    """Under which heading it stands in a list of variables; empty: none."""
 
     @property
     def finest(self) -> Level:

@@ -215,9 +215,8 @@ def table() -> Any:
     return pa.table(columns)
 
 
-def draft(name: str, source: dict[str, str]) -> Draft:
-    """The description as shipped; declared, because its code lists are public classifications."""
-    area = VariableDraft(
+def _area() -> VariableDraft:
+    return VariableDraft(
         "area",
         [
             LevelDraft(
@@ -249,7 +248,11 @@ def draft(name: str, source: dict[str, str]) -> Draft:
         kind="geography",
         missing=[UNKNOWN],
     )
-    variables = [area]
+
+
+def draft(name: str, source: dict[str, str]) -> Draft:
+    """The description as shipped; declared, because its code lists are public classifications."""
+    variables = [_area()]
     for variable, label, categories, kind in SINGLE:
         listed = [
             CategoryDraft(code, words, short=SHORT.get(words, "")) for code, words in categories
