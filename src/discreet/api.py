@@ -131,7 +131,7 @@ class DataSet(Asks["Draft"]):
     def _worst_case(self, spent: Loss) -> str:
         facts = self._data.description
         add_remove = facts.neighbours is Neighbours.ADD_REMOVE
-        return worst_case(spent, facts.unit, add_remove=add_remove)
+        return worst_case(spent, facts.unit, add_remove=add_remove) or ""
 
     def share(
         self,

@@ -320,7 +320,7 @@ def _show_preview(seen: Asked, json: bool) -> None:
             f"{'it costs' if len(rows) == 1 else 'they cost'} nothing, with the noise of that release."
         )
     out.print(plan.guarantee.sentence())
-    for words in (*plan.guarantee.odds, plan.guarantee.counted_as_one(), *seen.warnings):
+    for words in (*plan.guarantee.odds, plan.guarantee.counted_as_one() or "", *seen.warnings):
         if words:
             out.print(f"[dim]· {words}[/dim]")
     out.print("[dim]Nothing was read or spent.[/dim]")

@@ -16,9 +16,11 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import RecipeError, Refusal, did_you_mean
+from ..languages import counted, say
 from . import zeros
 from .domain import Axis, AxisRef, Condition, Count, Domain, Flags, Text, Variable
 from .family import Family
+from .guarantee import unit_words
 from .loss import Loss
 from .neighbours import Neighbours
 
@@ -218,19 +220,31 @@ class Description:
     @property
     def counted(self) -> tuple[str, ...]:
         """What readers must know of the records that count, in sentences; mostly nothing."""
-        most, unit = self.records_per_unit, self.protects
+        most, unit = self.records_per_unit, unit_words(self.protects)
         said = []
         if self.unit == UNDECIDED:
             said.append(
-                "Whom one unit stands for is not decided: nothing is said about several records of "
-                "one person together."
+                say(
+                    "Whom one unit stands for is not decided: nothing is said about several records "
+                    "of one person together."
+                )
             )
         if self.bounded:
-            are = "record of each {} is" if most == 1 else "records of each {} are"
-            said.append(f"At most {most:,} {are.format(unit)} counted.")
+            said.append(
+                counted(
+                    "At most {n} record of each {unit} is counted.",
+                    "At most {n} records of each {unit} are counted.",
+                    most,
+                    unit=unit,
+                )
+            )
         if self.bound_from_data:
             said.append(
-                f"That one {unit} has at most {most:,} records was chosen after looking at the data."
+                say(
+                    "That one {unit} has at most {most} records was chosen after looking at the data.",
+                    unit=unit,
+                    most=most,
+                )
             )
         return tuple(said)
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
+from ..languages import Number, Sentence, listed, number, say, says, together
 from .exact import exact, plain, rounded_up
 from .loss import ZcdpLoss
 from .portrait import Portrait, Portrayed
@@ -21,7 +22,6 @@ SAID_DELTA = Fraction(1, 10**6)
 """δ at which a ρ guarantee is said in ε."""
 
 
-_CONCENTRATED = "Zero-concentrated differentially private"
 _NUMBERS = ("epsilon", "delta", "rho")
 _TEXTS = ("invariants", "notices", "caveats", "odds", "risks")
 
@@ -50,7 +50,7 @@ class Guarantee(Portrayed):
     delta: Fraction | None = None
     rho: Fraction | None = None
     exact: bool = True
-    scope: str = "this table"
+    scope: str = say("this table")
     invariants: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     """What a reader must know before using a number: it stands under every table."""
@@ -77,59 +77,83 @@ class Guarantee(Portrayed):
         ]
         return Portrait(self.sentence(), [(name or " ", words) for name, words in facts])
 
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """The guarantee in one sentence, ε and δ never rounded down.
 
         >>> Guarantee(Kind.DP, "person", "add or remove one", Fraction(1, 2), Fraction(0)).sentence()
         'Differentially private with ε = 0.5 (neighbours: add or remove one person), for this table.'
         """
         if self.kind is Kind.NONE:
-            return "No guarantee of privacy is given."
-        how = f"neighbours: {self.neighbours} {self.unit}"
-        numbers = self._numbers()
-        if self.kind is Kind.DP:
-            head = "Differentially private" if self.rho is None else _CONCENTRATED
-            text = f"{head} with {numbers} ({how}), for {self.scope}."
-        elif self.kind is Kind.LAW and self.epsilon is None:
-            text = (
-                "No differential privacy is claimed for this table, nor for one cell of it: no "
-                f"finite ε covers its perturbation ({how})."
-            )
-        elif self.kind is Kind.LAW:
-            text = (
-                f"No differential privacy is claimed for this table: one cell, asked once, is "
-                f"perturbed with {numbers} ({how}); many cells or many questions together are not "
-                "covered by that figure."
-            )
-        else:
-            text = (
-                f"Semantic privacy with {numbers} against readers who hold the stated prior, for "
-                f"{self.scope}."
-            )
-        if self.invariants:
-            text += " Published exactly and not protected: " + ", ".join(self.invariants) + "."
-        return text
+            return say("No guarantee of privacy is given.")
+        if not self.invariants:
+            return self._promise()
+        exactly = say(
+            "Published exactly and not protected: {what}.",
+            what=together(*self.invariants, between=", "),
+        )
+        return together(self._promise(), exactly)
 
-    def brief(self) -> str:
+    def _promise(self) -> Sentence:
+        facts = {
+            "numbers": self._numbers(),
+            "how": say(
+                "neighbours: {neighbours} {unit}",
+                neighbours=neighbours_words(self.neighbours),
+                unit=unit_words(self.unit),
+            ),
+            "scope": self.scope,
+        }
+        if self.kind is Kind.DP and self.rho is None:
+            return say("Differentially private with {numbers} ({how}), for {scope}.", **facts)
+        if self.kind is Kind.DP:
+            return say(
+                "Zero-concentrated differentially private with {numbers} ({how}), for {scope}.",
+                **facts,
+            )
+        if self.kind is Kind.LAW and self.epsilon is None:
+            return say(
+                "No differential privacy is claimed for this table, nor for one cell of it: no "
+                "finite ε covers its perturbation ({how}).",
+                **facts,
+            )
+        if self.kind is Kind.LAW:
+            return say(
+                "No differential privacy is claimed for this table: one cell, asked once, is "
+                "perturbed with {numbers} ({how}); many cells or many questions together are not "
+                "covered by that figure.",
+                **facts,
+            )
+        return say(
+            "Semantic privacy with {numbers} against readers who hold the stated prior, for "
+            "{scope}.",
+            **facts,
+        )
+
+    def brief(self) -> Sentence:
         """The sentence, or its first clause where no promise is made: for one line under a table.
 
         >>> Guarantee(Kind.LAW, "person", "add or remove one").brief()
         'No differential privacy is claimed for this table.'
         """
         if self.kind is Kind.LAW and not self.invariants:
-            return "No differential privacy is claimed for this table."
+            return say("No differential privacy is claimed for this table.")
         return self.sentence()
 
-    def _numbers(self) -> str:
+    def _numbers(self) -> Sentence:
         sign = "=" if self.exact else "≤"
         if self.rho is not None:
-            said = f"ρ {sign} {_short(self.rho)}"
-            return f"{said}, so ε ≤ {rounded_up(self.epsilon_of_rho, 4)} with δ = 0.000001"
+            return say(
+                "ρ {sign} {rho}, so ε ≤ {epsilon} with δ = {delta}",
+                sign=sign,
+                rho=_short(self.rho),
+                epsilon=number(rounded_up(self.epsilon_of_rho, 4)),
+                delta=number(plain(SAID_DELTA)),
+            )
         if self.epsilon is None:
-            return "no finite ε"
-        text = f"ε {sign} {_short(self.epsilon)}"
+            return say("no finite ε")
+        text = together(f"ε {sign}", _short(self.epsilon))
         if self.delta:
-            text += f", δ ≤ {rounded_up(self.delta, 4)}"
+            text = together(text, together("δ ≤", number(rounded_up(self.delta, 4))), between=", ")
         return text
 
     @property
@@ -140,35 +164,41 @@ class Guarantee(Portrayed):
                 return epsilon
         return ZcdpLoss(self.rho or 0).to_approximate(SAID_DELTA).epsilon
 
-    def counted_as_one(self) -> str:
-        """What the plan keeps when all its draws are counted as one, where that is less; or "".
+    def counted_as_one(self) -> Sentence | None:
+        """What the plan keeps when all its draws are counted as one, where that is less.
 
         >>> point = Fraction(9, 10), Fraction(1, 10**6)
         >>> Guarantee(Kind.DP, "person", "replace one", Fraction(1), composition=(point,)).counted_as_one()
         'All draws of this plan counted as one keep ε ≤ 0.9 with δ ≤ 0.000001; it is charged as said.'
         """
         if self.rho is not None or not self.composition:
-            return ""
-        said = (f"ε ≤ {_short(e)} with δ ≤ {_short(d)}" for e, d in self.composition)
-        return f"All draws of this plan counted as one keep {' and '.join(said)}; it is charged as said."
+            return None
+        points = [
+            say("ε ≤ {epsilon} with δ ≤ {delta}", epsilon=_short(e), delta=_short(d))
+            for e, d in self.composition
+        ]
+        return say(
+            "All draws of this plan counted as one keep {points}; it is charged as said.",
+            points=listed(points),
+        )
 
-    def to_json(self) -> dict[str, Any]:
-        """The guarantee as plain values; exact numbers as text."""
+    def to_json(self, language: str = "") -> dict[str, Any]:
+        """The guarantee as plain values, its words in a language; exact numbers as text."""
         return {
             "kind": str(self.kind),
             "epsilon": None if self.epsilon is None else plain(self.epsilon),
             "delta": None if self.delta is None else rounded_up(self.delta, 12),
             "rho": None if self.rho is None else plain(self.rho),
-            "unit": self.unit,
-            "neighbours": self.neighbours,
+            "unit": says(unit_words(self.unit), language),
+            "neighbours": says(neighbours_words(self.neighbours), language),
             "exact": self.exact,
-            "scope": self.scope,
-            **{name: list(getattr(self, name)) for name in _TEXTS},
+            "scope": says(self.scope, language),
+            **{name: [says(words, language) for words in getattr(self, name)] for name in _TEXTS},
             "composition": [
                 {"epsilon": rounded_up(epsilon, 12), "delta": rounded_up(delta, 12)}
                 for epsilon, delta in self.composition
             ],
-            "sentence": self.sentence(),
+            "sentence": self.sentence().says(language),
         }
 
     @classmethod
@@ -193,7 +223,32 @@ class Guarantee(Portrayed):
         return replace(self, scope=scope)
 
 
-def _short(number: Fraction) -> str:
+def unit_words(unit: str) -> str:
+    """A unit of protection as it is said: the usual ones are there in every language.
+
+    >>> unit_words("household").says("de"), unit_words("Betrieb")
+    ('Haushalt', 'Betrieb')
+    """
+    return _UNITS.get(unit, unit) if type(unit) is str else unit
+
+
+def neighbours_words(words: str) -> str:
+    """What makes two data sets neighbours, as it is said."""
+    return _NEIGHBOURS.get(words, words) if type(words) is str else words
+
+
+_UNITS = {
+    str(words): words
+    for words in (
+        *(say("person"), say("people"), say("record"), say("household"), say("case")),
+        *(say("patient"), say("employee"), say("pupil"), say("student"), say("company")),
+        *(say("event"), say("stay"), say("death"), say("birth")),
+    )
+}
+_NEIGHBOURS = {str(words): words for words in (say("add or remove one"), say("replace one"))}
+
+
+def _short(exactly: Fraction) -> Number:
     """A number as it is where that is short, else in five digits, rounded up."""
-    text = plain(number)
-    return text if len(text) <= 8 else rounded_up(number, 5)
+    text = plain(exactly)
+    return number(text if len(text) <= 8 else rounded_up(exactly, 5))

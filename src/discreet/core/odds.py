@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..errors import LawError
+from ..languages import Number, Sentence, number, say, together
 from .brackets import ceiling_to, exp_bracket, floor_to
 from .composition import Pairs, delta_of_cells, pairs_of
 from .exact import Exact, exact, plain
+from .guarantee import unit_words
 from .law import Law
 from .loss import ApproxLoss, Loss, ZcdpLoss
 from .neighbours import Neighbours
@@ -50,7 +52,7 @@ class Odds(Portrayed):
         right = (
             f"after {percent_up(self.rightly)} of 100 possible releases, erring equally both ways"
         )
-        facts = [("the best guesser is right", right)]
+        facts: list[tuple[str, str]] = [("the best guesser is right", right)]
         for prior in ("0.01", "0.1", "0.5"):
             start = plain(Fraction(prior) * 100)
             facts.append((f"a guess that was {start} % sure", f"becomes {self.surer(prior)}"))
@@ -66,28 +68,51 @@ class Odds(Portrayed):
         p = exact(prior, "prior", above=0, below=1, error=LawError)
         return p * self.ratio / (1 - p + p * self.ratio)
 
-    def out_of_100(self, unit: str = "person") -> str:
+    def out_of_100(self, unit: str = "person") -> Sentence:
         """The first device, whether somebody is in the data, as one sentence.
 
         >>> odds(PureLaplace.of("1")).out_of_100()
         'At best, erring equally both ways, a suspicious reader concludes that you are in the data \
 after 26 of 100 possible releases if you are not, and after 74 if you are.'
         """
-        one, again = ("you are", "you are") if unit == "person" else (f"one {unit} is", "it is")
-        return (
-            f"At best, erring equally both ways, a suspicious reader concludes that {one} in the "
-            f"data after {percent_down(self.wrongly)} of 100 possible releases if {again} not, and "
-            f"after {percent_up(self.rightly)} if {again}."
+        figures = {
+            "wrongly": number(percent_down(self.wrongly)),
+            "rightly": number(percent_up(self.rightly)),
+        }
+        if unit == "person":
+            return say(
+                "At best, erring equally both ways, a suspicious reader concludes that you are in "
+                "the data after {wrongly} of 100 possible releases if you are not, and after "
+                "{rightly} if you are.",
+                **figures,
+            )
+        return say(
+            "At best, erring equally both ways, a suspicious reader concludes that one {unit} is in "
+            "the data after {wrongly} of 100 possible releases if it is not, and after {rightly} if "
+            "it is.",
+            unit=unit_words(unit),
+            **figures,
         )
 
-    def guess_meter(self, prior: Exact = "0.1", unit: str = "person") -> str:
+    def guess_meter(self, prior: Exact = "0.1", unit: str = "person") -> Sentence:
         """The second device, whether somebody is in the data, as one sentence.
 
         >>> odds(PureLaplace.of("1")).guess_meter("0.1")
         'A guess that you are in the data that was 10 % sure becomes at most 24 % sure.'
         """
-        one = "you are" if unit == "person" else f"one {unit} is"
-        return f"A guess that {one} in the data that was {self._surer(prior)}."
+        start, surer = self._start(prior), self.surer(prior)
+        if unit == "person":
+            return say(
+                "A guess that you are in the data that was {start} % sure becomes {surer}.",
+                start=start,
+                surer=surer,
+            )
+        return say(
+            "A guess that one {unit} is in the data that was {start} % sure becomes {surer}.",
+            unit=unit_words(unit),
+            start=start,
+            surer=surer,
+        )
 
     def of_category(
         self,
@@ -95,7 +120,7 @@ after 26 of 100 possible releases if you are not, and after 74 if you are.'
         unit: str = "person",
         records: int = 1,
         apart_from: Sequence[str] = (),
-    ) -> str:
+    ) -> Sentence:
         """Both devices, in which category somebody is, as one sentence.
 
         >>> odds(PureLaplace.of("1"), category=True).of_category("0.1")
@@ -103,29 +128,47 @@ after 26 of 100 possible releases if you are not, and after 74 if you are.'
 two of them apart after 74 of 100 possible releases; a guess that was 10 % sure becomes at most \
 46 % sure.'
         """
-        one = "you are" if unit == "person" else f"one {unit} is"
-        if records > 1:
-            one = f"all records of {'yours' if unit == 'person' else f'one {unit}'} are"
-        but = f" (of a variable other than {', '.join(apart_from)})" if apart_from else ""
-        return (
-            f"Which category {one} in{but}: at best, erring equally both ways, a suspicious reader "
-            f"tells two of them apart after {percent_up(self.rightly)} of 100 possible releases; a "
-            f"guess that was {self._surer(prior)}."
+        which = _which_category(unit_words(unit), you=unit == "person", records=records)
+        if apart_from:
+            but = say("(of a variable other than {names})", names=", ".join(apart_from))
+            which = together(which, but)
+        return say(
+            "{which}: at best, erring equally both ways, a suspicious reader tells two of them apart "
+            "after {rightly} of 100 possible releases; a guess that was {start} % sure becomes "
+            "{surer}.",
+            which=which,
+            rightly=number(percent_up(self.rightly)),
+            start=self._start(prior),
+            surer=self.surer(prior),
         )
 
-    def _surer(self, prior: Exact) -> str:
-        start = exact(prior, "prior", above=0, below=1, error=LawError)
-        return f"{plain(start * 100)} % sure becomes {self.surer(start)}"
+    def _start(self, prior: Exact) -> Number:
+        return number(plain(exact(prior, "prior", above=0, below=1, error=LawError) * 100))
 
-    def surer(self, prior: Exact) -> str:
+    def surer(self, prior: Exact) -> Sentence:
         """How sure a guess can become, and in how many releases that does not hold."""
-        text = f"at most {percent_up(self.becomes(prior))} % sure"
+        text = say("at most {share} % sure", share=number(percent_up(self.becomes(prior))))
         if self.failure == 0:
             return text
-        beyond = "no bound holds" if self.lost else "it may become surer"
+        beyond = say("no bound holds") if self.lost else say("it may become surer")
         if self.failure * 2 > 1:
-            return f"{text}, except in most releases, where {beyond}"
-        return f"{text}, except in 1 of every {int(1 / self.failure):,} releases, where {beyond}"
+            return say("{text}, except in most releases, where {beyond}", text=text, beyond=beyond)
+        return say(
+            "{text}, except in 1 of every {many} releases, where {beyond}",
+            text=text,
+            many=int(1 / self.failure),
+            beyond=beyond,
+        )
+
+
+def _which_category(unit: str, *, you: bool, records: int) -> Sentence:
+    if you and records > 1:
+        return say("Which category all records of yours are in")
+    if you:
+        return say("Which category you are in")
+    if records > 1:
+        return say("Which category all records of one {unit} are in", unit=unit)
+    return say("Which category one {unit} is in", unit=unit)
 
 
 def odds(law: Law | PureLaplace, *, category: bool = False) -> Odds:
@@ -215,8 +258,8 @@ def odds_of(epsilon: Exact, delta: Exact = 0) -> Odds:
     return Odds(rightly, exp_bracket(e + margin)[1], failure)
 
 
-def worst_case(loss: Loss, unit: str, *, add_remove: bool) -> str:
-    """What everything published together allows at worst, however it was asked; "" for nothing.
+def worst_case(loss: Loss, unit: str, *, add_remove: bool) -> Sentence | None:
+    """What everything published together allows at worst, however it was asked; None for nothing.
 
     A bound on the sum of charges: later questions may have been chosen by what earlier ones told.
 
@@ -228,13 +271,24 @@ data, at most 46 % sure.'
     kept = loss.to_approximate(RARELY) if isinstance(loss, ZcdpLoss) else loss
     delta = kept.delta if isinstance(kept, ApproxLoss) else Fraction(0)
     if not any(loss.parts.values()):
-        return ""
-    about = f"that one {unit} is in the data" if add_remove else f"about one {unit}"
-    head = "In the worst case all of it together makes a guess that was 10 % sure, "
+        return None
     if delta >= 1 or kept.epsilon > 10**4:
-        return f"{head}{about}, as sure as can be."
-    known = odds_of(kept.epsilon or Fraction(1, 10**9), delta)
-    return f"{head}{about}, {known.surer('0.1')}."
+        surer = say("as sure as can be")
+    else:
+        surer = odds_of(kept.epsilon or Fraction(1, 10**9), delta).surer("0.1")
+    if add_remove:
+        return say(
+            "In the worst case all of it together makes a guess that was 10 % sure, that one {unit} "
+            "is in the data, {surer}.",
+            unit=unit_words(unit),
+            surer=surer,
+        )
+    return say(
+        "In the worst case all of it together makes a guess that was 10 % sure, about one {unit}, "
+        "{surer}.",
+        unit=unit_words(unit),
+        surer=surer,
+    )
 
 
 def percent_up(share: Fraction) -> str:

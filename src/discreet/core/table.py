@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import Bug
-from ..languages import say
+from ..languages import Sentence, say, says, together
 from .cell_law import CellLaw
 from .domain import TOTAL, Domain
 from .guarantee import Guarantee
@@ -53,22 +53,25 @@ class TrueTable:
         raise TypeError("A true table cannot be copied, pickled or sent.")
 
 
+_UNSAID = together()
+
+
 class Status(IntEnum):
     """What a published cell says beside its number; the letter is what formats write."""
 
-    OK = 0, "", "published as it is"
-    UNRELIABLE = 1, "u", "unreliable: the noise is large beside the number"
-    LOW = 2, "low", "low: below the display floor"
-    BELOW_THRESHOLD = 3, "c", "below the publication threshold"
-    SUPPRESSED = 4, "s", "suppressed"
-    STRUCTURAL_ZERO = 5, "z", "cannot exist (declared structural zero)"
-    NOT_RELEASED = 6, "x", "not part of this release"
-    DERIVED = 7, "d", "follows from other published numbers"
+    OK = 0, "", say("published as it is")
+    UNRELIABLE = 1, "u", say("unreliable: the noise is large beside the number")
+    LOW = 2, "low", say("low: below the display floor")
+    BELOW_THRESHOLD = 3, "c", say("below the publication threshold")
+    SUPPRESSED = 4, "s", say("suppressed")
+    STRUCTURAL_ZERO = 5, "z", say("cannot exist (declared structural zero)")
+    NOT_RELEASED = 6, "x", say("not part of this release")
+    DERIVED = 7, "d", say("follows from other published numbers")
 
     letter: str
-    meaning: str
+    meaning: Sentence
 
-    def __new__(cls, number: int, letter: str = "", meaning: str = "") -> Self:
+    def __new__(cls, number: int, letter: str = "", meaning: Sentence = _UNSAID) -> Self:
         """A status by its number, with its letter (empty for an ordinary value) and its words."""
         status = int.__new__(cls, number)
         status._value_, status.letter, status.meaning = number, letter, meaning
@@ -184,6 +187,10 @@ class ProtectedTable:
             return len(layout.layers), len(layout.rows), len(layout.columns)
         rows = min(many, max(many - 1, 1))
         return 0, rows, many - rows
+
+    def tells(self, words: object) -> str:
+        """A title, a note or a name in the layout's language."""
+        return says(words, self.layout.language)
 
     def in_language(self, language: str) -> ProtectedTable:
         """The same table with its labels in another language; empty: the data set's own."""

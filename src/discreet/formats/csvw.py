@@ -10,11 +10,12 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.table import ProtectedTable
+from ..languages import ENGLISH, Sentence, say, together
 from .escape import escaped
 from .flat import Flat, FlatAxis, flatten
 from .footnote import about
 
-_APOSTROPHE = (
+_APOSTROPHE = say(
     "A text that begins with = + - @, tab or a line end has one apostrophe in front, so that no "
     "spreadsheet runs it; it is not part of the text."
 )
@@ -31,13 +32,13 @@ def metadata(table: ProtectedTable, file_name: str) -> dict[str, Any]:
     flat = flatten(table)
     facts = about(table, flat)
     described: dict[str, Any] = {
-        "@context": ["http://www.w3.org/ns/csvw", {"@language": table.layout.language or "en"}],
+        "@context": ["http://www.w3.org/ns/csvw", {"@language": table.layout.language or ENGLISH}],
         "url": quote(file_name),
         "dialect": {"encoding": "utf-8", "header": True, "delimiter": ",", "doubleQuote": True},
-        "dc:title": table.title,
+        "dc:title": facts["title"],
         "dc:identifier": table.provenance.question_hash,
         "dc:bibliographicCitation": facts["citation"],
-        "dc:description": table.guarantee.sentence(),
+        "dc:description": facts["guarantee"]["sentence"],
         "rdfs:comment": [note["words"] for note in facts["notes"]],
     }
     for key, value in (
@@ -47,7 +48,7 @@ def metadata(table: ProtectedTable, file_name: str) -> dict[str, Any]:
         ("dc:temporal", table.provenance.period),
     ):
         if value:
-            described[key] = value
+            described[key] = table.tells(value)
     schema: dict[str, Any] = {"columns": _columns(table, flat)}
     if flat.axes:
         schema["primaryKey"] = [_variable(axis.name) for axis in flat.axes]
@@ -63,36 +64,50 @@ def _variable(name: str) -> str:
 def _columns(table: ProtectedTable, flat: Flat) -> list[dict[str, Any]]:
     columns: list[dict[str, Any]] = []
     for axis in flat.axes:
-        columns.append(_text(axis.name, f"{axis.label}: code", axis.codes, axis))
-        columns.append(_text(axis.label_name, f"{axis.label}: label", axis.labels, axis))
-    words = f"Published {flat.measure}; empty: not published."
-    columns.append(_column(flat.measure, words, "integer", required=bool(flat.shown.all())))
+        columns.append(_text(table, axis.name, axis.codes, axis))
+        columns.append(_text(table, axis.label_name, axis.labels, axis))
+    words = say("Published {measure}; empty: not published.", measure=flat.measure_words)
+    every = bool(flat.shown.all())
+    columns.append(_column(flat.measure, table.tells(words), "integer", required=every))
     meanings = "; ".join(f"{letter}: {words}" for letter, words in about(table)["status"].items())
-    columns.append(_column("status", f"Empty: published as it is. {meanings}".strip()))
-    described = {
-        "noise_sd": "Standard deviation of the noise in the published number.",
-        "lower": "Lower end of the noise interval.",
-        "upper": "Upper end of the noise interval.",
-    }
-    if flat.percent is not None:
-        described |= {
-            "percent": f"Percentage of {flat.percent.words}, as published.",
-            "percent_lower": "Lower end of the noise interval of the percentage.",
-            "percent_upper": "Upper end of the noise interval of the percentage.",
-        }
+    told = together(say("Empty: published as it is."), meanings)
+    columns.append(_column("status", table.tells(told)))
     for name, numbers in flat.numbers.items():
         kind = "integer" if numbers.dtype.kind == "i" else "double"
-        words = described.get(name, "A further column of the method; see the notes.")
-        columns.append(_column(name, words, kind, required=bool(flat.shown_in(name).all())))
+        words = _described(name, flat)
+        every = bool(flat.shown_in(name).all())
+        columns.append(_column(name, table.tells(words), kind, required=every))
     return columns
 
 
-def _text(name: str, words: str, texts: tuple[str, ...], axis: FlatAxis) -> dict[str, Any]:
-    if axis.total:
-        words += "; _T is the total" if texts is axis.codes else ""
+def _described(name: str, flat: Flat) -> Sentence:
+    """What a column of numbers holds."""
+    if name == "percent" and flat.percent is not None:
+        return say("Percentage of {what}, as published.", what=flat.percent.words)
+    return _DESCRIBED.get(name, say("A further column of the method; see the notes."))
+
+
+_DESCRIBED = {
+    "noise_sd": say("Standard deviation of the noise in the published number."),
+    "lower": say("Lower end of the noise interval."),
+    "upper": say("Upper end of the noise interval."),
+    "percent_lower": say("Lower end of the noise interval of the percentage."),
+    "percent_upper": say("Upper end of the noise interval of the percentage."),
+}
+
+
+def _text(
+    table: ProtectedTable, name: str, texts: tuple[str, ...], axis: FlatAxis
+) -> dict[str, Any]:
+    if texts is not axis.codes:
+        words = say("{label}: label", label=axis.label)
+    elif axis.total:
+        words = say("{label}: code; _T is the total", label=axis.label)
+    else:
+        words = say("{label}: code", label=axis.label)
     if any(escaped(text) != text for text in texts):
-        words += f". {_APOSTROPHE}"
-    return _column(name, words) | {"null": []}
+        words = together(words, _APOSTROPHE, between=". ")
+    return _column(name, table.tells(words)) | {"null": []}
 
 
 def _column(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ..core.domain import Axis
 from ..core.table import ProtectedTable, Status
+from ..languages import say, says
 from . import percent
 from .numerals import Mask, Real, Whole
 
@@ -59,6 +60,8 @@ class Flat:
     upper: Whole | None = field(default=None, repr=False)
     extra: dict[str, Whole] = field(default_factory=dict, repr=False)
     percent: percent.Percent | None = None
+    language: str = ""
+    """The language its labels and words are in; empty: the data set's own."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -97,10 +100,18 @@ class Flat:
         return columns | self.extra
 
     @property
+    def measure_words(self) -> str:
+        """What is counted, as a heading says it."""
+        return says(_MEASURES.get(self.measure, self.measure), self.language)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Every column name, in order."""
         named = [name for axis in self.axes for name in (axis.name, axis.label_name)]
         return (*named, self.measure, "status", *self.numbers)
+
+
+_MEASURES = {"count": say("count"), "weighted count": say("weighted count")}
 
 
 def flatten(table: ProtectedTable) -> Flat:
@@ -147,6 +158,7 @@ def flatten(table: ProtectedTable) -> Flat:
         upper=upper,
         extra={name: column(array, shown) for name, array in extra.items()},
         percent=_percent(table, values, shown, lower, upper) if wanted else None,
+        language=table.layout.language,
     )
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..core.exact import plain
+from ..core.guarantee import unit_words
 from ..core.table import ProtectedTable, Status
+from ..languages import say, together
 from .flat import Flat
 from .notes import SYNTHETIC, notes
 
@@ -23,20 +25,47 @@ def citation(table: ProtectedTable) -> str:
     """How to cite the table: enough to ask for the very same numbers again."""
     about = table.provenance
     source = about.source or about.dataset_title or about.dataset
-    parts = [f"{source}: {table.title or 'Table'}"]
+    parts: list[str] = [together(source, table.title or say("Table"), between=": ")]
     if about.dataset_title and about.dataset_title != source:
         parts.append(about.dataset_title)
     if about.period:
         parts.append(about.period)
-    parts.append(f"data version {about.data_version}, policy version {about.policy_version}")
+    parts.append(
+        say(
+            "data version {data}, policy version {policy}",
+            data=about.data_version,
+            policy=about.policy_version,
+        )
+    )
     if about.release:
-        parts.append(f"release {about.release}")
-    parts.append(f"table {about.question_hash[:16]}")
-    parts.append(f"protected by {about.method} with {about.software}")
-    text = "; ".join(parts) + "."
-    if about.licence:
-        text += f" Licence: {about.licence}."
-    return f"{text} {SYNTHETIC}" if about.synthetic else text
+        parts.append(say("release {name}", name=about.release))
+    parts.append(say("table {hash}", hash=about.question_hash[:16]))
+    parts.append(
+        say(
+            "protected by {method} with {software}",
+            method=method_words(about.method),
+            software=about.software,
+        )
+    )
+    text = together(together(*parts, between="; "), ".", between="")
+    licence = say("Licence: {licence}.", licence=about.licence) if about.licence else ""
+    return table.tells(together(text, licence, SYNTHETIC if about.synthetic else ""))
+
+
+def method_words(method: str) -> str:
+    """A method's name as readers see it."""
+    return _METHODS.get(method, method)
+
+
+_METHODS = {
+    "cell-key": say("cell-key"),
+    "noise": say("noise"),
+    "marginals": say("marginals"),
+    "topdown": say("topdown"),
+    "suppression": say("suppression"),
+    "classic": say("classic"),
+    "synthetic": say("synthetic"),
+}
 
 
 def law_elsewhere(table: ProtectedTable) -> list[str]:
@@ -44,8 +73,14 @@ def law_elsewhere(table: ProtectedTable) -> list[str]:
     if not table.law.to_json():
         return []
     return [
-        f"The law of the cells is {table.law.digest}; the JSON-stat, CSVW, Parquet and XLSX files of "
-        f"table {table.provenance.question_hash[:16]} hold it in full."
+        table.tells(
+            say(
+                "The law of the cells is {digest}; the JSON-stat, CSVW, Parquet and XLSX files of "
+                "table {hash} hold it in full.",
+                digest=table.law.digest,
+                hash=table.provenance.question_hash[:16],
+            )
+        )
     ]
 
 
@@ -55,25 +90,31 @@ def about(table: ProtectedTable, flat: Flat | None = None) -> dict[str, Any]:
     said = notes(table, flat)
     present = np.flatnonzero(np.bincount(table.status.ravel())).tolist()
     facts: dict[str, Any] = {
-        "title": table.title,
+        "title": table.tells(table.title),
         "dataset": where.dataset,
-        "dataset_title": where.dataset_title,
+        "dataset_title": table.tells(where.dataset_title),
         "question": jsonable(where.question),
         **{name: getattr(where, name) for name in (*VERSIONS, "method")},
-        "guarantee": table.guarantee.to_json(),
+        "guarantee": table.guarantee.to_json(table.layout.language),
         "law": table.law.to_json(),
         "status": {
-            Status(code).letter: Status(code).meaning for code in present if Status(code).letter
+            Status(code).letter: table.tells(Status(code).meaning)
+            for code in present
+            if Status(code).letter
         },
         "notes": [note.to_json() for note in said],
         "citation": citation(table),
-        **{name: getattr(where, name) for name in ("software", "unit", "synthetic")},
+        "software": where.software,
+        "unit": table.tells(unit_words(where.unit)),
+        "synthetic": where.synthetic,
     }
     if table.noise is not None:
         facts["noise_interval_coverage"] = plain(table.noise.coverage)
+    if table.layout.language:
+        facts["language"] = table.layout.language
     for name in ("release", "source", "licence", "contact", "population", "period"):
         if getattr(where, name):
-            facts[name] = getattr(where, name)
+            facts[name] = table.tells(getattr(where, name))
     return facts
 
 

@@ -84,7 +84,7 @@ def fragment(table: ProtectedTable, window: Window | None = None) -> str:
     language = table.layout.language
     out = [
         f'<figure class="discreet" data-rows="{grid.height}" data-from="{grid.begin + 1}" '
-        f'data-to="{grid.end}"><table{grid.counted}><caption>{escape(table.title)}</caption>',
+        f'data-to="{grid.end}"><table{grid.counted}><caption>{escape(table.tells(table.title))}</caption>',
         *grid.heads(),
         *grid.body(),
         "</table>",
@@ -160,7 +160,7 @@ class Grid:
             repeat *= len(axis)
         if len(flat.axes) == down:
             yield "<tr>" + "".join(f"<th scope=col>{escape(head)}</th>" for head in heads)
-            yield f"<th scope=col>{escape(flat.measure)}</th></tr>"
+            yield f"<th scope=col>{escape(flat.measure_words)}</th></tr>"
         yield "</thead>"
 
     def body(self) -> Iterator[str]:
@@ -212,7 +212,8 @@ class Grid:
         heat = self._heat[part].tolist() if self.window.heat else [0] * len(values)
         number, kinds = _Texts(self.table.layout.language), cache(_opening)
         opened = list(map(kinds, status, sums, heat))
-        shown = [_INSTEAD[s] or number.whole(v) for v, s in zip(values, status, strict=True)]
+        instead = [_instead(s, number.language) for s in Status]
+        shown = [instead[s] or number.whole(v) for v, s in zip(values, status, strict=True)]
         below = self._below(part, number)
         if below is None:
             return [f"{a}{b}{_CLOSING[s]}" for a, b, s in zip(opened, shown, status, strict=True)]
@@ -261,6 +262,7 @@ class _Texts:
     """Numbers as a language writes them, each made once."""
 
     def __init__(self, language: str) -> None:
+        self.language = language
         self._spoken = catalogue(language_of(language))
         self._between = say("{low} to {high}", low="\0", high="\0").says(language).strip("\0")
         self.whole: Callable[[int], str] = cache(self._whole)
@@ -282,21 +284,21 @@ class _Texts:
 
 def _opening(status: int, total: bool, heat: int) -> str:
     kinds = ["sum"] if total else []
-    kinds += ["u"] if status == Status.UNRELIABLE else ["off"] if _INSTEAD[status] else []
+    kinds += ["u"] if status == Status.UNRELIABLE else ["off"] if _OFF[status] else []
     kinds += [f"h{heat}"] if heat else []
     return f'<td class="{" ".join(kinds)}">' if kinds else "<td>"
 
 
-def _instead(status: Status) -> str:
+def _instead(status: Status, language: str) -> str:
     """What stands in place of a number that is not published."""
     if status.has_value and status is not Status.STRUCTURAL_ZERO:
         return ""
     if status is Status.STRUCTURAL_ZERO:
         return MARKS[status]
-    return f'<abbr title="{escape(status.meaning)}">{MARKS[status]}</abbr>'
+    return f'<abbr title="{escape(status.meaning.says(language))}">{MARKS[status]}</abbr>'
 
 
-_INSTEAD = [_instead(status) for status in Status]
+_OFF = [bool(_instead(status, "")) for status in Status]
 _RAISE = [f"<sup>{_RAISED[s]}</sup>" if s in _RAISED else "" for s in Status]
 _CLOSING = [f"{raised}</td>" for raised in _RAISE]
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..core.exact import plain
 from ..core.table import ProtectedTable
+from ..languages import say
 from .flat import STATUS_LETTERS, Flat, flatten
 from .footnote import about
 from .numerals import Real, Whole, joined
@@ -40,7 +41,8 @@ class _Open(dict[str, Any]):
 def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one table as a dataset, several as a collection."""
     datasets = [_encode(_dataset(table)) for table in tables]
-    stream.write(datasets[0] if len(datasets) == 1 else _encode(_collection(datasets)))
+    language = tables[0].layout.language
+    stream.write(datasets[0] if len(datasets) == 1 else _encode(_collection(datasets, language)))
 
 
 def _encode(value: Any) -> bytes:
@@ -69,10 +71,11 @@ def _members(made: _Open) -> Iterator[bytes]:
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _collection(datasets: Sequence[bytes]) -> dict[str, Any]:
+def _collection(datasets: Sequence[bytes], language: str) -> dict[str, Any]:
     """Several encoded datasets in one document."""
     items = _Open(item=_Encoded(b"[" + b",".join(datasets) + b"]"))
-    about = {"version": "2.0", "class": "collection", "label": f"{len(datasets)} tables"}
+    label = say("{n} tables", n=len(datasets)).says(language)
+    about = {"version": "2.0", "class": "collection", "label": label}
     return _Open(about, link=items)
 
 
@@ -89,8 +92,8 @@ def _dataset(table: ProtectedTable) -> dict[str, Any]:
     document |= {
         "version": "2.0",
         "class": "dataset",
-        "label": table.title,
-        "source": table.provenance.source or table.provenance.dataset_title,
+        "label": facts["title"],
+        "source": facts.get("source") or facts["dataset_title"],
         "id": [axis.name for axis in flat.axes],
         "size": list(flat.shape),
         "dimension": {
@@ -110,8 +113,9 @@ def _dataset(table: ProtectedTable) -> dict[str, Any]:
     }
     if not flat.axes:
         document["id"], document["size"] = ["measure"], [1]
-        category = {"index": [flat.measure], "label": {flat.measure: flat.measure}}
-        document["dimension"] = {"measure": {"label": "Measure", "category": category}}
+        category = {"index": [flat.measure], "label": {flat.measure: flat.measure_words}}
+        named = say("Measure").says(flat.language)
+        document["dimension"] = {"measure": {"label": named, "category": category}}
         document["role"] = {"metric": ["measure"]}
     marked = np.flatnonzero(flat.status)
     if marked.size:

@@ -62,10 +62,10 @@ def _xlsx(file: Path) -> list[Mapping[str, Any]]:
 
 
 def metadata(book: Workbook) -> dict[str, dict[str, str]]:
-    """What the sheet Metadata says, by table; what was too long for one cell is put together."""
+    """What the last sheet, Metadata, says by table; what was too long for a cell is put together."""
     facts: dict[str, dict[str, str]] = {}
-    for row in book.rows("Metadata"):
-        if len(row) == 3 and row[0] and row[1] and row[0] != "Table":
+    for row in book.rows(book.names[-1]):
+        if len(row) == 3 and row[0] in book.names and row[0] and row[1]:
             known = facts.setdefault(row[0], {})
             known[row[1]] = known.get(row[1], "") + (row[2] or "")
     return facts

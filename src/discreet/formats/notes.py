@@ -18,21 +18,22 @@ import numpy as np
 
 from ..core.exact import plain, rounded_down
 from ..core.table import ProtectedTable, Status
+from ..languages import Number, Sentence, counted, number, say, says, together
 from .flat import Flat, flatten
 from .numerals import Mask
 
 _ESTIMATED = ("least squares", "integers")
-SYNTHETIC = "Synthetic data: no real person is described."
+SYNTHETIC = say("Synthetic data: no real person is described.")
 
 
 SUBJECTS = {
-    "noise": "Noise",
-    "totals": "Totals",
-    "negatives": "Numbers below zero",
-    "percent": "Percentages",
-    "privacy": "Privacy",
-    "limits": "What is not here",
-    "data": "The data",
+    "noise": say("Noise"),
+    "totals": say("Totals"),
+    "negatives": say("Numbers below zero"),
+    "percent": say("Percentages"),
+    "privacy": say("Privacy"),
+    "limits": say("What is not here"),
+    "data": say("The data"),
 }
 """The kinds of notes, and the heading each has where all are shown."""
 
@@ -52,9 +53,9 @@ class Note:
 
 
 def notes(table: ProtectedTable, flat: Flat | None = None) -> list[Note]:
-    """What belongs under this table, by depth, the most important first; nothing twice.
+    """What belongs under this table in its language, by depth, the most important first.
 
-    `flat` is the table as columns, where the caller has it.
+    Nothing is said twice. `flat` is the table as columns, where the caller has it.
     """
     flat = flatten(table) if flat is None else flat
     found = [
@@ -66,7 +67,7 @@ def notes(table: ProtectedTable, flat: Flat | None = None) -> list[Note]:
         *_statuses(flat),
         *_noted("totals", 2, _totals(table)),
         *_noted("negatives", 2, _negatives(flat)),
-        *_noted("percent", 2, _percentages(flat, _share(table))),
+        *_noted("percent", 2, _percentages(table, flat)),
         *_noted("privacy", 2, table.guarantee.odds),
         *_noted("privacy", 3, table.guarantee.caveats),
         *_noted("data", 3, table.notes),
@@ -74,7 +75,8 @@ def notes(table: ProtectedTable, flat: Flat | None = None) -> list[Note]:
     once: dict[str, Note] = {}
     for note in found:
         once.setdefault(_bare(note.words), note)
-    return list(once.values())
+    language = table.layout.language
+    return [Note(says(note.words, language), note.kind, note.depth) for note in once.values()]
 
 
 def footnote(table: ProtectedTable, flat: Flat | None = None) -> list[str]:
@@ -95,7 +97,7 @@ def _bare(words: str) -> str:
 
 def typical_error(table: ProtectedTable) -> str:
     """The typical and the largest noise of the shown cells in one sentence; empty where unknown."""
-    return _typical(table, flatten(table))
+    return table.tells(_typical(table, flatten(table)))
 
 
 def _typical(table: ProtectedTable, flat: Flat) -> str:
@@ -107,10 +109,19 @@ def _typical(table: ProtectedTable, flat: Flat) -> str:
     reach = np.maximum(flat.upper - flat.values, flat.values - flat.lower)[noisy]
     typical, largest = int(np.ceil(np.median(reach))), int(reach.max())
     share = _percent(table.noise.coverage)
-    text = f"Typical error ±{typical:,}"
     if largest > typical:
-        text += f", largest ±{largest:,}"
-    return f"{text} ({share} noise interval; not sampling error)."
+        return say(
+            "Typical error ±{typical}, largest ±{largest} ({share} noise interval; not sampling "
+            "error).",
+            typical=typical,
+            largest=largest,
+            share=share,
+        )
+    return say(
+        "Typical error ±{typical} ({share} noise interval; not sampling error).",
+        typical=typical,
+        share=share,
+    )
 
 
 def three_digits(value: float) -> str:
@@ -135,42 +146,66 @@ def _noise(table: ProtectedTable, flat: Flat) -> list[str]:
     if not sd.size:
         return []
     if not sd.any():
-        return ["The law of this table adds no noise to the numbers shown."]
-    low, high = three_digits(float(sd.min())), three_digits(float(sd.max()))
-    spread = high if low == high else f"between {low} and {high}"
-    return [
-        f"Random noise was added to the numbers; its standard deviation is {spread}. "
-        f"The interval from lower to upper holds the number without noise in {_share(table)} "
-        f"{_percent(table.noise.coverage)} of releases; it says nothing of sampling error."
-    ]
+        return [say("The law of this table adds no noise to the numbers shown.")]
+    low, high = (number(three_digits(float(end))) for end in (sd.min(), sd.max()))
+    spread = high if low == high else say("between {low} and {high}", low=low, high=high)
+    added = say(
+        "Random noise was added to the numbers; its standard deviation is {spread}.", spread=spread
+    )
+    share = _percent(table.noise.coverage)
+    if _estimated(table):
+        held = say(
+            "The interval from lower to upper holds the number without noise in about {share} of "
+            "releases; it says nothing of sampling error.",
+            share=share,
+        )
+    else:
+        held = say(
+            "The interval from lower to upper holds the number without noise in at least {share} of "
+            "releases; it says nothing of sampling error.",
+            share=share,
+        )
+    return [together(added, held)]
 
 
 _STATUS_NOTES = {
-    Status.UNRELIABLE: ("noise", "unreliable [u]: the noise is large beside the number"),
-    Status.LOW: ("privacy", "shown as [low]: the protected number is below the display floor"),
+    Status.UNRELIABLE: ("noise", say("unreliable [u]: the noise is large beside the number")),
+    Status.LOW: ("privacy", say("shown as [low]: the protected number is below the display floor")),
     Status.BELOW_THRESHOLD: (
         "privacy",
-        "not shown [c]: the protected number is below the publication threshold",
+        say("not shown [c]: the protected number is below the publication threshold"),
     ),
-    Status.SUPPRESSED: ("privacy", "suppressed: a star, [c] in spreadsheets"),
-    Status.DERIVED: ("privacy", "derived [d]: the number follows from other published ones"),
-    Status.STRUCTURAL_ZERO: ("data", "zero by definition [z]: declared impossible, not counted"),
-    Status.NOT_RELEASED: ("limits", "not part of this release [x]"),
+    Status.SUPPRESSED: ("privacy", say("suppressed: a star, [c] in spreadsheets")),
+    Status.DERIVED: ("privacy", say("derived [d]: the number follows from other published ones")),
+    Status.STRUCTURAL_ZERO: (
+        "data",
+        say("zero by definition [z]: declared impossible, not counted"),
+    ),
+    Status.NOT_RELEASED: ("limits", say("not part of this release [x]")),
 }
 
 
 def _statuses(flat: Flat) -> list[Note]:
     counts = np.bincount(flat.status, minlength=len(Status))
     return [
-        Note(f"{_of(n, len(flat))} {'is' if n == 1 else 'are'} {words}.", kind, 2)
+        Note(_of(n, len(flat), words), kind, 2)
         for status, (kind, words) in _STATUS_NOTES.items()
         if (n := int(counts[status]))
     ]
 
 
-def _of(part: int, whole: int) -> str:
-    cells = "cell" if whole == 1 else "cells"
-    return f"{part:,} of {whole:,} {cells} ({100 * part / whole:.3g} %)"
+def _of(part: int, whole: int, words: str) -> Sentence:
+    share = number(f"{100 * part / whole:.3g}")
+    if whole == 1:
+        return say("1 of 1 cell (100 %) is {words}.", words=words)
+    return counted(
+        "{n} of {whole} cells ({share} %) is {words}.",
+        "{n} of {whole} cells ({share} %) are {words}.",
+        part,
+        whole=whole,
+        share=share,
+        words=words,
+    )
 
 
 def _totals(table: ProtectedTable) -> list[str]:
@@ -188,13 +223,19 @@ def _totals(table: ProtectedTable) -> list[str]:
         differ += int(np.count_nonzero(gap))
         most = max(most, int(gap.max(initial=0)))
     if compared and not differ:
-        return ["Every total whose cells are all shown is their sum."]
-    words = "Totals need not be the sum of their cells"
+        return [say("Every total whose cells are all shown is their sum.")]
     if not differ:
-        return [f"{words}."]
+        return [say("Totals need not be the sum of their cells.")]
     return [
-        f"{words}: {differ:,} of {compared:,} {'differs' if differ == 1 else 'differ'}, by up to "
-        f"{most:,}. Use the published totals; do not add cells."
+        counted(
+            "Totals need not be the sum of their cells: {n} of {compared} differs, by up to {most}. "
+            "Use the published totals; do not add cells.",
+            "Totals need not be the sum of their cells: {n} of {compared} differ, by up to {most}. "
+            "Use the published totals; do not add cells.",
+            differ,
+            compared=compared,
+            most=most,
+        )
     ]
 
 
@@ -202,34 +243,54 @@ def _negatives(flat: Flat) -> list[str]:
     below = int(np.count_nonzero(flat.shown & (flat.values < 0)))
     if not below:
         return []
-    verb = "number is" if below == 1 else "numbers are"
     return [
-        f"{below:,} {verb} below zero: noise around small counts, left as drawn. "
-        "Setting such numbers to zero would make sums too large."
+        counted(
+            "{n} number is below zero: noise around small counts, left as drawn. Setting such "
+            "numbers to zero would make sums too large.",
+            "{n} numbers are below zero: noise around small counts, left as drawn. Setting such "
+            "numbers to zero would make sums too large.",
+            below,
+        )
     ]
 
 
-def _percentages(flat: Flat, share: str) -> list[str]:
+def _percentages(table: ProtectedTable, flat: Flat) -> list[str]:
     percent = flat.percent
     if percent is None:
         return []
-    words = f"Percentages are of {percent.words} as published"
+    parts = [say("Percentages are of {what} as published", what=percent.words)]
     missing = int(np.count_nonzero(flat.shown & ~percent.shown))
     if missing:
-        words += f"; where that is not shown or not above zero there is none ({missing:,} cells)"
-    if percent.lower is not None:
-        words += (
-            "; the interval from percent_lower to percent_upper holds the percentage without noise "
-            f"in {share} {_percent(percent.coverage)} of releases"
+        parts.append(
+            say(
+                "where that is not shown or not above zero there is none ({missing} cells)",
+                missing=missing,
+            )
         )
-    return [f"{words}."]
+    if percent.lower is not None:
+        share = _percent(percent.coverage)
+        if _estimated(table):
+            held = say(
+                "the interval from percent_lower to percent_upper holds the percentage without "
+                "noise in about {share} of releases",
+                share=share,
+            )
+        else:
+            held = say(
+                "the interval from percent_lower to percent_upper holds the percentage without "
+                "noise in at least {share} of releases",
+                share=share,
+            )
+        parts.append(held)
+    return [together(together(*parts, between="; "), ".", between="")]
 
 
-def _share(table: ProtectedTable) -> str:
-    """Whether intervals hold so often at least, or about: as of estimates from several tables."""
-    return "about" if table.law.consistency in _ESTIMATED else "at least"
+def _estimated(table: ProtectedTable) -> bool:
+    """Whether intervals hold about so often, as of estimates from several tables; else at least."""
+    return table.law.consistency in _ESTIMATED
 
 
-def _percent(share: Fraction) -> str:
+def _percent(share: Fraction) -> Number:
     hundred = share * 100
-    return f"{plain(hundred) if hundred.denominator == 1 else rounded_down(hundred, 5)} %"
+    text = plain(hundred) if hundred.denominator == 1 else rounded_down(hundred, 5)
+    return number(f"{text} %")

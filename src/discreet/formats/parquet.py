@@ -40,9 +40,9 @@ def to_arrow(table: ProtectedTable) -> Any:
     for name, numbers in flat.numbers.items():
         columns[name] = pa.array(numbers, mask=~flat.shown_in(name))
     short = {
-        "title": table.title,
+        "title": facts["title"],
         "citation": facts["citation"],
-        "guarantee": table.guarantee.sentence(),
+        "guarantee": facts["guarantee"]["sentence"],
         "footnote": "\n".join(note["words"] for note in facts["notes"]),
         "question": json.dumps(facts["question"], ensure_ascii=False, sort_keys=True),
         **{name: facts[name] for name in VERSIONS},

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..languages import Sentence, number, say
 from .numerals import Mask, Real, Whole
 
 PLACES = 4
@@ -50,7 +51,7 @@ class Percent:
         return named
 
     @property
-    def words(self) -> str:
+    def words(self) -> Sentence:
         """Of what, in words."""
         return _WORDS[self.of]
 
@@ -59,19 +60,20 @@ class Percent:
         """The longest percentage there can be."""
         return f"{100:.{self.decimals}f} %"
 
-    def at(self, cell: int) -> str:
+    def at(self, cell: int, language: str = "") -> str:
         """A cell's percentage as people read it; empty where there is none."""
-        return f"{self.values[cell]:.{self.decimals}f} %" if self.shown[cell] else ""
+        written = f"{self.values[cell]:.{self.decimals}f} %"
+        return number(written).says(language) if self.shown[cell] else ""
 
 
 NAMES = ("percent", "percent_lower", "percent_upper")
 """The columns a table with percentages has more."""
 
 _WORDS = {
-    "rows": "the total of their row",
-    "columns": "the total of their column",
-    "layers": "the total of their layer",
-    "all": "the total of the table",
+    "rows": say("the total of their row"),
+    "columns": say("the total of their column"),
+    "layers": say("the total of their layer"),
+    "all": say("the total of the table"),
 }
 
 
@@ -112,8 +114,10 @@ def percentages(
     """
     if not all(totals[axis] for axis in axes):
         raise InputError(
-            "Percentages are of published totals, and this table has none there. "
-            "Ask for totals: all, or leave out percent."
+            say(
+                "Percentages are of published totals, and this table has none there. Ask for totals: "
+                "all, or leave out percent."
+            )
         )
     whole = _whole(values, axes)
     good = shown & _whole(shown, axes) & (whole > 0)

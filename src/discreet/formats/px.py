@@ -17,6 +17,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ..core.table import ProtectedTable, Status
+from ..languages import ENGLISH, counted, listed, say
 from .flat import Flat, FlatAxis, flatten
 from .footnote import citation, law_elsewhere
 from .notes import notes
@@ -33,7 +34,7 @@ SYMBOLS = {
 }
 """How a status is written in DATA, in double quotes."""
 
-_TOTAL_NOTE = "A published total: it need not be the sum of its cells."
+_TOTAL_NOTE = say("A published total: it need not be the sum of its cells.")
 _SPACES = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
@@ -54,7 +55,8 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     layers, rows, _ = table.sides
     down = layers + rows
     # A grand total has no variables, and PX asks for one.
-    lone = FlatAxis("measure", "Measure", (flat.measure,), (flat.measure,), False, "")
+    named = table.tells(say("Measure"))
+    lone = FlatAxis("measure", named, (flat.measure,), (flat.measure_words,), False, "")
     axes = flat.axes or (lone,)
     words = _words(table, axes)
     for line in _keywords(table, flat, axes, words, down):
@@ -77,7 +79,9 @@ def _keywords(
 ) -> Iterator[str]:
     where = table.provenance
     matrix = re.sub(r"[^A-Za-z0-9]+", "_", where.dataset)[:11] + "_" + where.question_hash[:8]
-    title = table.title if table.title.strip() else f"{flat.measure} by {', '.join(words.names)}"
+    title = table.tells(table.title).strip() or table.tells(
+        say("{title} by {axes}", title=flat.measure_words, axes=", ".join(words.names))
+    )
     yield 'CHARSET="ANSI";'
     yield 'AXIS-VERSION="2013";'
     yield 'CODEPAGE="utf-8";'
@@ -86,11 +90,11 @@ def _keywords(
     yield from _texts("MATRIX", [matrix])
     yield "AGGREGALLOWED=NO;"
     yield from _texts("SUBJECT-CODE", [where.dataset[:20]])
-    yield from _texts("SUBJECT-AREA", [where.dataset_title or where.dataset])
+    yield from _texts("SUBJECT-AREA", [table.tells(where.dataset_title or where.dataset)])
     yield from _prose("DESCRIPTION", [title])
     yield from _prose("TITLE", [title])
-    yield from _texts("CONTENTS", [flat.measure])
-    yield 'UNITS="number";'
+    yield from _texts("CONTENTS", [flat.measure_words])
+    yield from _texts("UNITS", [table.tells(say("number"))])
     if words.names[:down]:
         yield from _texts("STUB", words.names[:down])
     if words.names[down:]:
@@ -113,16 +117,16 @@ def _about(
     """Source, notes, and what symbols mean."""
     where = table.provenance
     if where.source or where.dataset_title:
-        yield from _texts("SOURCE", [where.source or where.dataset_title])
+        yield from _texts("SOURCE", [table.tells(where.source or where.dataset_title)])
     if where.contact:
-        yield from _prose("CONTACT", [where.contact])
+        yield from _prose("CONTACT", [table.tells(where.contact)])
     if where.period:
-        yield from _texts("REFPERIOD", [where.period])
+        yield from _texts("REFPERIOD", [table.tells(where.period)])
     yield from _prose("NOTEX", [note.words for note in notes(table, flat) if note.depth == 1])
     yield from _prose("NOTE", _notes(table, flat, words))
     for name, values, axis in zip(words.names, words.values, axes, strict=True):
         if axis.total:
-            yield from _prose(f'VALUENOTE("{name}","{values[-1]}")', [_TOTAL_NOTE])
+            yield from _prose(f'VALUENOTE("{name}","{values[-1]}")', [table.tells(_TOTAL_NOTE)])
     for status, symbol in SYMBOLS.items():
         keyword = "DATASYMBOLNIL" if symbol == "-" else f"DATASYMBOL{len(symbol)}"
         if (flat.status == status).any():
@@ -134,26 +138,32 @@ def _language(table: ProtectedTable) -> str:
     """The language labels are shown in: the one wanted where they have it, else their first."""
     wanted = table.layout.language
     known = [code for axis in table.domain.axes for code, _ in axis.level.label.by_language if code]
-    return wanted if wanted in known else next(iter(known), wanted or "en")
+    return wanted if wanted in known else next(iter(known), wanted or ENGLISH)
 
 
 def _notes(table: ProtectedTable, flat: Flat, words: _Words) -> list[str]:
     where = table.provenance
     sentences = [note.words for note in notes(table, flat) if note.depth > 1]
-    more = (
-        ["standard deviation and noise interval (lower, upper)"] if flat.lower is not None else []
-    )
-    more += ["percentages"] if flat.percent is not None else []
+    more = []
+    if flat.lower is not None:
+        more.append(say("standard deviation and noise interval (lower, upper)"))
+    if flat.percent is not None:
+        more.append(say("percentages"))
     if more:
-        sentences.append(
-            f"A PX file holds the numbers only; {' and '.join(more)} of every cell are in the CSV, "
-            "Parquet, JSON-stat and XLSX files of this table."
+        elsewhere = say(
+            "A PX file holds the numbers only; {more} of every cell are in the CSV, Parquet, "
+            "JSON-stat and XLSX files of this table.",
+            more=listed(more),
         )
+        sentences.append(table.tells(elsewhere))
     sentences += words.notes
-    sentences.append(
-        f"Question {where.question_hash}, data version {where.data_version}, policy version "
-        f"{where.policy_version}."
+    versions = say(
+        "Question {hash}, data version {data}, policy version {policy}.",
+        hash=where.question_hash,
+        data=where.data_version,
+        policy=where.policy_version,
     )
+    sentences.append(table.tells(versions))
     sentences += law_elsewhere(table)
     sentences.append(citation(table))
     return sentences
@@ -236,17 +246,21 @@ def _words(table: ProtectedTable, axes: Sequence[FlatAxis]) -> _Words:
     notes = []
     if changed:
         notes.append(
-            f"PX cannot hold double quotes: in {len(changed):,} "
-            f"{'text' if len(changed) == 1 else 'texts'} of this table each was replaced by "
-            "an apostrophe (')."
+            counted(
+                "PX cannot hold double quotes: in {n} text of this table each was replaced by an "
+                "apostrophe (').",
+                "PX cannot hold double quotes: in {n} texts of this table each was replaced by an "
+                "apostrophe (').",
+                len(changed),
+            )
         )
     if any(
         written != plain_text(label)
         for axis, kept in zip(axes, values, strict=True)
         for written, label in zip(kept, axis.labels, strict=True)
     ):
-        notes.append("Labels that were empty or equal were told apart by their codes.")
-    return _Words(names, tuple(values), tuple(codes), tuple(notes))
+        notes.append(say("Labels that were empty or equal were told apart by their codes."))
+    return _Words(names, tuple(values), tuple(codes), tuple(map(table.tells, notes)))
 
 
 def _unique(texts: Sequence[str], codes: Sequence[str] | None) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..core.domain import TOTAL
 from ..core.table import ProtectedTable, Status
+from ..languages import say, together
 from .csv import quoted, written
 from .flat import STATUS_LETTERS, Flat, FlatAxis, flatten, numbered
 from .footnote import VERSIONS, citation, law_elsewhere
@@ -128,16 +129,23 @@ def _codes(axis: FlatAxis) -> list[str]:
 
 
 def _about(table: ProtectedTable, flat: Flat, codes: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    promise = table.guarantee.sentence()
+    promise = table.tells(table.guarantee.sentence())
     notes = [words for words in footnote(table, flat) if words != promise] + law_elsewhere(table)
     for axis, kept in zip(flat.axes, codes, strict=True):
         changed = [
-            f"{old!r} is {new}" for old, new in zip(axis.codes, kept, strict=True) if old != new
+            say("{old} is {new}", old=repr(old), new=new)
+            for old, new in zip(axis.codes, kept, strict=True)
+            if old != new
         ]
         if changed:
-            notes.append(f"Codes of {axis.name} that SDMX does not allow: {'; '.join(changed)}.")
+            words = say(
+                "Codes of {axis} that SDMX does not allow: {changed}.",
+                axis=axis.name,
+                changed=together(*changed, between="; "),
+            )
+            notes.append(table.tells(words))
     return (
-        table.title,
+        table.tells(table.title),
         promise,
         " ".join(notes),
         citation(table),

@@ -23,11 +23,13 @@ from ..core.cell_law import CellLaw
 from ..core.domain import TOTAL, Axis, Category, Domain, Level, Text, Variable
 from ..core.exact import exact
 from ..core.guarantee import Guarantee, Kind
+from ..core.question import Layout
 from ..core.table import Noise, ProtectedTable, Provenance, Status
 from ..errors import InputError
 from . import percent, reading
 from .escape import is_formula
 from .law_files import metadata
+from .xlsx_headings import headed, plain_names
 from .xlsx_reading import Workbook
 
 _STATUS = {status.letter: status for status in Status}
@@ -90,6 +92,7 @@ class _Columns:
             law=CellLaw.from_json(facts.get("law", {})),
             notes=_notes(facts),
             measure=measure,
+            layout=Layout(language=facts.get("language", "")),
         )
 
     def _noise(self, names: Sequence[str], shape: tuple[int, ...]) -> Noise | None:
@@ -172,7 +175,7 @@ def _xlsx(file: Path) -> list[ProtectedTable]:
 
 def _sheet(book: Workbook, name: str, said: Mapping[str, str]) -> ProtectedTable:
     rows = list(book.rows(name))
-    head = next(i for i, row in enumerate(rows) if "status" in row)
+    head = next(i for i, row in enumerate(rows) if set(row) & set(headed("status")))
     facts: dict[str, Any] = dict(said)
     facts["law"] = json.loads(said["law"])
     guarantee = {
@@ -182,7 +185,7 @@ def _sheet(book: Workbook, name: str, said: Mapping[str, str]) -> ProtectedTable
     }
     facts |= {"guarantee": guarantee, "question": _value(said["question"])}
     facts["synthetic"] = said.get("synthetic") == "true"
-    header = [str(column) for column in rows[head]]
+    header = plain_names([str(column) for column in rows[head]])
     columns = dict(zip(header, zip(*rows[head + 1 :], strict=True), strict=True))
     return _Columns(columns, facts).table()
 

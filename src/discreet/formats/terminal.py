@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.guarantee import Kind
 from ..core.table import ProtectedTable, Status
+from ..languages import counted, say
 from .flat import Flat, flatten
 from .notes import SUBJECTS, SYNTHETIC, Note, notes
 from .terminal_grid import MARKS, Grid, Limits, Line
@@ -56,11 +57,13 @@ def _lines(table: ProtectedTable, limits: Limits, cost: str, more: str) -> Itera
     flat = flatten(table)
     layers, rows, _ = table.sides
     grid = Grid(flat, layers, rows, limits)
-    yield from _paragraph(table.title or "Table", limits.width, "bold")
+    yield from _paragraph(table.tells(table.title or say("Table")), limits.width, "bold")
     under = [table.provenance.dataset_title, table.provenance.population, table.provenance.period]
-    yield from _paragraph(" · ".join(part for part in under if part), limits.width, "dim")
+    words = " · ".join(table.tells(part) for part in under if part)
+    yield from _paragraph(words, limits.width, "dim")
+    synthetic = table.tells(SYNTHETIC)
     if table.provenance.synthetic:
-        yield from _paragraph(SYNTHETIC, limits.width, "dim")
+        yield from _paragraph(synthetic, limits.width, "dim")
     yield []
     yield from grid.lines()
     yield from _paragraph(_legend(flat), limits.width, "dim")
@@ -68,40 +71,44 @@ def _lines(table: ProtectedTable, limits: Limits, cost: str, more: str) -> Itera
     # Green says "protected by a promise that composes": no other kind may wear it.
     mood = "green" if table.guarantee.kind is Kind.DP else "yellow"
     said = notes(table, flat)
-    promise = table.guarantee.sentence()
+    promise = table.tells(table.guarantee.sentence())
     for note in said:
-        if note.depth == 1 and note.words not in (SYNTHETIC, promise):
+        if note.depth == 1 and note.words not in (synthetic, promise):
             yield from _paragraph(note.words, limits.width, "")
-    yield from _paragraph(table.guarantee.brief() if more else promise, limits.width, mood)
-    yield from _paragraph(f"Cost: {cost}" if cost else "", limits.width, "")
+    short = table.tells(table.guarantee.brief())
+    yield from _paragraph(short if more else promise, limits.width, mood)
+    if cost:
+        yield from _paragraph(table.tells(say("Cost: {cost}", cost=cost)), limits.width, "")
     rest = _deeper(table, said)
     if more and rest:
-        many = "1 more note" if len(rest) == 1 else f"{len(rest)} more notes"
+        many = table.tells(counted("{n} more note", "{n} more notes", len(rest)))
         yield from _paragraph(f"{many}: {more}", limits.width, "dim")
     if not more:
-        yield from _all(rest, limits.width)
+        yield from _all(table, rest, limits.width)
 
 
 def all_notes(table: ProtectedTable, width: int = 100) -> str:
     """Everything there is to say about a table, without its numbers."""
     said = notes(table)
     first = [line for note in said if note.depth == 1 for line in wrapped(safe(note.words), width)]
-    more = ["".join(words for words, _ in line) for line in _all(_deeper(table, said), width)]
+    more = [
+        "".join(words for words, _ in line) for line in _all(table, _deeper(table, said), width)
+    ]
     return "\n".join([*first, *more])
 
 
 def _deeper(table: ProtectedTable, said: list[Note]) -> list[Note]:
     """What does not stand under every table; the guarantee's own details come last."""
     rest = [note for note in said if note.depth > 1]
-    return rest + [Note(words, "privacy", 3) for words in table.guarantee.risks]
+    return rest + [Note(table.tells(words), "privacy", 3) for words in table.guarantee.risks]
 
 
-def _all(said: list[Note], width: int) -> Iterator[Line]:
+def _all(table: ProtectedTable, said: list[Note], width: int) -> Iterator[Line]:
     """Every note, those on one subject together."""
     for kind, title in SUBJECTS.items():
         if any(note.kind == kind for note in said):
             yield []
-            yield [(title, "bold")]
+            yield [(table.tells(title), "bold")]
         for note in said:
             first = "· "
             for words in wrapped(safe(note.words), width - 2) if note.kind == kind else ():
@@ -116,4 +123,5 @@ def _paragraph(words: str, width: int, style: str) -> Iterator[Line]:
 
 def _legend(flat: Flat) -> str:
     present = {Status(int(code)) for code in np.unique(flat.status)}
-    return " · ".join(f"{mark} {s.meaning}" for s, mark in MARKS.items() if s in present)
+    marks = ((mark, s.meaning.says(flat.language)) for s, mark in MARKS.items() if s in present)
+    return " · ".join(f"{mark} {words}" for mark, words in marks)

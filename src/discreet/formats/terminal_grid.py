@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.table import Status
+from ..languages import Sentence, counted, number, say
 from .flat import Flat, FlatAxis
 from .terminal_text import above, cut, padded, safe, wrapped
 
@@ -46,27 +47,32 @@ class Limits:
     layers: int = 6
 
 
-def shown_as(value: int, status: Status) -> str:
-    """One cell as people read it.
+def shown_as(value: int, status: Status, language: str = "") -> str:
+    """One cell as people read it in a language.
 
     >>> shown_as(-1234, Status.OK), shown_as(7, Status.UNRELIABLE), shown_as(0, Status.SUPPRESSED)
     ('-1,234', '7ᵘ', '✱')
     """
     mark = MARKS.get(status, "")
-    return f"{value:,}{mark}" if status in (Status.OK, *_RAISED) else mark
+    return number(value).says(language) + mark if status in (Status.OK, *_RAISED) else mark
 
 
-def _more(sign: str, many: int, what: str) -> Line:
+def _more(sign: str, words: Sentence, language: str) -> Line:
     """Says how much is left out, and where all of it is."""
-    return [(f"{sign}{many:,} more {what}{'' if many == 1 else 's'}: use --format csv.", "yellow")]
+    return [(sign + say("{more}: use --format csv.", more=words).says(language), "yellow")]
+
+
+def _more_rows(many: int, language: str) -> Line:
+    return _more("⋮ ", counted("{n} more row", "{n} more rows", many), language)
 
 
 class _Side:
     """The rows (or the columns) of a grid: where each lies on its axes."""
 
-    def __init__(self, axes: tuple[FlatAxis, ...]) -> None:
+    def __init__(self, axes: tuple[FlatAxis, ...], language: str) -> None:
         self.axes = axes
-        self.labels = [[safe(label) or "(blank)" for label in axis.labels] for axis in axes]
+        blank = say("(blank)").says(language)
+        self.labels = [[safe(label) or blank for label in axis.labels] for axis in axes]
         self.shape = tuple(len(axis) for axis in axes)
         self.many = int(np.prod(self.shape, dtype=np.int64))
 
@@ -96,15 +102,15 @@ class Grid:
     """Layers of rows by columns, cut to what fits."""
 
     def __init__(self, flat: Flat, layers: int, rows: int, limits: Limits) -> None:
-        axes = flat.axes
-        self.layers = _Side(axes[:layers])
-        self.rows = _Side(axes[layers : layers + rows])
-        self.columns = _Side(axes[layers + rows :])
+        axes, self.language = flat.axes, flat.language
+        self.layers = _Side(axes[:layers], flat.language)
+        self.rows = _Side(axes[layers : layers + rows], flat.language)
+        self.columns = _Side(axes[layers + rows :], flat.language)
         self.limits = limits
         shape = (self.layers.many, self.rows.many, self.columns.many)
         self.values: npt.NDArray[np.int64] = flat.values.reshape(shape)
         self.status = flat.status.reshape(shape)
-        self.measure = flat.measure
+        self.measure = flat.measure_words
         self.marked = bool(np.isin(flat.status, _RAISED).any())
         self.percent = flat.percent
         self.percent_width = len("100.0 %") if flat.percent is None else len(flat.percent.widest)
@@ -148,26 +154,27 @@ class Grid:
             yield from self._block(layer)
         more = self.layers.many - self.limits.layers
         if more > 0:
-            yield _more("", more, "layer")
+            yield _more("", counted("{n} more layer", "{n} more layers", more), self.language)
 
     def _block(self, layer: int) -> Iterator[Line]:
         panels, left = self._panels(layer)
-        for number, panel in enumerate(panels):
-            if number:
+        for place, panel in enumerate(panels):
+            if place:
                 yield []
             yield from _Panel(self, layer, *panel).lines()
         if left:
-            yield _more("→ ", left, "column")
+            words = counted("{n} more column", "{n} more columns", left)
+            yield _more("→ ", words, self.language)
 
     def cell(self, layer: int, row: int, column: int) -> str:
         """The text of a cell, with room kept for the mark so that digits stand under digits."""
         status = Status(int(self.status[layer, row, column]))
-        words = shown_as(int(self.values[layer, row, column]), status)
+        words = shown_as(int(self.values[layer, row, column]), status, self.language)
         words = words if not self.marked or status in _RAISED else words + " "
         if self.percent is None:
             return words
         cell = (layer * self.rows.many + row) * self.columns.many + column
-        return f"{words} {self.percent.at(cell):>{self.percent_width}}"
+        return f"{words} {self.percent.at(cell, self.language):>{self.percent_width}}"
 
     def _panels(self, layer: int) -> tuple[list[tuple[list[int], list[int]]], int]:
         """Columns and their widths, panel by panel, and how many columns are left over.
@@ -248,7 +255,7 @@ class _Panel:
         last = -1
         for row in grid.row_indices:
             if row != last + 1:
-                yield _more("⋮ ", row - last - 1, "row")
+                yield _more_rows(row - last - 1, grid.language)
                 before = ()
             if grid.rows.outer_total(row) and not (last >= 0 and grid.rows.outer_total(last)):
                 yield self._rule()
@@ -256,7 +263,7 @@ class _Panel:
             yield self._row(row, labels, before)
             before, last = labels, row
         if grid.rows.many > last + 1:
-            yield _more("⋮ ", grid.rows.many - last - 1, "row")
+            yield _more_rows(grid.rows.many - last - 1, grid.language)
 
     def _bar(self, position: int) -> str:
         """The gap before a column: a bar where the total of all begins."""

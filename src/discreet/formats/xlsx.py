@@ -15,9 +15,11 @@ from typing import Any, BinaryIO
 
 from ..core.table import ProtectedTable
 from ..errors import InputError
+from ..languages import Sentence, counted, say
 from .flat import Flat, flatten
 from .footnote import about
-from .notes import SUBJECTS, typical_error
+from .notes import SUBJECTS, SYNTHETIC, typical_error
+from .xlsx_headings import headings
 from .xlsx_rows import MOST_TEXT, Rows, cell_text, fill
 
 MOST_ROWS = 1_048_576
@@ -27,7 +29,13 @@ LAW = "law"
 """The item of the sheet Metadata that holds the law of a table, as JSON, in one row or several."""
 
 Row = Sequence[object]
-_SAID = ("population", "period", "source", "licence", "contact")
+_SAID = {
+    "population": say("Population"),
+    "period": say("Period"),
+    "source": say("Source"),
+    "licence": say("Licence"),
+    "contact": say("Contact"),
+}
 
 
 def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
@@ -36,8 +44,13 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     for table in tables:
         if table.cells > most:
             raise InputError(
-                f"A sheet of Excel holds {most:,} rows, and {table.title!r} has {table.cells:,} "
-                "cells. Write it as csv or parquet, or ask for fewer cells."
+                say(
+                    "A sheet of Excel holds {most} rows, and '{title}' has {cells} cells. Write it "
+                    "as csv or parquet, or ask for fewer cells.",
+                    most=most,
+                    title=table.title,
+                    cells=table.cells,
+                )
             )
     import xlsxwriter
 
@@ -46,27 +59,33 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     options = {"in_memory": True, **dict.fromkeys(texts_stay, False)}
     shell = io.BytesIO()
     with xlsxwriter.Workbook(shell, options) as book:
-        rows = _Workbook(book).fill(tables, flats)
+        rows = _Workbook(book, tables[0].layout.language).fill(tables, flats)
     fill(shell.getvalue(), stream, rows)
 
 
 class _Workbook:
     """The sheets in the order a reader opens them."""
 
-    def __init__(self, book: Any) -> None:
-        self.book = book
+    def __init__(self, book: Any, language: str) -> None:
+        self.book, self.language = book, language
         # A fixed date: the same tables give the same bytes.
-        book.set_properties({"created": datetime(2000, 1, 1), "comments": "Written by discreet."})
+        book.set_properties(
+            {"created": datetime(2000, 1, 1), "comments": self.tell(say("Written by discreet."))}
+        )
         self.title = book.add_format({"bold": True, "font_size": 14})
         self.wrapped = book.add_format({"text_wrap": True, "valign": "top"})
         self.whole = book.add_format({"num_format": "#,##0"})
         self.real = book.add_format({"num_format": "0.00"})
         self.link = book.add_format({"font_color": "#0563C1", "underline": 1})
 
+    def tell(self, words: Sentence) -> str:
+        """A sentence in the workbook's language."""
+        return words.says(self.language)
+
     def fill(self, tables: Sequence[ProtectedTable], flats: Sequence[Flat]) -> dict[str, Rows]:
         """Every sheet, the tables with one specimen row; where their own rows go."""
         facts = [about(t, flat) for t, flat in zip(tables, flats, strict=True)]
-        names = [f"Table {number}" for number in range(1, len(tables) + 1)]
+        names = [self.tell(say("Table {n}", n=str(n + 1))) for n in range(len(tables))]
         self._cover(tables, facts)
         self._contents(tables, names)
         places = {}
@@ -88,62 +107,84 @@ class _Workbook:
         return sheet
 
     def _cover(self, tables: Sequence[ProtectedTable], facts: Sequence[dict[str, Any]]) -> None:
-        first = tables[0].provenance
-        sheet = self._sheet("Cover", first.dataset_title or first.dataset, [110])
-        lines = [f"{len(tables)} protected {'table' if len(tables) == 1 else 'tables'}."]
+        first, tells = tables[0].provenance, tables[0].tells
+        title = tells(first.dataset_title or first.dataset)
+        sheet = self._sheet(self.tell(say("Cover")), title, [110])
+        lines = [self.tell(counted("{n} protected table.", "{n} protected tables.", len(tables)))]
         if any(table.provenance.synthetic for table in tables):
-            lines.append("Synthetic data: no real person is described.")
-        lines += [table.guarantee.sentence() for table in tables]
-        said = {name: getattr(first, name) for name in _SAID}
-        lines += [f"{name.capitalize()}: {value}" for name, value in said.items() if value]
-        lines.append("Numbers carry noise or rules: read the sheet Notes before using them.")
-        lines += [f"Cite as: {fact['citation']}" for fact in facts]
+            lines.append(tells(SYNTHETIC))
+        lines += [fact["guarantee"]["sentence"] for fact in facts]
+        lines += [
+            f"{tells(words)}: {tells(getattr(first, name))}"
+            for name, words in _SAID.items()
+            if getattr(first, name)
+        ]
+        lines.append(
+            self.tell(say("Numbers carry noise or rules: read the sheet Notes before using them."))
+        )
+        lines += [tells(say("Cite as: {citation}", citation=fact["citation"])) for fact in facts]
         for row, line in enumerate(dict.fromkeys(lines), start=1):
             sheet.write_string(row, 0, cell_text(line), self.wrapped)
 
     def _contents(self, tables: Sequence[ProtectedTable], names: Sequence[str]) -> None:
-        sheet = self._sheet("Contents", "Contents", [14, 90, 14])
-        rows = [
-            *((name, table.title, table.cells) for name, table in zip(names, tables, strict=True)),
-            ("Notes", "What to know before using the numbers", ""),
-            ("Metadata", "Question, versions, guarantee and law of each table", ""),
+        contents = self.tell(say("Contents"))
+        sheet = self._sheet(contents, contents, [14, 90, 14])
+        law = say("Question, versions, guarantee and law of each table")
+        rows: list[Row] = [
+            (name, table.tells(table.title), table.cells)
+            for name, table in zip(names, tables, strict=True)
         ]
-        self._grid(sheet, 1, ("Sheet", "What it holds", "Cells"), rows, "Contents", links=True)
+        notes, facts = say("Notes"), say("Metadata")
+        rows += [
+            (self.tell(notes), self.tell(say("What to know before using the numbers")), ""),
+            (self.tell(facts), self.tell(law), ""),
+        ]
+        header = say("Sheet"), say("What it holds"), say("Cells")
+        self._grid(sheet, 1, self._told(header), rows, "Contents", links=True)
+
+    def _told(self, words: Sequence[Sentence]) -> list[str]:
+        return [self.tell(each) for each in words]
 
     def _table(self, name: str, table: ProtectedTable, flat: Flat) -> int:
         """One sheet; returns the row of the header, counted from 1."""
         widths = []
         for axis in flat.axes:
             widths += [12, min(max(map(len, axis.labels), default=10) + 2, 60)]
-        sheet = self._sheet(
-            name, table.title or name, [*widths, 12, 9, *(10 for _ in flat.numbers)]
-        )
-        said = [table.guarantee.sentence(), typical_error(table)]
-        said.append("Codes in square brackets are explained on the sheet Notes.")
+        title = table.tells(table.title) or name
+        sheet = self._sheet(name, title, [*widths, 12, 9, *(10 for _ in flat.numbers)])
+        said = [table.tells(table.guarantee.sentence()), typical_error(table)]
+        said.append(self.tell(say("Codes in square brackets are explained on the sheet Notes.")))
         row = 1
         for line in filter(None, said):
             sheet.write_string(row, 0, cell_text(line))
             row += 1
         specimen: list[object] = ["-"] * (2 * len(flat.axes)) + [0, "-"]
         specimen += [0.0 if column.dtype.kind == "f" else 0 for column in flat.numbers.values()]
-        self._grid(sheet, row, flat.names, [specimen], name.replace(" ", "_"))
+        self._grid(sheet, row, headings(flat), [specimen], name.replace(" ", "_"))
         sheet.freeze_panes(row + 1, 0)
         return row + 1
 
     def _notes(self, named: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        sheet = self._sheet("Notes", "Notes", [12, 20, 120])
+        notes, codes, citation = self._told((say("Notes"), say("Codes"), say("Citation")))
+        sheet = self._sheet(notes, notes, [12, 20, 120])
         rows = [
-            (name, SUBJECTS[note["kind"]], note["words"])
+            (name, self.tell(SUBJECTS[note["kind"]]), note["words"])
             for name, fact in named
             for note in fact["notes"]
         ]
         statuses = dict(status for _, fact in named for status in fact["status"].items())
-        rows += [("all", "Codes", f"[{letter}] {words}.") for letter, words in statuses.items()]
-        rows += [(name, "Citation", f"Cite as: {fact['citation']}") for name, fact in named]
-        self._grid(sheet, 1, ("Table", "About", "Note"), rows, "Notes_list")
+        every = self.tell(say("all"))
+        rows += [(every, codes, f"[{letter}] {words}.") for letter, words in statuses.items()]
+        rows += [
+            (name, citation, self.tell(say("Cite as: {citation}", citation=fact["citation"])))
+            for name, fact in named
+        ]
+        header = say("Table"), say("About"), say("Note")
+        self._grid(sheet, 1, self._told(header), rows, "Notes_list")
 
     def _metadata(self, named: Sequence[tuple[str, dict[str, Any]]]) -> None:
-        sheet = self._sheet("Metadata", "Metadata", [12, 28, 100])
+        metadata = self.tell(say("Metadata"))
+        sheet = self._sheet(metadata, metadata, [12, 28, 100])
         rows = []
         for name, fact in named:
             for key, value in fact.items():
@@ -157,7 +198,8 @@ class _Workbook:
                     rows += [(name, key, text[at : at + MOST_TEXT]) for at in starts]
                 else:
                     rows.append((name, key, _plain(value)))
-        self._grid(sheet, 1, ("Table", "Item", "Value"), rows, "Metadata_list")
+        header = say("Table"), say("Item"), say("Value")
+        self._grid(sheet, 1, self._told(header), rows, "Metadata_list")
 
     def _grid(
         self,
