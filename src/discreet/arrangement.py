@@ -40,7 +40,8 @@ def arranged(
             "title": only or _title(table, spec, layout, description),
             "notes": (*table.notes, *notes),
         }
-        turned.append(laid_out(_cut(table, spec, description), layout, **said))
+        spoken = replace(layout, language=layout.language or description.own_language)
+        turned.append(laid_out(_cut(table, spec, description), spoken, **said))
     return tuple(turned)
 
 

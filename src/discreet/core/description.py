@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import RecipeError, Refusal, did_you_mean
-from ..languages import counted, say
+from ..languages import counted, language_of, say
 from . import zeros
 from .domain import Axis, AxisRef, Condition, Count, Domain, Flags, Text, Variable
 from .family import Family
@@ -185,18 +185,25 @@ class Description:
     def language_named(self, asked: str) -> str:
         """The language among those there are that is meant: `FR` and `fr-CA` mean fr.
 
-        Where no text says its language all are taken as the one asked for, and "" is given.
+        Where no text says its language all are taken as the one asked for: given is one that
+        sentences are there in, else "".
         """
         known = {code.casefold(): code for code in self.languages}
         for code in (asked.casefold(), asked.casefold().partition("-")[0]):
             if code in known:
                 return known[code]
         if not asked or not known:
-            return ""
+            spoken = language_of(asked)
+            return spoken if asked.casefold().startswith(spoken) else ""
         raise RecipeError(
             f"{self.name} has no labels in the language {asked[:20]!r}; it has "
             f"{', '.join(self.languages)}."
         )
+
+    @property
+    def own_language(self) -> str:
+        """The language it is read in where nobody asks for another; empty where it says none."""
+        return next(iter(self.languages), "")
 
     def axis(self, ref: AxisRef) -> Axis:
         """The axis a question's reference means."""

@@ -6,10 +6,10 @@ that reads as English and can be said in any other language later. Other languag
 no number, no hash and no charge.
 """
 
-from .catalogue import ENGLISH, known, language_of, named
+from .catalogue import ENGLISH, keeps_capitals, known, language_of, named
 from .sentence import Number, Sentence, Voice, counted, listed, number, say, says, speaker, together
 
 __all__ = [
-    "ENGLISH", "Number", "Sentence", "Voice", "counted", "known", "language_of", "listed", "named", "number",
+    "ENGLISH", "Number", "Sentence", "Voice", "counted", "keeps_capitals", "known", "language_of", "listed", "named", "number",
     "say", "says", "speaker", "together",
 ]  # fmt: skip

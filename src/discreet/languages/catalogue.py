@@ -85,6 +85,11 @@ def language_of(asked: str) -> str:
     return ENGLISH
 
 
+def keeps_capitals(language: str) -> bool:
+    """Whether a language writes nouns with a capital wherever they stand."""
+    return catalogue(language_of(language)).noun_capitals
+
+
 def named(language: str) -> str:
     """What a language calls itself."""
     return catalogue(language_of(language)).name

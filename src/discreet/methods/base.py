@@ -36,6 +36,7 @@ from ..core.public_margins import under
 from ..core.question import Question, TableSpec, Treatment
 from ..core.table import ProtectedTable, Provenance, TrueTable
 from ..errors import Bug
+from ..languages import Sentence, listed, say, together
 from ..version import __version__
 from .declaration import Declaration
 from .shared.synthetic_table import SyntheticTable
@@ -358,7 +359,7 @@ def provenance(plan: Plan, facts: Facts) -> Provenance:
     description = facts.description
     return Provenance(
         dataset=description.name,
-        dataset_title=str(description.title),
+        dataset_title=description.title.sentence(),
         question=plan.question.canonical(),
         question_hash=plan.question_hash,
         data_version=facts.data_version,
@@ -375,22 +376,21 @@ def provenance(plan: Plan, facts: Facts) -> Provenance:
     )
 
 
-def title_of(spec: TableSpec, description: Description) -> str:
-    """A title from the table's own variables: 'Deaths by region and sex, women only'."""
-    axes = [_in_sentence(str(description.axis(ref).level.label)) for ref in spec.axes]
-    by = (
-        "" if not axes else " by " + (", ".join(axes[:-1]) + " and " if axes[1:] else "") + axes[-1]
-    )
+def title_of(spec: TableSpec, description: Description) -> Sentence:
+    """A title from the table's own variables: 'Deaths by region and sex (age: 0–17)'."""
+    own = description.language
+    axes = [description.axis(ref).level.label.within(own) for ref in spec.axes]
+    title = description.title.sentence()
+    if axes:
+        title = say("{title} by {axes}", title=title, axes=listed(axes))
     only = []
     for condition in spec.where:
         level = description.variable(condition.variable).level(condition.level)
-        labels = [str(level.categories[level.index[code]].label) for code in condition.codes]
-        shown = ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
-        only.append(f"{_in_sentence(str(level.label))}: {shown}")
-    return f"{description.title}{by}" + (f" ({'; '.join(only)})" if only else "")
-
-
-def _in_sentence(label: str) -> str:
-    """A label inside a sentence: its first letter small, unless its first word is an abbreviation."""
-    first = label.split(" ", 1)[0]
-    return label if first[1:].lower() != first[1:] else label[:1].lower() + label[1:]
+        labels = [level.categories[level.index[code]].label for code in condition.codes]
+        shown = together(*labels[:3], between=", ")
+        if len(labels) > 3:
+            shown = say("{labels} and {n} more", labels=shown, n=len(labels) - 3)
+        only.append(together(level.label.within(own), shown, between=": "))
+    if not only:
+        return title
+    return say("{title} ({only})", title=title, only=together(*only, between="; "))

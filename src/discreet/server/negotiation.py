@@ -74,17 +74,19 @@ def _matches(media_range: str, media_type: str) -> bool:
 
 
 def chosen_language(asked: str | None, accept: str | None, description: Description) -> str:
-    """The language a client wants among those there are; empty: the data set's own.
+    """The language a client wants among those there are, else the data set's own; empty: not said.
 
     One asked for by name must be there; a header says wishes, of which none need be met.
     """
     if asked:
         return description.language_named(asked)
     for code in _by_quality(accept or ""):
+        if code == "*":
+            break
         with contextlib.suppress(RecipeError):
             if language := description.language_named(code):
                 return language
-    return ""
+    return description.own_language
 
 
 def spoken(description: Description, language: str, texts: Iterable[Text] | None = None) -> str:

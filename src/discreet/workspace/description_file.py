@@ -91,20 +91,20 @@ def read(folder: Path) -> DescribedData:
         name=name,
         title=text_of(top, "title") or Text.of(name),
         variables=variables,
-        unit=top.text("unit", "person"),
+        unit=_words(top, "unit") or "person",
         records_per_unit=_unit_records(top, id_column),
         bounded=bound == "drop" and id_column is not None,
         bound_from_data=_from_data(top),
-        population=top.text("population"),
-        period=top.text("period"),
+        population=_words(top, "population"),
+        period=_words(top, "period"),
         records=_records(top),
         sample_rate=_sample(top),
         about=top.whole("about", None, least=1),
         weight=weight,
-        source=top.text("attribution"),
-        licence=top.text("licence"),
-        contact=top.text("contact"),
-        notes=top.texts("notes"),
+        source=_words(top, "attribution"),
+        licence=_words(top, "licence"),
+        contact=_words(top, "contact"),
+        notes=_notes(top),
         synthetic=top.flag("synthetic"),
         language=top.text("language"),
         featured=read_featured(top),
@@ -130,6 +130,28 @@ def read(folder: Path) -> DescribedData:
         declared=read_declared(top),
         files=tuple(files),
     )
+
+
+def _words(top: Block, key: str) -> str:
+    """A text for readers, plain or by language."""
+    text = text_of(top, key)
+    return "" if text is None else text.sentence() if text.by_language[0][0] else str(text)
+
+
+def _notes(top: Block) -> tuple[str, ...]:
+    """Notes for readers: a list of texts, each plain or by language; a single one is a list of one."""
+    value = top.get("notes")
+    if isinstance(value, Block):
+        return (_words(top, "notes"),)
+    if isinstance(value, Items) and any(isinstance(item, Block) for item in value.values):
+        return tuple(
+            Text.of({code: item.text(code) for code in item.values}).sentence()
+            if isinstance(item, Block)
+            else item.text
+            for item in value.values
+            if isinstance(item, Block | Scalar)
+        )
+    return top.texts("notes")
 
 
 def _public_facts(policy: Policy) -> str:

@@ -13,6 +13,7 @@ import secrets as random
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..core.control import Control
 from ..core.description import Description
@@ -21,6 +22,7 @@ from ..core.guarantee import Guarantee
 from ..core.origin import Origin
 from ..durable import make_folder, plain_errors, sync_folder
 from ..errors import Cancelled, InputError
+from ..languages import Sentence
 from . import loading, versions
 from .dataset import DataSet
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
@@ -87,10 +89,10 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
         title=_words(description.title, ": synthetic records"),
         source={"file": RECORDS},
         variables=[_variable(variable, base[variable.name]) for variable in variables],
-        **{name: getattr(description, name) for name in _CARRIED},
-        attribution=description.source,
+        **{name: _spoken(getattr(description, name)) for name in _CARRIED},
+        attribution=_spoken(description.source),
         notes=[
-            *description.notes,
+            *map(_spoken, description.notes),
             f"Records made from release {origin.release[:12]} of {origin.dataset}.",
         ],
         family="synthetic",
@@ -101,6 +103,12 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
             if (ruled := description.ruled_codes(zero, tuple(axes))) is not None
         ],
     )
+
+
+def _spoken(value: Any) -> Any:
+    """What a description says of itself, as it was written: a text by language, or a plain value."""
+    texts = value.values.values() if isinstance(value, Sentence) else ()
+    return next((_words(text) for text in texts if isinstance(text, Text)), value)
 
 
 def _words(text: Text, more: str = "") -> str | dict[str, str]:

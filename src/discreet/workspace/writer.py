@@ -178,7 +178,7 @@ def _about(out: _Page, draft: Draft) -> None:
     if draft.notes:
         out.put(0, "notes:")
         for note in draft.notes:
-            out.put(1, f"- {scalar(note)}")
+            out.put(1, f"- {scalar(note) if isinstance(note, str) else _flow(note)}")
     out.gap()
 
 
@@ -225,7 +225,7 @@ def _unit(out: _Page, draft: Draft) -> None:
             "household where that is what one record is; where one has several records, name the "
             "column that tells them apart as `id`."
         )
-    out.put(0, f"unit: {scalar(draft.unit)}")
+    out.put(0, f"unit: {scalar(draft.unit) if isinstance(draft.unit, str) else _flow(draft.unit)}")
     out.put(0, f"records_per_unit: {draft.records_per_unit}")
     if draft.records_from_data:
         out.say(
