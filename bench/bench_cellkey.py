@@ -31,7 +31,8 @@ from bench.peers import CELL_KEY_PERTURBATION
 from bench.records import DEATHS, coding, description, write
 from discreet.core.control import Control
 from discreet.core.description import Description, Policy
-from discreet.core.domain import AxisRef, Text, variable
+from discreet.core.text import Text
+from discreet.core.domain import AxisRef, variable
 from discreet.core.family import Family
 from discreet.core.question import Treatment
 from discreet.core.table import Status

@@ -16,7 +16,8 @@ import numpy as np
 
 from discreet.core.control import Control
 from discreet.core.description import Description, Policy
-from discreet.core.domain import AxisRef, Text, variable
+from discreet.core.text import Text
+from discreet.core.domain import AxisRef, variable
 from discreet.core.family import Family
 from discreet.core.loss import PureLoss
 from discreet.core.question import Treatment

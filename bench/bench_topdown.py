@@ -29,7 +29,8 @@ import yaml
 from bench import bars
 from discreet.core.control import Control
 from discreet.core.description import Description, Policy
-from discreet.core.domain import Category, Level, Text, Variable, variable
+from discreet.core.text import Text
+from discreet.core.domain import Category, Level, Variable, variable
 from discreet.core.family import Family
 from discreet.core.loss import PureLoss
 from discreet.core.true_values import Cells, seal

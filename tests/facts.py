@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.core.description import Description, Policy, StructuralZero
-from discreet.core.domain import Condition, Text, variable
+from discreet.core.domain import Condition, variable
 from discreet.core.family import Family
 from discreet.core.loss import PureLoss
+from discreet.core.text import Text
 
 
 def people(**changes: Any) -> Description:

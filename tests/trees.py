@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from discreet.core.description import Description, StructuralZero
-from discreet.core.domain import AxisRef, Category, Condition, Count, Level, Text, Variable
+from discreet.core.domain import AxisRef, Category, Condition, Count, Level, Variable
+from discreet.core.text import Text
 
 Record = tuple[int, ...]
 

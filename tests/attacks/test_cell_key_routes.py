@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from discreet.core.description import Description, Weight
-from discreet.core.domain import Condition, Text, variable
+from discreet.core.domain import Condition, variable
 from discreet.core.table import Status
+from discreet.core.text import Text
 
 from ..methods.cellkey.world import World, spec
 

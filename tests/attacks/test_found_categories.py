@@ -11,8 +11,9 @@ from discreet import workspace
 from discreet.cli import serving
 from discreet.core.control import Control
 from discreet.core.description import Description, StructuralZero, Weight
-from discreet.core.domain import Condition, Text, variable
+from discreet.core.domain import Condition, variable
 from discreet.core.family import Family
+from discreet.core.text import Text
 from discreet.errors import RecipeError, Refusal
 from discreet.recipe import from_mapping
 from discreet.workspace import DataSet

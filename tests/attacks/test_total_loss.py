@@ -20,11 +20,12 @@ from discreet import recipe as recipes
 from discreet.core.brackets import ln_bracket
 from discreet.core.control import Control
 from discreet.core.description import Description, StructuralZero, Weight
-from discreet.core.domain import Condition, Text, variable
+from discreet.core.domain import Condition, variable
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.law import Law
 from discreet.core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from discreet.core.pure_laplace import PureLaplace
+from discreet.core.text import Text
 from discreet.core.true_values import reveal
 from discreet.errors import InputError, Refusal
 from discreet.methods.base import Facts

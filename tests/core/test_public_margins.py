@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from discreet.core.description import Description, Policy
-from discreet.core.domain import Text, variable
+from discreet.core.domain import variable
 from discreet.core.family import Family
 from discreet.core.loss import PureLoss
 from discreet.core.neighbours import Neighbours
 from discreet.core.public_margins import under
+from discreet.core.text import Text
 from discreet.methods import registry
 from discreet.methods.base import Facts, Plan
 from discreet.recipe import from_mapping

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from discreet.core.description import Description, Weight
-from discreet.core.domain import Category, Count, Level, Text, Variable, variable
+from discreet.core.domain import Category, Count, Level, Variable, variable
+from discreet.core.text import Text
 from discreet.core.true_values import reveal
 from discreet.engines.code_maps import canonical
 from discreet.engines.coding import Coding, Columns, Source

@@ -565,7 +565,8 @@ LOADER = """
     from pathlib import Path
     from discreet.core.control import Control
     from discreet.core.description import Description
-    from discreet.core.domain import Text, variable
+    from discreet.core.text import Text
+from discreet.core.domain import variable
     from discreet.engines.coding import Coding, Columns, Source
     from discreet.engines.duckdb.loading import load
     from discreet.errors import DiscreetError

@@ -9,11 +9,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from discreet.core.cell_law import CellLaw, MarginLaw, Runs, Source
-from discreet.core.domain import Axis, Category, Domain, Level, Text, Variable
+from discreet.core.domain import Axis, Category, Domain, Level, Variable
 from discreet.core.guarantee import Guarantee, Kind
 from discreet.core.law_builders import laplace
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.table import Noise, ProtectedTable, Provenance, Status
+from discreet.core.text import Text
 from discreet.formats.escape import is_formula
 
 HYPERLINK = '=HYPERLINK("x")'

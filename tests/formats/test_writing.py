@@ -17,10 +17,11 @@ import pytest
 
 from discreet import formats
 from discreet.arrangement import laid_out
-from discreet.core.domain import Axis, Category, Domain, Level, Text, Variable
+from discreet.core.domain import Axis, Category, Domain, Level, Variable
 from discreet.core.guarantee import Guarantee, Kind
 from discreet.core.pure_laplace import PureLaplace
 from discreet.core.table import ProtectedTable, Rehearsal, Status, TrueTable
+from discreet.core.text import Text
 from discreet.errors import InputError, StoreError
 from discreet.formats import xlsx_rows
 from discreet.formats.escape import escaped

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.core.domain import Text
+from discreet.core.text import Text
 from discreet.errors import Bug, InputError
 from discreet.languages import (
     catalogue,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.core.domain import Text
 from discreet.core.family import Family
 from discreet.core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
+from discreet.core.text import Text
 from discreet.errors import DescriptionError, InputError
 from discreet.file_names import DESCRIPTION
 from discreet.workspace.description_file import DescribedData, read

@@ -18,11 +18,12 @@ from typing import Any
 from ..errors import RecipeError, Refusal, did_you_mean
 from ..languages import counted, language_of, say
 from . import zeros
-from .domain import Axis, AxisRef, Condition, Count, Domain, Flags, Text, Variable
+from .domain import Axis, AxisRef, Condition, Count, Domain, Flags, Variable
 from .family import Family
 from .guarantee import unit_words
 from .loss import Loss
 from .neighbours import Neighbours
+from .text import Text
 
 UNDECIDED = "undecided"
 """The unit of a description whose custodian has not said yet who one unit is."""

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.cell_law import CellLaw
-from ..core.domain import TOTAL, Axis, Category, Domain, Level, Text, Variable
+from ..core.domain import TOTAL, Axis, Category, Domain, Level, Variable
 from ..core.exact import exact
 from ..core.guarantee import Guarantee
 from ..core.question import Layout
 from ..core.table import Noise, ProtectedTable, Provenance, Status
+from ..core.text import Text
 from ..errors import InputError
 
 _STATUS = {status.letter: status for status in Status}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from .. import formats
 from ..core.description import Description
-from ..core.domain import Text
+from ..core.text import Text
 from ..errors import InputError, RecipeError
 from ..formats import Format, views
 from .problems import Problem

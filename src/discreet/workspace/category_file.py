@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from ..core.domain import TOTAL, Text
+from ..core.domain import TOTAL
+from ..core.text import Text
 from ..errors import DescriptionError, did_you_mean
 from .yaml_reader import Block, Items, Scalar, Value
 

@@ -22,8 +22,9 @@ from ..core.derived import (
     coarser_units,
     number_text,
 )
-from ..core.domain import Category, Level, Text
+from ..core.domain import Category, Level
 from ..core.exact import exact
+from ..core.text import Text
 from ..engines.code_maps import canonical
 from ..errors import DescriptionError, InputError, did_you_mean
 from .category_file import MOST_CATEGORIES, csv_rows

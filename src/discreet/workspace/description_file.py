@@ -13,8 +13,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from ..core.description import Description, Policy, StructuralZero, Weight
-from ..core.domain import Condition, Level, Text, Variable
+from ..core.domain import Condition, Level, Variable
 from ..core.public_margins import under
+from ..core.text import Text
 from ..engines.coding import Coding, Columns, Source
 from ..errors import DescriptionError, InputError, did_you_mean
 from ..file_names import DESCRIPTION

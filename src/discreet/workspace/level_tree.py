@@ -8,7 +8,8 @@ sorts all records, and every level below adds up to the one above it.
 
 from __future__ import annotations
 
-from ..core.domain import Category, Level, Text
+from ..core.domain import Category, Level
+from ..core.text import Text
 from ..errors import did_you_mean
 from .category_file import Listed, text_of
 from .yaml_reader import Block

@@ -17,9 +17,10 @@ from typing import Any
 
 from ..core.control import Control
 from ..core.description import Description
-from ..core.domain import AxisRef, Text, Variable
+from ..core.domain import AxisRef, Variable
 from ..core.guarantee import Guarantee
 from ..core.origin import Origin
+from ..core.text import Text
 from ..durable import make_folder, plain_errors, sync_folder
 from ..errors import Cancelled, InputError
 from ..languages import Sentence

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..core.derived import Rule
-from ..core.domain import Category, Level, Text, Variable
+from ..core.domain import Category, Level, Variable
+from ..core.text import Text
 from ..engines.coding import Columns
 from ..errors import did_you_mean
 from .category_file import Listed, read_categories, text_of

@@ -14,7 +14,8 @@ import pytest
 
 from discreet.core.description import Description, Weight
 from discreet.core.design import design as design_law
-from discreet.core.domain import Text, variable
+from discreet.core.domain import variable
+from discreet.core.text import Text
 from discreet.core.true_values import cube, reveal
 from discreet.methods.cellkey import cell_descriptions as describe
 from discreet.methods.cellkey import intervals as reading

@@ -12,9 +12,10 @@ import pytest
 from discreet.core.control import Control
 from discreet.core.count_law import Row
 from discreet.core.description import Description, StructuralZero, Weight
-from discreet.core.domain import Condition, Text, variable
+from discreet.core.domain import Condition, variable
 from discreet.core.guarantee import Kind
 from discreet.core.table import Status
+from discreet.core.text import Text
 from discreet.core.true_values import Cells, seal
 from discreet.errors import Bug, DataError, InputError, LawError, RecipeError, Refusal
 from discreet.methods import registry

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from discreet.core.description import Description, Weight
-from discreet.core.domain import Text, variable
+from discreet.core.domain import variable
+from discreet.core.text import Text
 from discreet.methods.cellkey.dialects import read
 
 from .world import World, spec

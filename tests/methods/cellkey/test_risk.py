@@ -14,9 +14,10 @@ from scipy.stats import binom
 from discreet.core.count_law import Row
 from discreet.core.description import Description
 from discreet.core.design import design as design_law
-from discreet.core.domain import Text, variable
+from discreet.core.domain import variable
 from discreet.core.law_builders import max_entropy
 from discreet.core.question import Treatment
+from discreet.core.text import Text
 from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.method import CellKeyMethod
 from discreet.methods.cellkey.ptable import PTable

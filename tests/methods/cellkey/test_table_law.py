@@ -13,9 +13,10 @@ from discreet.core.cell_law import CellLaw
 from discreet.core.control import Control
 from discreet.core.count_law import CountLaw
 from discreet.core.description import Description, StructuralZero, Weight
-from discreet.core.domain import Condition, Text, variable
+from discreet.core.domain import Condition, variable
 from discreet.core.law_kinds import PrivateLaw
 from discreet.core.table import Status
+from discreet.core.text import Text
 from discreet.errors import LawError
 from discreet.methods.base import Measurements, stored_name
 from discreet.methods.cellkey.lookup import Lookup

@@ -8,11 +8,12 @@ import numpy as np
 
 from discreet.core.control import Control
 from discreet.core.description import Description, Policy
-from discreet.core.domain import Count, Text, variable
+from discreet.core.domain import Count, variable
 from discreet.core.family import Family
 from discreet.core.loss import PureLoss
 from discreet.core.question import Question, TableSpec, Treatment
 from discreet.core.table import ProtectedTable, TrueTable
+from discreet.core.text import Text
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts, Measurements, Plan
 from discreet.methods.marginals.method import MarginalsMethod

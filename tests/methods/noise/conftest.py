@@ -9,9 +9,10 @@ import pytest
 
 from discreet.core.control import Control
 from discreet.core.description import Description, Policy, Weight
-from discreet.core.domain import AxisRef, Condition, Count, Text, variable
+from discreet.core.domain import AxisRef, Condition, Count, variable
 from discreet.core.family import Family
 from discreet.core.loss import PureLoss
+from discreet.core.text import Text
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts, Plan
 from discreet.methods.noise.method import NoiseMethod

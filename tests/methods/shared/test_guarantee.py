@@ -7,12 +7,13 @@ from fractions import Fraction
 import pytest
 
 from discreet.core.description import Description
-from discreet.core.domain import Text, variable
+from discreet.core.domain import variable
 from discreet.core.gaussian import DiscreteGaussian
 from discreet.core.guarantee import Guarantee
 from discreet.core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from discreet.core.plan_loss import Move
 from discreet.core.pure_laplace import PureLaplace
+from discreet.core.text import Text
 from discreet.methods.shared.guarantee import Exposure, dp_guarantee, not_tiny
 
 SEX = variable("sex", ["f", "m"])

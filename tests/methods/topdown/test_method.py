@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from discreet.core.control import Control
 from discreet.core.description import UNDECIDED, Description
-from discreet.core.domain import Text, variable
+from discreet.core.domain import variable
 from discreet.core.question import Treatment
 from discreet.core.table import Status
+from discreet.core.text import Text
 from discreet.errors import Cancelled, InputError, RecipeError, Refusal
 from discreet.methods.topdown.design import design_of
 from discreet.methods.topdown.measured_tables import cost, counted

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from discreet.core.control import Control
 from discreet.core.description import Description, Policy, StructuralZero
-from discreet.core.domain import Category, Condition, Level, Text, Variable, variable
+from discreet.core.domain import Category, Condition, Level, Variable, variable
 from discreet.core.family import Family
 from discreet.core.loss import PureLoss, ZcdpLoss
 from discreet.core.table import ProtectedTable
+from discreet.core.text import Text
 from discreet.methods import registry
 from discreet.methods.base import Facts, Measurements, Plan
 from discreet.methods.topdown.method import TopDownMethod
