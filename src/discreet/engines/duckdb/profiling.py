@@ -29,6 +29,8 @@ Whole = npt.NDArray[np.int64]
 
 _MOST_CHILDREN = 100_000
 _SAMPLE_RECORDS = 20_000
+_GLANCES = (512, 4_096)
+"""How many records of the sample are looked at before all of them."""
 
 
 def profile(
@@ -154,6 +156,7 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
     if len(usable) < 2:
         return profile
     sample = _sample(runner, texts)
+    tolerated = {i: _tolerated(column, sample.records) for i, column in usable}
     parents: list[tuple[str, str]] = []
     twins: list[tuple[str, str]] = []
     nearly: list[tuple[str, str, int, str]] = []
@@ -166,7 +169,7 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
             or (child[1].distinct == parent[1].distinct and child[0] < parent[0])
             or child[1].nulls  # a level that some branches skip may have fewer values
         )
-        and _few(sample.broken(child[0], parent[0]), parent[1], sample.records)
+        and sample.may_lie_in(child[0], parent[0], tolerated[parent[0]])
     ]
     for place, ((c, child), (p, parent)) in enumerate(pairs):
         share = 0.85 + 0.15 * place / len(pairs)
@@ -174,7 +177,7 @@ def _with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile
         runner.run("SELECT 1", doing=doing, share=(share, share))
         records, code = _broken(runner, texts[c], texts[p])
         if records:
-            if _few(records, parent, profile.records):
+            if records <= _tolerated(parent, profile.records):
                 nearly.append((child.name, parent.name, records, code))
             continue
         rows = runner.run(
@@ -204,16 +207,32 @@ class _Sample:
 
     records: int = field(repr=False)
     codes: dict[int, Whole] = field(repr=False)
+    values: dict[int, int] = field(repr=False)
 
-    def broken(self, child: int, parent: int) -> int:
+    def may_lie_in(self, child: int, parent: int, tolerated: float) -> bool:
+        """Whether at most so many records are in the way.
+
+        Further records never take away from those in the way, so a glance rejects most pairs.
+        """
+        return all(
+            self._broken(child, parent, first) <= tolerated
+            for first in (*_GLANCES, self.records)
+            if first <= self.records
+        )
+
+    def _broken(self, child: int, parent: int, first: int) -> int:
         """Records whose child value goes with another parent more often; no parent is one too."""
-        a, b = self.codes[child], self.codes[parent] + 1
+        a, b = self.codes[child][:first], self.codes[parent][:first] + 1
         known = a >= 0
-        width = int(b.max(initial=0)) + 1
-        pairs, counts = np.unique(a[known] * width + b[known], return_counts=True)
-        most = np.zeros(int(a.max(initial=0)) + 1, dtype=np.int64)
+        rows, width = self.values[child], self.values[parent] + 1
+        cells = a[known] * width + b[known]
+        if rows * width <= max(4 * len(cells), 1024):
+            counts = np.bincount(cells, minlength=rows * width).reshape(rows, width)
+            return int(len(cells) - counts.max(axis=1).sum())
+        pairs, counts = np.unique(cells, return_counts=True)
+        most = np.zeros(rows, dtype=np.int64)
         np.maximum.at(most, pairs // width, counts)
-        return int(counts.sum() - most.sum())
+        return int(len(cells) - most.sum())
 
 
 def _sample(runner: Runner, texts: Mapping[int, Sql]) -> _Sample:
@@ -233,11 +252,12 @@ def _sample(runner: Runner, texts: Mapping[int, Sql]) -> _Sample:
         table = runner.connection.sql("FROM discreet_sample").to_arrow_table()
     except duckdb.Error as error:
         raise runner.sentence(error) from None
-    codes = {}
+    codes, values = {}, {}
     for i in texts:
         coded = table.column(f"c{i}").combine_chunks().dictionary_encode()
         codes[i] = coded.indices.fill_null(-1).to_numpy().astype(np.int64)
-    return _Sample(table.num_rows, codes)
+        values[i] = len(coded.dictionary)
+    return _Sample(table.num_rows, codes, values)
 
 
 def _broken(runner: Runner, child: Sql, parent: Sql) -> tuple[int, str]:
@@ -259,12 +279,12 @@ def _broken(runner: Runner, child: Sql, parent: Sql) -> tuple[int, str]:
     return int(records), str(code)
 
 
-def _few(broken: int, parent: ColumnProfile, records: int) -> bool:
-    """Whether so few records are in the way, or none, that the columns were meant as levels.
+def _tolerated(parent: ColumnProfile, records: int) -> float:
+    """How many records may be in the way where columns were meant as levels all the same.
 
     At most one in a hundred, and one in ten of those outside the parent's largest category: nearly
     all of any column "lies in" a parent that nearly everybody has.
     """
     outside = parent.records - max((n for _, n in parent.values), default=0)
     share = records / max(parent.records, 1)
-    return not broken or (broken * 100 <= records and broken * 10 <= outside * share)
+    return min(records / 100, outside * share / 10)
