@@ -38,8 +38,7 @@ from .verbs import Asks, Released
 from .workspace.dataset import loss_written
 
 if TYPE_CHECKING:
-    from .store import LedgerStore
-    from .store.base import Standing
+    pass
 
 
 def open(path: str | Path) -> DataSet:
@@ -85,8 +84,8 @@ class DataSet(Asks["Draft"]):
         def said(loss: Loss, *, left: bool = False) -> str:
             return in_words(loss, left=left) if short else str(loss)
 
-        entries = []
-        for entry in ledger.entries():
+        entries, read = [], list(ledger.entries())
+        for entry in read:
             charges = entry.charges
             loss = ", ".join(one.in_words() if short else str(one) for one in charges)
             budget = entry.body.get("budget")
@@ -121,9 +120,9 @@ class DataSet(Asks["Draft"]):
                     "spent": said(share.spent),
                     "left": said(share.left, left=True),
                 }
-                for share in shares(ledger)
+                for share in ledger.shares()
             ],
-            "by_version": {name: said(loss) for name, loss in ledger.loss_by_version().items()},
+            "by_version": {name: said(loss) for name, loss in ledger.loss_by_version(read).items()},
             "entry_count": len(entries),
             "entries": entries,
         }
@@ -157,7 +156,7 @@ class DataSet(Asks["Draft"]):
             raise InputError(f"A share is of user:NAME or project:NAME, got {scope[:80]!r}.")
         if not reason.strip():
             raise InputError("A share needs a reason, which stays in the ledger.")
-        if budget is None and scope not in [held.scope for held in shares(ledger)]:
+        if budget is None and scope not in [held.scope for held in ledger.shares()]:
             raise InputError(f"{scope} has no share that could be taken away.")
         cap = ledger.cap()
         if budget and cap and cap.kind == budget.kind and not budget.fits(cap):
@@ -193,16 +192,6 @@ def _scope(body: Mapping[str, Any]) -> str:
     if body.get("scope"):
         return "" if body["scope"] == "dataset" else str(body["scope"])
     return f"project:{body['project']}" if body.get("project") else ""
-
-
-def shares(ledger: LedgerStore) -> list[Standing]:
-    """Where every user and project with a share of the budget stands, by name."""
-    known = {entry.body["scope"] for entry in ledger.entries() if entry.kind == "cap"}
-    standings = []
-    for scope in sorted(known - {"dataset"}):
-        kind, _, name = scope.partition(":")
-        standings += [held for held in ledger.standing(**{kind: name}) if held.scope == scope]
-    return standings
 
 
 class Draft:

@@ -6,9 +6,11 @@ facts that measurements depend on. Rules, limits and treatments may have changed
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -54,7 +56,7 @@ def released(
     newest: int | None = None,
 ) -> Iterator[tuple[Question, StoredAnswer]]:
     """What was released on this data version and still stands, the newest first."""
-    for name in ledger.questions(data.data_version)[::-1][:newest]:
+    for name in ledger.questions(data.data_version, newest):
         stored = None if name in without else ledger.find(name)
         if stored is None or stored.question in without:
             continue
@@ -113,7 +115,8 @@ def best(
     Where it follows from models only, the one that knows its pairs of variables best.
     """
     spends = registry.declaration(recipe.question.method).spends is not Spends.NOTHING
-    candidates = list(sources(data, recipe, without, newest)) if spends else []
+    releases = _spent_most(_may_serve(data, recipe, without, newest)) if spends else iter(())
+    candidates = list(_sources(data, recipe, releases))
     if not candidates:
         raise Refusal(
             "This table does not follow from anything released so far on this version of the data. "
@@ -126,27 +129,20 @@ def best(
 
 def measured_by(data: DataSet, recipe: Recipe, without: frozenset[str] = frozenset()) -> str | None:
     """The hash of one of the last releases that measured what a recipe asks for, if any did."""
-    for source in sources(data, recipe, without, NEWEST):
+    for source in _sources(data, recipe, _may_serve(data, recipe, without, NEWEST)):
         if _noise_of(source.plan) < math.inf:
             return source.plan.question_hash
     return None
 
 
-def sources(
-    data: DataSet, recipe: Recipe, without: frozenset[str], newest: int | None
-) -> Iterator[Source]:
+Released = Iterator[tuple[Question, "StoredAnswer"]]
+
+
+def _sources(data: DataSet, recipe: Recipe, releases: Released) -> Iterator[Source]:
     """Plans that fit a recipe from what was released and still stands."""
-    question, ledger = recipe.question, data.ledger()
-    budgets = registry.declaration(question.method).budgets
-    for asked, stored in released(data, ledger, without, newest):
+    for asked, stored in releases:
         method = registry.get(asked.method)
-        if not isinstance(method, Derives) or not question.variables <= asked.variables:
-            continue
-        treatments = {s.name for s in method.declaration.asked(Part.TREATED)}
-        if asked.method != question.method and not (
-            set(question.settings) <= budgets and set(recipe.treatment.settings) <= treatments
-        ):
-            continue  # what else is said is a wish to another method
+        assert isinstance(method, Derives)
         measurements = Measurements.from_bytes(stored.measurements)
         try:
             plan = method.plan(asked, Treatment(), data.facts)
@@ -155,16 +151,51 @@ def sources(
             plan = as_measured(method, plan, measurements, data.facts)
         except (InputError, Refusal):  # a variable is not declared any more, say
             continue
-        follows = method.derive(plan, question, recipe.treatment, data.facts)
+        follows = method.derive(plan, recipe.question, recipe.treatment, data.facts)
         if follows is not None:
             yield Source(follows, stored, plan)
+
+
+def _may_serve(
+    data: DataSet, recipe: Recipe, without: frozenset[str], newest: int | None
+) -> Released:
+    """Releases of all the variables that a recipe asks for, by methods that read off tables."""
+    question = recipe.question
+    budgets = registry.declaration(question.method).budgets
+    for asked, stored in released(data, data.ledger(), without, newest):
+        method = registry.get(asked.method)
+        if not isinstance(method, Derives) or not question.variables <= asked.variables:
+            continue
+        treatments = {s.name for s in method.declaration.asked(Part.TREATED)}
+        if asked.method != question.method and not (
+            set(question.settings) <= budgets and set(recipe.treatment.settings) <= treatments
+        ):
+            continue  # what else is said is a wish to another method
+        yield asked, stored
+
+
+def _spent_most(releases: Released) -> Released:
+    """Of releases that differ in their one budget only, the one that spent most: it has least noise."""
+    best: dict[str, tuple[Fraction, tuple[Question, StoredAnswer]]] = {}
+    for asked, stored in releases:
+        budgets = registry.declaration(asked.method).budgets & asked.settings.keys()
+        if len(budgets) != 1:
+            yield asked, stored
+            continue
+        (budget,) = budgets
+        rest = {name: said for name, said in asked.settings.items() if name != budget}
+        key = json.dumps([budget, replace(asked, settings=rest).canonical()], sort_keys=True)
+        spent = Fraction(asked.settings[budget])
+        if key not in best or best[key][0] < spent:
+            best[key] = spent, (asked, stored)
+    for _, release in best.values():
+        yield release
 
 
 def on_other_data(data: DataSet, plan: Plan) -> tuple[str, ...]:
     """A word to who asks again what was answered on other data."""
     ledger = data.ledger()
-    charged = (entry.body for entry in ledger.entries() if entry.kind == "charge")
-    for version in dict.fromkeys(body["data_version"] for body in charged):
+    for version in ledger.data_versions():
         facts = replace(data.facts, data_version=version)
         stored = ledger.find(question_hash(plan.question, facts))
         if version != data.data_version and stored is not None:

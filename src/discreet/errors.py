@@ -23,6 +23,7 @@ No message ever holds a record, a key, a true count or SQL.
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -143,6 +144,10 @@ class Bug(DiscreetError):
         super().__init__(f"{message} This is a bug in discreet, please report it.")
 
 
+_MANY_WORDS = 2_000
+"""Among more only words of the same first letter and about the same length are looked at."""
+
+
 def did_you_mean(wrong: str, known: Iterable[str], *, most: int = 3) -> str:
     """A sentence naming the nearest known words, or an empty string.
 
@@ -151,5 +156,10 @@ def did_you_mean(wrong: str, known: Iterable[str], *, most: int = 3) -> str:
     """
     words = list(dict.fromkeys(known))
     folded = {word.casefold(): word for word in reversed(words)}
-    near = difflib.get_close_matches(wrong.casefold(), folded, n=most, cutoff=0.6)
+    meant = wrong.casefold()
+    among: Iterable[str] = folded
+    if len(folded) > _MANY_WORDS:  # comparing letter by letter takes its time
+        alike = (w for w in folded if w[:1] == meant[:1] and abs(len(w) - len(meant)) <= 2)
+        among = itertools.islice(alike, _MANY_WORDS)
+    near = difflib.get_close_matches(meant, among, n=most, cutoff=0.6)
     return f" Did you mean {' or '.join(folded[n] for n in near)}?" if near else ""

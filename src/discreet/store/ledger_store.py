@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
 from typing import Any, Self, TypeAlias, TypeVar
@@ -38,6 +38,8 @@ class LedgerStore(ABC):
 
     dataset: str
     _clock: Callable[[], float]
+    _versions: tuple[int, tuple[str, ...]] = (0, ())
+    """Data versions that were answered on, as far as the log was read for them."""
 
     # What may be spent
 
@@ -229,30 +231,44 @@ class LedgerStore(ABC):
             return False
         return True
 
-    def loss_by_version(self) -> dict[str, Loss]:
+    def loss_by_version(self, entries: Iterable[Entry] | None = None) -> dict[str, Loss]:
         """The loss by data version; the versions add up to `spent` (the same people, one cap).
 
-        What a restored ledger had forgotten is under `lost`.
+        What a restored ledger had forgotten is under `lost`. `entries`, where they are read.
         """
         cap = self.cap()
         losses: dict[str, Loss] = {}
-        for entry in self.entries():
+        for entry in self.entries() if entries is None else entries:
             if entry.charges and cap is not None:
                 version = entry.body.get("data_version", "lost")
                 before = losses.get(version, zero(cap.kind))
                 losses[version] = before + sum_of(cap.kind, entry.charges)
         return losses
 
-    def questions(self, data_version: str) -> list[str]:
-        """The questions answered on a data version by the names they have now, oldest first."""
-        asked: list[str] = []
-        names: dict[str, str] = {}
-        for entry in self.entries():
-            if entry.kind == "charge" and entry.body["data_version"] == data_version:
-                asked.append(entry.body["question"])
-            elif entry.kind == "upgrade":
-                names |= {one["answer"]: one["question"] for one in entry.body["carried"]}
-        return list(dict.fromkeys(names.get(question, question) for question in asked))
+    def questions(self, data_version: str, newest: int | None = None) -> list[str]:
+        """The last questions answered on a data version, newest first, by the names they have now."""
+        with self._read() as transaction:
+            return transaction.questions(data_version, newest)
+
+    def data_versions(self) -> list[str]:
+        """The data versions that questions were answered on, in order of their first answer."""
+        seen, known = self._versions
+        with self._read() as transaction:
+            end, later = transaction.data_versions(seen)
+        known = tuple(dict.fromkeys([*known, *later]))
+        self._versions = (end, known)
+        return list(known)
+
+    def shares(self) -> list[Standing]:
+        """Where every user and project with a share of the budget stands, by name."""
+        with self._read() as transaction:
+            named = [scope.partition(":") for scope in transaction.scopes() if scope != DATASET]
+            return [
+                held
+                for kind, _, name in named
+                for held in transaction.standing(**{"user": "", "project": "", kind: name})
+                if held.scope == f"{kind}:{name}"
+            ]
 
     def export_register(self) -> dict[str, Any]:
         """The public loss register: every charge, the cap and the sum; no users, no projects.

@@ -300,6 +300,31 @@ class LedgerTransaction:
         )
         return LedgerHistory(self.head(), tuple(answers))
 
+    def questions(self, data_version: str, most: int | None) -> list[str]:
+        """The questions answered on a data version by the names they have now, newest first."""
+        rows = self.connection.execute(
+            "SELECT coalesce(c.question, l.question) FROM log l "
+            "LEFT JOIN carried c ON c.answer = l.question WHERE l.question IS NOT NULL "
+            "AND json_extract(l.body, '$.data_version') = ? ORDER BY l.seq DESC LIMIT ?",
+            (data_version, -1 if most is None else most),
+        )
+        return list(dict.fromkeys(row[0] for row in rows))
+
+    def data_versions(self, after: int) -> tuple[int, list[str]]:
+        """The last row, and the data versions that questions were answered on after row `after`."""
+        rows = self.connection.execute(
+            "SELECT json_extract(body, '$.data_version') FROM log "
+            "WHERE question IS NOT NULL AND seq > ? ORDER BY seq",
+            (after,),
+        )
+        versions = list(dict.fromkeys(row[0] for row in rows))
+        return self.connection.execute("SELECT max(seq) FROM log").fetchone()[0], versions
+
+    def scopes(self) -> list[str]:
+        """The scopes that have a cap now, by name."""
+        rows = self.connection.execute("SELECT scope FROM scopes ORDER BY scope")
+        return [row[0] for row in rows]
+
     def tidy(self) -> int:
         """Delete measurement files that no charge names; returns how many."""
         named = self.connection.execute("SELECT digest FROM answers WHERE measurements IS NULL")
