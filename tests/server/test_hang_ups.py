@@ -170,7 +170,7 @@ def _statuses(custodian: httpx.Client) -> list[int]:
 def _unended(served: Served) -> int:
     jobs = Jobs(served.workspace)
     try:
-        return sum(len(jobs.list(state=state)) for state in ("waiting", "running"))
+        return len(jobs.unended())
     finally:
         jobs.close()
 

@@ -46,7 +46,7 @@ def test_a_job_from_birth_to_result(jobs):
     assert (jobs.get(job.id).share, jobs.get(job.id).doing) == (0.5, "fitting")
     assert jobs.finish(job.id, lease, "question abc").result == "question abc"
     assert [j.state for j in jobs.list()] == ["done"]
-    assert jobs.list(state="waiting") == []
+    assert jobs.unended() == []
     assert jobs.list(user="ben") == []
 
 
@@ -145,3 +145,26 @@ def test_each_job_is_claimed_once(tmp_path):
         thread.join()
     first.close()
     assert sorted(claimed) == list(range(20))
+
+
+def test_lists_come_in_pages_newest_first(jobs):
+    made = [jobs.create("table", {"question": f"q{i % 2}"}, user="ana").id for i in range(5)]
+    first = jobs.list(user="ana", most=2)
+    assert [job.id for job in first] == made[:2:-1]
+    rest = jobs.list(user="ana", before=first[-1].id)
+    assert [job.id for job in rest] == made[2::-1]
+    assert jobs.list(user="ben", before=first[-1].id) == []
+    assert [job.id for job in jobs.asking("q1", user="ana")] == [made[3], made[1]]
+    assert jobs.asking("q1", user="ben") == []
+
+
+def test_only_ended_jobs_are_forgotten_in_time(jobs, clock):
+    ended, waiting = jobs.create("table", {}), jobs.create("table", {})
+    claimed = jobs.claim()
+    assert claimed[0].id == ended.id
+    clock.now += 10
+    jobs.progress(ended.id, claimed[1], 0.5, "counting")
+    jobs.finish(ended.id, claimed[1], "there")
+    assert jobs.forget(before=clock.now - 5) == 0  # it was heard of later
+    assert jobs.forget(before=clock.now + 5) == 1
+    assert [job.id for job in jobs.list()] == [waiting.id]

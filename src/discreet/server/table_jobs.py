@@ -74,7 +74,7 @@ def same(asking: Asking) -> Job | None:
     facts = {"dataset": asking.dataset, "question": asking.question}
     facts |= {"format": asking.wish.format.name, "language": asking.wish.language}
     recipe = to_mapping(asking.recipe)
-    for job in asking.service.jobs.list(user=asking.asker.user):
+    for job in asking.service.jobs.asking(asking.question, user=asking.asker.user):
         wanted = job.kind == KIND and job.state in ("waiting", "running", "done")
         if wanted and facts.items() <= job.request.items() and job.request["recipe"] == recipe:
             return job
@@ -160,8 +160,7 @@ def _asker(service: Service, job: Job) -> Asker:
 
 
 def _unended(service: Service, user: str | None = None) -> list[Job]:
-    jobs = service.jobs.list(user=user)
-    return [job for job in jobs if job.kind == KIND and job.state not in ENDED]
+    return [job for job in service.jobs.unended(user=user) if job.kind == KIND]
 
 
 def result_file(service: Service, job: Job) -> Path:

@@ -78,7 +78,7 @@ class Worker:
                 self._stopping.wait(_IDLE_SECONDS)
 
     def _tidy(self) -> None:
-        """Once an hour: remove results kept for long enough, and idempotency keys as old."""
+        """Once an hour: remove results kept for long enough, their jobs, and idempotency keys as old."""
         if time.monotonic() < self._tidied + 3600:
             return
         self._tidied = time.monotonic()
@@ -88,6 +88,7 @@ class Worker:
                 if path.stat().st_mtime < oldest:
                     # a folder is what a killed process was writing into
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self._service.jobs.forget(before=oldest)
         self._service.accounts.forget_requests(before=oldest)
 
     def _renew_holds(self) -> None:

@@ -6,7 +6,7 @@ over, because its question is charged once (`ledger.py`).
 
 A job that will spend holds its budget from the moment it is accepted, so that it cannot be gone
 when its turn comes. Who accepts it takes the hold first and names it in `create(hold=…)`. While it
-waits, idle workers renew it (`list(state="waiting")`). Who does it calls
+waits, idle workers renew it (`unended()`). Who does it calls
 `ledger.hold(charges, again=job.hold)` once claimed, `ledger.renew(job.hold)` with each heartbeat
 and `commit(…, hold=job.hold)`; whoever ends it otherwise (failed, cancelled, answered by somebody
 else meanwhile) calls `ledger.lapse(job.hold)`. Nobody cleans up after a crash: a hold that nobody
@@ -23,7 +23,7 @@ from typing import Any
 
 from ..errors import InputError, StoreError
 from ..file_names import JOBS
-from .base import Held, Hold, Job, JobState
+from .base import Held, Hold, Job
 from .chain import canonical
 from .database import Database
 
@@ -32,8 +32,11 @@ _TABLE = (
     "state TEXT NOT NULL, request TEXT NOT NULL, user TEXT NOT NULL, "
     "created REAL NOT NULL, lease_until REAL NOT NULL, heartbeat REAL NOT NULL, "
     "share REAL NOT NULL, doing TEXT NOT NULL, cancel_requested INTEGER NOT NULL, "
-    "result TEXT, error TEXT, attempts INTEGER NOT NULL, lease TEXT, hold TEXT) STRICT"
+    "result TEXT, error TEXT, attempts INTEGER NOT NULL, lease TEXT, hold TEXT) STRICT;"
+    "CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, created);"
+    "CREATE INDEX IF NOT EXISTS jobs_by_user ON jobs (user, created);"
 )
+_NEWEST_FIRST = "ORDER BY created DESC, rowid DESC"
 _MINE = " WHERE id = ? AND lease = ? AND state = 'running'"
 
 
@@ -77,11 +80,35 @@ class Jobs:
             raise InputError(f"There is no job {identity[:40]}. List the jobs to see their ids.")
         return jobs[0]
 
-    def list(self, *, state: JobState | None = None, user: str | None = None) -> list[Job]:
-        """Jobs, newest first."""
-        chosen = "WHERE (?1 IS NULL OR state = ?1) AND (?2 IS NULL OR user = ?2) "
-        newest_first = "ORDER BY created DESC, rowid DESC"
-        return self._database.records(Job, "jobs", chosen + newest_first, state, user)
+    def unended(self, *, user: str | None = None) -> list[Job]:
+        """Jobs that wait or run, newest first."""
+        chosen = "WHERE state IN ('waiting', 'running') AND (?1 IS NULL OR user = ?1) "
+        return self._database.records(Job, "jobs", chosen + _NEWEST_FIRST, user)
+
+    def asking(self, question: str, *, user: str) -> list[Job]:
+        """The jobs of a user whose request names this question, newest first."""
+        chosen = "WHERE user = ? AND json_extract(request, '$.question') = ? "
+        return self._database.records(Job, "jobs", chosen + _NEWEST_FIRST, user, question)
+
+    def list(
+        self, *, user: str | None = None, before: str | None = None, most: int | None = None
+    ) -> list[Job]:
+        """Jobs, newest first; `before` is the id of the last one seen."""
+        after = (
+            "(?2 IS NULL OR (created, rowid) < (SELECT created, rowid FROM jobs WHERE id = ?2)) "
+        )
+        whose = "WHERE ?1 IS NULL AND " if user is None else "WHERE user = ?1 AND "
+        limit = _NEWEST_FIRST + " LIMIT ?3"
+        values = (user, before, -1 if most is None else most)
+        return self._database.records(Job, "jobs", whose + after + limit, *values)
+
+    def forget(self, *, before: float) -> int:
+        """Delete jobs that ended, and were made and last heard of before a moment; how many."""
+        return self._database.execute(
+            "DELETE FROM jobs WHERE state IN ('done', 'failed', 'cancelled') "
+            "AND created < ?1 AND heartbeat < ?1",
+            before,
+        )
 
     def claim(self, *, kind: str | None = None, seconds: float = 60.0) -> tuple[Job, str] | None:
         """The oldest job that waits, or whose worker fell silent, and a lease on it; else None."""

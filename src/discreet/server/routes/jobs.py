@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import anyio
 import anyio.to_thread
-from fastapi import Path, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import FileResponse, StreamingResponse
 
 from ... import formats
@@ -28,15 +28,20 @@ router = guarded(ASKERS, "tables", "jobs")
 ROUTERS = [listing, router]
 
 JobId = Annotated[str, Path(max_length=64)]
+Before = Annotated[str | None, Query(max_length=64, description="The id of the last job seen.")]
+Most = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
 _WATCH_SECONDS = 600
 _streams = threading.BoundedSemaphore(64)
 """Clients that may watch jobs at once in each process."""
 
 
 @listing.get("/jobs", response_model=responses.JobsShape)
-def jobs(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
-    """One's own jobs, newest first."""
-    rows = [job for job in service.jobs.list(user=asker.user) if job.kind == table_jobs.KIND]
+def jobs(
+    service: Serving, asker: CurrentAsker, before: Before = None, most: Most = 100
+) -> dict[str, Any]:
+    """One's own jobs, newest first; ended ones are forgotten with their results."""
+    rows = service.jobs.list(user=asker.user, before=before, most=most)
+    rows = [job for job in rows if job.kind == table_jobs.KIND]
     return {"jobs": [table_jobs.facts(job) for job in rows]}
 
 
