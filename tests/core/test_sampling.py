@@ -63,7 +63,9 @@ def enumerate_draws(
         script = stack.pop()
         source = Nibbles(script)
         try:
-            value = int(draw_blocks(draws, 1, Bits(source), tail)[0])
+            value = int(
+                draw_blocks(draws, 1, Bits(source), None if tail is None else lambda: tail)[0]
+            )
         except Undecided:
             if len(script) == depth:
                 undecided += 1

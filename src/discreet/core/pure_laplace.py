@@ -136,7 +136,7 @@ class PureLaplace(NoiseLaw):
         """So many independent draws, exactly from the law, in the narrowest type that holds them."""
         from .sampling import drawn, one_sided_draws, two_sided_draws
 
-        return drawn(two_sided_draws(self), one_sided_draws(self), count, source)
+        return drawn(two_sided_draws(self), lambda: one_sided_draws(self), count, source)
 
     def masses(self) -> tuple[int, Floats]:
         """A first perturbation and probabilities as floats, until they fall below 10^-18."""

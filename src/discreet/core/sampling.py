@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +147,11 @@ class Bits:
         return int(uniform_words(self.source, 1)[0])
 
 
-def drawn(draws: Draws, tail: Draws | None, count: int, source: RandomSource | None) -> IntArray:
+Tail: TypeAlias = Callable[[], "Draws"]
+"""The sampler of what runs past a table; made when something does, about once in 2^30 draws."""
+
+
+def drawn(draws: Draws, tail: Tail | None, count: int, source: RandomSource | None) -> IntArray:
     """So many draws of one sampler, from a source whose bytes are overwritten afterwards."""
     if count < 0:
         raise LawError(f"The number of draws must be ≥ 0, got {count}.")
@@ -158,7 +162,7 @@ def drawn(draws: Draws, tail: Draws | None, count: int, source: RandomSource | N
         bits.forget()
 
 
-def draw_blocks(draws: Draws, count: int, bits: Bits, tail: Draws | None) -> IntArray:
+def draw_blocks(draws: Draws, count: int, bits: Bits, tail: Tail | None) -> IntArray:
     """So many values of one sampler; `tail` draws what runs past its table."""
     out: IntArray = np.empty(count, dtype=draws.dtype)
     block = BLOCK_BYTES // 2
@@ -189,7 +193,7 @@ def draw_blocks(draws: Draws, count: int, bits: Bits, tail: Draws | None) -> Int
 
 
 def _settle(
-    draws: Draws, first: NDArray[np.uint16], bits: Bits, tail: Draws | None
+    draws: Draws, first: NDArray[np.uint16], bits: Bits, tail: Tail | None
 ) -> NDArray[np.int64]:
     """Values where 16 bits did not decide: 48 more bits, exact arithmetic, then the tails."""
     outcomes = _words(draws, first, bits)
@@ -200,7 +204,7 @@ def _settle(
     for side, sign in ((low, -1), (high, 1)):
         at = np.flatnonzero(outcomes == side)
         if at.size:
-            values[at] += sign * _memoryless(tail, at.size, bits)
+            values[at] += sign * _memoryless(tail(), at.size, bits)
     return values
 
 
