@@ -79,6 +79,8 @@ def _load(
     source: Source, coding: Coding, target: Path, control: Control
 ) -> tuple[int, int, dict[str, int], dict[str, int]]:
     connection = scratch_connection(target / DATA, target)
+    # each map is small and joined where it should be: looking for an order takes cubic time
+    connection.execute("SET disabled_optimizers = 'join_order'")
     runner = Runner(connection, source.name, target, control)
     try:
         wanted = Wanted(lambda _: coding.value_columns, coding.id_column, coding.salt)
@@ -135,8 +137,6 @@ def _code(
         else:
             key = unit or stack.enter_context(drawn_keys(runner.connection))
         select.append(sql("{of} AS k", of=key))
-        # each map is small and stands where it should: looking for an order takes cubic time
-        runner.run("SET disabled_optimizers = 'join_order'", doing="coding")
         runner.run(
             sql(
                 "CREATE TABLE records AS SELECT * EXCLUDE (k), "
