@@ -14,6 +14,7 @@ protected and how far off its numbers may be.
     ptable(…)                       a maximum-entropy p-table
     init, load, declare, check      a custodian's verbs
     synthetic(path, into)           a data set anybody may tabulate, made from a release
+    compare(path, tables)           methods side by side on true tables: the custodian's alone
     simulate(path)                  what a policy makes possible, from public facts
     upgrade(path)                   a workspace of version 0.1, carried over
 """
@@ -43,7 +44,7 @@ _ROOMS = {
     "StoreError",
     "methods.cellkey.design": "ptable",
     "synthesis": "synthetic",
-    "trials": "simulate",
+    "trials": "compare simulate",
     "workspace": "UnitChoice check declare declare_unit init load",
     "workspace.upgrade": "upgrade",
 }
@@ -70,6 +71,7 @@ __all__ = [
     "__version__",
     "audit",
     "check",
+    "compare",
     "connect",
     "declare",
     "declare_unit",
@@ -145,7 +147,7 @@ if TYPE_CHECKING:
     )
     from .methods.cellkey.design import ptable
     from .synthesis import synthetic
-    from .trials import simulate
+    from .trials import compare, simulate
     from .workspace import UnitChoice, check, declare, declare_unit, init, load
     from .workspace.upgrade import upgrade
 

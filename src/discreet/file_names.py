@@ -27,6 +27,7 @@ CACHE = "cache.sqlite3"
 # what has been served, and a change of budget under way
 SERVED_FAMILY = "served-family"  # once there was a table; for dp also whom it protects
 SERVED_LAWS = "served-laws"
+REHEARSED = "rehearsed"  # when a custodian tried methods on the true records
 BUDGET_NOTE = "agreed-budget.json"
 BUDGET_LOCK = "budget.lock"
 

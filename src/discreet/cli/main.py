@@ -22,6 +22,7 @@ from . import (
     ledger,
     policies,
     ptables,
+    rehearsals,
     serving,
     synthetic,
     tables,
@@ -70,6 +71,7 @@ app.command()(workspaces.upgrade)
 app.command(cls=Once)(tables.table)
 app.command(cls=Once)(tables.release)
 app.command()(synthetic.synthetic)
+app.command(cls=Once)(rehearsals.compare)
 app.command()(serving.serve)
 law_utilities.add_to(laws.law_app)
 law_losses.add_to(laws.law_app)

@@ -35,6 +35,7 @@ from ..formats.notes import three_digits
 from ..release import Release
 from ..synthesis import synthesis_of
 from ..version import __version__
+from ..workspace import rehearsed
 from ..workspace.versions import file_digest
 from .facts import Edition, LedgerSummary, PlannedError, ReleaseFacts
 from .release_report import render_report
@@ -233,7 +234,7 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
             f"discreet release {data.name} RECIPES.yaml -o FOLDER   # costs nothing: asked before",
         ),
         checksums=checksums,
-        chosen_by_looking=data.described.declared.chosen_by_looking,
+        chosen_by_looking=rehearsed.ever(data) or data.described.declared.chosen_by_looking,
     )
 
 

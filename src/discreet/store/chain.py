@@ -86,6 +86,8 @@ class Account:
         elif kind == "upgrade":
             for one in body["carried"]:
                 self.carried[one["answer"]] = (one["question"], canonical(one["form"]))
+        elif kind == "rehearsal":
+            pass  # somebody looked: nothing is spent
         else:
             raise InputError(f"entries of kind {kind!r} are of a newer version of discreet")
 

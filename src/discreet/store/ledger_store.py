@@ -58,6 +58,14 @@ class LedgerStore(ABC):
             raise InputError(f"A sub-cap's scope must be user:NAME or project:NAME, got {scope}.")
         self._set_cap(scope, budget, who, reason)
 
+    def note_rehearsal(self, *, who: str, about: str, policy_version: str) -> None:
+        """Note for ever that somebody looked at true data to choose parameters; spends nothing."""
+        self._write(lambda transaction: transaction.note_rehearsal(who, about, policy_version))
+
+    def rehearsals(self) -> list[Entry]:
+        """Every such note, oldest first."""
+        return [entry for entry in self.entries() if entry.kind == "rehearsal"]
+
     def standing(self, *, user: str = "", project: str = "") -> list[Standing]:
         """Where the data set stands, then the user and the project where they have a sub-cap.
 

@@ -87,6 +87,11 @@ class LedgerTransaction:
         """The time, as the log writes it."""
         return moment(self.clock())
 
+    def note_rehearsal(self, who: str, about: str, policy_version: str) -> None:
+        """Note that a custodian looked at true data to choose parameters."""
+        body = {"who": who, "about": about, "policy_version": policy_version}
+        self.append({"kind": "rehearsal", "at": self.now(), **body})
+
     def set_cap(self, scope: str, budget: Loss | None, who: str, reason: str) -> None:
         """Set, change or (None) take away a cap; what was spent before counts against it."""
         account = Account()

@@ -20,7 +20,7 @@ from ..errors import InputError, LedgerDamaged, did_you_mean
 from ..file_names import ANCHOR, DESCRIPTION, SERVED_FAMILY, STORE
 from ..methods import registry
 from ..methods.declaration import Spends
-from . import budget_change, origins, secrets, served_laws, versions
+from . import budget_change, origins, rehearsed, secrets, served_laws, versions
 from .description_file import DescribedData, read
 from .loading import coding_digest
 
@@ -122,10 +122,11 @@ class DataSet:
     def notes(self) -> tuple[str, ...]:
         """What is said under every table: the description's notes, and that keys began anew."""
         epoch = self.manifest.epoch
+        said = (*self.description.notes, *rehearsed.sentence(self.folder))
         if self.policy.family is not Family.CELL_KEY or epoch == secrets.FIRST_EPOCH:
-            return self.description.notes
+            return said
         return (
-            *self.description.notes,
+            *said,
             f"Record keys began anew ({epoch}): a cell published under earlier keys has other noise "
             "here even if nobody in it changed, and its values together tell more than one alone.",
         )

@@ -1,0 +1,290 @@
+"""Methods side by side on true tables: a rehearsal, for the custodian's own report only.
+
+    compare(data, specs, contestants)  →  Comparison
+
+Every contestant answers all tables as one question. Each table is then protected many times, every
+loss is measured on every draw, and what the numbers say is said in sentences where it is significant
+over the draws.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.control import Control
+from ..core.domain import Count
+from ..core.guarantee import Guarantee, Kind
+from ..core.loss import ZcdpLoss
+from ..core.noise_law import Floats
+from ..core.odds import RARELY, odds_of
+from ..core.question import TableSpec
+from ..core.table import ProtectedTable, TrueTable
+from ..errors import Cancelled, DiscreetError, InputError
+from ..workspace import rehearsed
+from .contestants import Contestant
+from .losses import bias_by_band, distances, losses, transitions
+from .results import Comparison, Result
+from .trial import Trial, Whole, best_guess, count_all, drawn, interior, law_of_cells, true_counts
+
+if TYPE_CHECKING:
+    from ..workspace import DataSet
+
+MOST_CELLS = 2_000_000
+"""Draws are measured in blocks of so many cells."""
+FITTED_DRAWS = 5
+"""How often a table is protected that has to be fitted anew for each draw, unless more is asked."""
+MOST_SECONDS = 120.0
+"""A contestant whose first draw takes longer is left out."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is tried."""
+
+    draws: int = 100
+    fitted_draws: int = FITTED_DRAWS
+    minutes: float = 10.0
+    """A grid that would take longer is refused."""
+    threads: int = 2
+
+
+def compare(
+    data: DataSet,
+    specs: Sequence[TableSpec],
+    contestants: Sequence[Contestant],
+    limits: Limits | None = None,
+    *,
+    who: str = "",
+    control: Control | None = None,
+) -> Comparison:
+    """Compare contestants on tables; notes in the ledger that somebody looked."""
+    control, wanted = control or Control(), limits or Limits()
+    if wanted.draws < 2 or wanted.fitted_draws < 2:
+        raise InputError(f"A comparison needs at least 2 draws, got {wanted.draws}.")
+    if not specs:
+        raise InputError("A comparison needs at least one table, got none. Name its variables.")
+    control.step(0.0, "planning")
+    plans, left_out = _plans(data, specs, contestants)
+    counts = count_all([plan for _, (_, plan, _) in plans], [spec.count for spec in specs])
+    with rehearsed.engine(data, "compare", who) as engine:
+        control.step(0.02, "counting")
+        tables: dict[Count, TrueTable] = dict(
+            zip(counts, engine.count(counts, control=control.part(0.02, 0.1)), strict=True)
+        )
+    before = [true_counts(tables, spec.count) for spec in specs]
+    work = _Work(data, list(specs), before, wanted)
+    trials = [
+        (one, Trial(method, plan, facts, tuple(tables[count] for count in plan.counts)))
+        for one, (method, plan, facts) in plans
+    ]
+    first = _tried(trials, work, control.part(0.1, 0.3), left_out)
+    work.check_time([(one, seconds) for one, _, _, seconds in first])
+    results = _all(first, work, control.part(0.3, 1.0))
+    found = {"results": results, "truth": work.truth(), "left_out": left_out, "data": data.name}
+    return Comparison(f"comparison of {len(plans)} settings on {data.name}", found)
+
+
+Planned = tuple[Contestant, tuple[Any, Any, Any]]
+Tried = tuple[Contestant, Trial, tuple[ProtectedTable, ...], float]
+
+
+def _plans(
+    data: DataSet, specs: Sequence[TableSpec], contestants: Sequence[Contestant]
+) -> tuple[list[Planned], dict[str, str]]:
+    plans, left_out = [], {}
+    for one in contestants:
+        try:
+            plans.append((one, one.plan(data, specs)))
+        except DiscreetError as error:
+            left_out[one.name] = error.message
+    if not plans:
+        first = next(iter(left_out.values()), "none was named")
+        raise InputError(f"No method named can answer these tables: {first}")
+    return plans, left_out
+
+
+def _tried(
+    trials: Sequence[tuple[Contestant, Trial]],
+    work: _Work,
+    control: Control,
+    left_out: dict[str, str],
+) -> list[Tried]:
+    """Each once: its laws, and how long it takes."""
+    found: list[Tried] = []
+    for number, (one, trial) in enumerate(trials):
+        control.step(number / len(trials), f"trying {one.name}")
+        start = time.perf_counter()
+        late = start + min(60 * work.limits.minutes / 2, MOST_SECONDS)
+
+        def stopped(late: float = late) -> bool:
+            return control.cancelled() or time.perf_counter() > late
+
+        try:
+            tables = trial.once(Control(cancelled=stopped))
+        except Cancelled:
+            control.step(number / len(trials), f"trying {one.name}")  # where the user stopped it
+            left_out[one.name] = f"One draw takes longer than {late - start:.0f} seconds."
+            continue
+        except DiscreetError as error:
+            left_out[one.name] = error.message
+            continue
+        found.append((one, trial, tables, time.perf_counter() - start))
+    if not found:
+        raise InputError(f"No method could answer: {next(iter(left_out.values()))}")
+    return found
+
+
+def _all(first: Sequence[Tried], work: _Work, control: Control) -> list[Result]:
+    """Every contestant, some at a time; a stop takes effect between two."""
+    found: dict[int, list[Result]] = {}
+    with ThreadPoolExecutor(max(1, work.limits.threads)) as pool:
+        try:
+            jobs = {pool.submit(work.measured, tried, control): i for i, tried in enumerate(first)}
+            for job, place in jobs.items():
+                found[place] = job.result()
+                control.step(len(found) / len(first), f"measured {first[place][0].name}")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [result for place in sorted(found) for result in found[place]]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What every contestant is measured against."""
+
+    data: DataSet = field(repr=False)
+    specs: list[TableSpec]
+    before: list[Whole] = field(repr=False)
+    limits: Limits
+
+    def name(self, place: int) -> str:
+        """A table as people say it."""
+        return " × ".join(ref.level for ref in self.specs[place].axes)
+
+    def shape(self, place: int) -> tuple[int, ...]:
+        """How many categories each axis has."""
+        return self.data.described.description.domain(self.specs[place].axes).shape
+
+    def truth(self) -> dict[str, dict[str, float]]:
+        """V, p-value and moments of the true tables."""
+        found = {}
+        for place, before in enumerate(self.before):
+            own = losses(before, before[None], self.shape(place))
+            names = ("cramers_v", "p_value", "row_mean", "column_mean", "covariance", "slope")
+            found[self.name(place)] = {n: float(own[n][0]) for n in names if n in own}
+        return found
+
+    def check_time(self, timed: Sequence[tuple[Contestant, float]]) -> None:
+        """Refuse a grid that takes too long, with its time and a smaller one."""
+        draws = self.limits.fitted_draws
+        slow = [(one, s) for one, s in timed if s > 0.5]
+        seconds = sum(s * draws for _, s in slow) / max(1, min(self.limits.threads, 2))
+        most = self.limits.minutes * 60
+        if seconds > most:
+            worst = max(slow, key=lambda pair: pair[1])
+            fewer = max(2, int(draws * most / seconds))
+            raise InputError(
+                f"This comparison would take about {seconds / 60:.0f} minutes, more than "
+                f"{self.limits.minutes:g}; {worst[0].name} takes {worst[1]:.1f} seconds a draw. Leave it "
+                f"out, ask for {fewer} draws of fitted methods, or allow more minutes."
+            )
+
+    def measured(self, tried: Tried, control: Control) -> list[Result]:
+        """One contestant on every table."""
+        contestant, trial, tables, once = tried
+        start = time.perf_counter()
+        laws = [law_of_cells(table) for table in tables]
+        if all(law is not None for law in laws):
+            after = [self._from_law(law, place) for place, law in enumerate(laws)]
+            hidden = [0.0] * len(tables)
+            draws = self.limits.draws
+        else:
+            draws = self.limits.fitted_draws
+            after, hidden = self._again(trial, tables, draws, control)
+        seconds = time.perf_counter() - start + once
+        return [
+            self._result(
+                contestant, trial, tables[place], place, after[place], hidden[place], seconds
+            )
+            for place in range(len(tables))
+        ]
+
+    def _from_law(self, law: Any, place: int) -> Whole:
+        return drawn(law, self.before[place], self.limits.draws)
+
+    def _again(
+        self, trial: Trial, tables: Sequence[ProtectedTable], draws: int, control: Control
+    ) -> tuple[list[Whole], list[float]]:
+        """So many releases that nobody sees, the first of which is there already."""
+        after = [np.empty((draws, len(before)), dtype=np.int64) for before in self.before]
+        hidden = [0.0] * len(tables)
+        for draw in range(draws):
+            quiet = Control(cancelled=control.cancelled)
+            quiet.step(0.0, "drawing")
+            made = tables if draw == 0 else trial.once(quiet)
+            for place, table in enumerate(made):
+                values, possible, stars = interior(table)
+                after[place][draw] = values
+                hidden[place] += float(stars[possible].mean()) / draws
+        return after, hidden
+
+    def _result(
+        self,
+        contestant: Contestant,
+        trial: Trial,
+        table: ProtectedTable,
+        place: int,
+        after: Whole,
+        hidden: float,
+        seconds: float,
+    ) -> Result:
+        _, possible, _ = interior(table)
+        before, shape = self.before[place], self.shape(place)
+        after[:, ~possible] = 0
+        measures = _in_blocks(lambda part: losses(before, part, shape), after)
+        guarantee = trial.plan.guarantee
+        law = law_of_cells(table)
+        records = self.data.description.records_per_unit
+        own = guarantee.kind is not Kind.DP and law is not None
+        risk = best_guess(law, records) if own and law is not None else _ceiling(guarantee)
+        shown = (after == 1) | (after == 2)
+        right = int((shown & (after == before)).sum())
+        return Result(
+            contestant,
+            self.name(place),
+            int(possible.sum()),
+            len(after),
+            risk,
+            str(guarantee.kind),
+            guarantee.sentence(),
+            measures,
+            transitions(before, after),
+            bias_by_band(before, after),
+            distances(before, after),
+            hidden,
+            right / int(shown.sum()) if shown.any() else None,
+            seconds,
+        )
+
+
+def _in_blocks(measure: Callable[[Whole], dict[str, Floats]], after: Whole) -> dict[str, Floats]:
+    size = max(1, MOST_CELLS // max(1, after.shape[1]))
+    parts = [measure(after[at : at + size]) for at in range(0, len(after), size)]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _ceiling(guarantee: Guarantee) -> float:
+    """How often the best guesser is right at most, by the guarantee alone; 1 where it has none."""
+    if guarantee.rho is not None:
+        loss = ZcdpLoss(guarantee.rho).to_approximate(RARELY)
+        return float(odds_of(loss.epsilon, loss.delta).rightly)
+    if guarantee.kind is not Kind.DP or guarantee.epsilon is None or guarantee.epsilon <= 0:
+        return 1.0
+    return float(odds_of(guarantee.epsilon, guarantee.delta or 0).rightly)

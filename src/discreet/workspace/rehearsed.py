@@ -1,0 +1,75 @@
+"""That a custodian tried methods on the true records: noted before the first look, said for ever.
+
+Parameters chosen by looking are covered by no guarantee. A line in the data set's folder says when
+and how; where there is a ledger an entry of it says the same and cannot be taken out. From then on
+every table and every release report says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..durable import replace_text
+from ..file_names import REHEARSED
+from ..methods.declaration import Spends
+
+if TYPE_CHECKING:
+    from ..engines.base import Engine
+    from .dataset import DataSet
+
+
+@contextmanager
+def engine(data: DataSet, about: str, who: str) -> Iterator[Engine]:
+    """An engine to look with, once that is noted; the data set is not bound to a family by it."""
+    from ..engines.duckdb.engine import open_engine
+
+    note(data, about, who)
+    opened = open_engine(data.version, data.described.description, threads=data.threads)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def note(data: DataSet, about: str, who: str) -> None:
+    """Note that somebody is about to look, in the ledger where there is one and in the folder."""
+    if data.spends is not Spends.NOTHING:
+        data.ledger().note_rehearsal(
+            who=who or "custodian", about=about, policy_version=data.policy.version
+        )
+    path = data.folder / REHEARSED
+    lines = noted(data.folder)
+    moment = datetime.now(UTC).strftime("%Y-%m-%d")
+    line = f"{moment} {about}"
+    if line not in lines:
+        replace_text(path, "\n".join([*lines, line]) + "\n")
+
+
+def noted(folder: Path) -> list[str]:
+    """The lines of the folder's note; none where nobody looked."""
+    try:
+        return (folder / REHEARSED).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def ever(data: DataSet) -> bool:
+    """Whether anybody ever looked, by the folder's note or by the ledger."""
+    if noted(data.folder):
+        return True
+    return data.spends is not Spends.NOTHING and bool(data.ledger().rehearsals())
+
+
+def sentence(folder: Path) -> tuple[str, ...]:
+    """What stands under every table from then on; nothing before."""
+    lines = noted(folder)
+    if not lines:
+        return ()
+    return (
+        f"Before this release methods were tried on the true records (last on {lines[-1][:10]}): if "
+        "parameters were chosen by that, no guarantee covers the choice.",
+    )
