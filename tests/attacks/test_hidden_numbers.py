@@ -17,8 +17,8 @@ from discreet import formats
 from discreet.arrangement import laid_out
 from discreet.core.control import Control
 from discreet.core.table import Noise, ProtectedTable, Status
-from discreet.errors import Bug
-from discreet.formats import csvw, frame, html, jsonstat, terminal
+from discreet.errors import Bug, InputError
+from discreet.formats import chart, csvw, frame, html, jsonstat, svg, terminal, vegalite
 from discreet.recipe import Layout
 from discreet.report.facts import Edition, ReleaseFacts
 from discreet.report.release_report import render_report
@@ -40,6 +40,13 @@ def views(table: ProtectedTable) -> Iterator[tuple[str, object]]:
     yield "terminal", terminal.to_text(table)
     yield "colours", repr(terminal.render(table).renderables)
     yield "html", html.fragment(table, html.Window(intervals=True, heat=True))
+    try:
+        chart_kinds = chart.Chart(table).kinds
+    except InputError:  # one number needs no picture
+        chart_kinds = ()
+    for kind in chart_kinds:
+        yield f"svg {kind}", svg.to_svg(table, kind)
+        yield f"vega-lite {kind}", vegalite.to_vegalite(table, kind)
     yield "pandas", frame.to_pandas(table).to_csv()
     facts = ReleaseFacts("T", (table,), GUARANTEE)
     for edition in Edition:

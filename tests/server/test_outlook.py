@@ -209,3 +209,27 @@ def test_the_catalogue_says_how_data_are_shown(served: Served):
         assert (yorkshire["short"], yorkshire["tile"]) == ("Yorkshire", [2, 2])
         listed = ana.get(f"{KEYED}/variables").json()["variables"]
         assert {one["name"]: one["group"] for one in listed}["age"] == "The person"
+
+
+def test_pictures_are_drawn_from_the_released_table(served: Served):
+    """A picture costs nothing once its table is there, is kept apart by kind and theme, and what it
+    cannot show is a sentence."""
+    asked = "rows=region&columns=sex&epsilon=0.5"
+    with served.client("ana") as ana:
+        ana.get(f"{DP}/tables?{asked}")
+        tags = set()
+        for more in ("", "&chart=multiples", "&chart=heat&theme=print", "&chart=tiles"):
+            picture = ana.get(f"{DP}/tables?{asked}&format=svg{more}")
+            assert picture.status_code == 200, picture.text
+            assert picture.headers["content-type"].startswith("image/svg+xml")
+            assert picture.headers["discreet-charged"] == "no"
+            assert ("content-disposition" in picture.headers) == ("print" in more)
+            tags.add(picture.headers["etag"])
+        assert len(tags) == 4
+        spec = ana.get(f"{DP}/tables?{asked}&format=vega-lite")
+        assert spec.json()["$schema"].endswith("v5.json")
+        for wrong, status in (("pie", 422), ("lines", 400)):
+            assert ana.get(f"{DP}/tables?{asked}&format=svg&chart={wrong}").status_code == status
+        large = ana.get(f"{KEYED}/tables?rows=ccg&columns=age&format=svg")
+        assert large.status_code == 400
+        assert "too much for one picture" in large.json()["detail"]

@@ -1,4 +1,4 @@
-"""Ways to look at a table, beside the files it can be kept as: an HTML fragment.
+"""Ways to look at a table, beside the files it can be kept as: an HTML fragment, a picture.
 
 A view is for eyes: it may show a part of the rows, and nothing reads it back.
 """
@@ -8,11 +8,16 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 
 from ..core.table import ProtectedTable
-from . import html
+from . import html, svg, vegalite
 from .base import Format
 
 VIEWS: dict[str, Format] = {
-    form.name: form for form in (Format("html", "HTML fragment", ".html", "text/html"),)
+    form.name: form
+    for form in (
+        Format("html", "HTML fragment", ".html", "text/html"),
+        Format("svg", "Picture", ".svg", "image/svg+xml"),
+        Format("vega-lite", "Vega-Lite", ".vl.json", "application/vnd.vegalite.v5+json"),
+    )
 }
 
 
@@ -26,6 +31,10 @@ class View:
     """How many rows; None: all of a small table, else a page."""
     intervals: bool = False
     heat: bool = False
+    chart: str = ""
+    """The kind of picture; empty: the one that suits the table."""
+    theme: str = "page"
+    """Colours: those of the page it stands in, or fixed ones for a file."""
 
     @property
     def said(self) -> str:
@@ -35,5 +44,9 @@ class View:
 
 def to_bytes(table: ProtectedTable, name: str, view: View) -> bytes:
     """A table as a view of that name."""
+    if name == "svg":
+        return svg.to_svg(table, view.chart, view.theme).encode()
+    if name == "vega-lite":
+        return vegalite.to_vegalite(table, view.chart)
     window = html.Window(view.first, view.rows_most, view.intervals, view.heat)
     return html.fragment(table, window).encode()

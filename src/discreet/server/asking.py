@@ -44,6 +44,13 @@ class Wish:
     view: View = field(default_factory=View)
     """What of a table is looked at; files are always whole."""
 
+    @property
+    def is_looked_at(self) -> bool:
+        """Whether the answer is shown where it arrives, and not kept as a file."""
+        return self.format.name == "html" or (
+            self.format.name == "svg" and self.view.theme == "page"
+        )
+
 
 def understood(asker: Asker, data: DataSet, mapping: Mapping[str, Any]) -> Recipe:
     """A recipe from a body, its names looked up among those the asker is told of.

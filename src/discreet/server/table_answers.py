@@ -16,7 +16,6 @@ from fastapi import Request, Response
 from .. import __version__
 from ..core.control import Control
 from ..core.table import ProtectedTable
-from ..formats.views import VIEWS
 from ..recipe import to_query
 from ..release import Release
 from ..report.publication import file_name
@@ -175,7 +174,7 @@ def _facts(release: Release, wish: Wish) -> dict[str, str]:
         "Discreet-Cells": str(sum(table.cells for table in release.tables)),
         "Discreet-Guarantee": str(release.plan.guarantee.kind),
     }
-    if wish.format.name not in ("json-stat", *VIEWS):
+    if wish.format.name != "json-stat" and not wish.is_looked_at:
         name = f"{_name(release)}{wish.format.extension}"
         headers["Content-Disposition"] = f'attachment; filename="{name}"'
     if release.receipt:

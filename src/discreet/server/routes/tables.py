@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import Header, Query, Request, Response
@@ -60,6 +60,14 @@ RowsMost = Annotated[
 ]
 Intervals = Annotated[bool, Query(description="html: the noise interval under each number.")]
 Heat = Annotated[bool, Query(description="html: how large each number is, as a class.")]
+ChartKind = Annotated[
+    Literal["", "dots", "bars", "lines", "multiples", "heat", "tiles"],
+    Query(description="svg, vega-lite: the kind of picture; empty: the one that suits the table."),
+]
+Theme = Annotated[
+    Literal["page", "print"],
+    Query(description="svg: colours of the page it stands in, or fixed ones for a file."),
+]
 Free = Annotated[
     bool, Query(description="Answer from what was released before: charges nothing, or is refused.")
 ]
@@ -186,6 +194,8 @@ def ask(
     rows_most: RowsMost = None,
     intervals: Intervals = False,
     heat: Heat = False,
+    chart: ChartKind = "",
+    theme: Theme = "page",
 ) -> Response:
     """A table, or several: answered at once where it is short, else a job (202)."""
     asker = request.state.asker
@@ -198,7 +208,7 @@ def ask(
             format=format,
             language=language,
             project=project,
-            view=View(first, rows_most, intervals, heat),
+            view=View(first, rows_most, intervals, heat, chart, theme),
         )
         return answer(asked, free=free, prefer=prefer, idempotency_key=idempotency_key)
 
@@ -236,6 +246,8 @@ def ask_short(
     rows_most: RowsMost = None,
     intervals: Intervals = False,
     heat: Heat = False,
+    chart: ChartKind = "",
+    theme: Theme = "page",
 ) -> Response:
     """A table by its short form: rows=region&columns=sex&where=age:0; other parameters as in POST."""
     with request.app.state.service.dataset(request.state.asker, dataset) as data:
@@ -247,7 +259,7 @@ def ask_short(
             format=format,
             language=language,
             project=project,
-            view=View(first, rows_most, intervals, heat),
+            view=View(first, rows_most, intervals, heat, chart, theme),
         )
         return answer(asked, free=free, prefer=prefer)
 
@@ -286,6 +298,7 @@ def _short_form(request: Request, data: DataSet) -> Recipe:
     """The question that the parameters of an address say."""
     parameters = request.query_params.multi_items()
     ours = {"format", "language", "project", "free", "from", "rows_most", "intervals", "heat"}
+    ours |= {"chart", "theme"}
     pairs = [(name, text) for name, text in parameters if name not in ours]
     if len(pairs) > 100:
         raise InputError(f"An address holds at most 100 parameters, got {len(pairs)}. Use POST.")
