@@ -459,7 +459,7 @@ def test_a_notebook_shows_table_intervals_guarantee_and_cost(server: Server) -> 
     noise = table.protected.noise
     assert noise is not None
     low, high = int(noise.lower.reshape(-1)[0]), int(noise.upper.reshape(-1)[0])
-    assert f"{low:,} to {high:,}" in page
+    assert f"<small>{low:,}–{high:,}</small>" in page
     assert table.guarantee.sentence() in page
     assert f"Charged: {table.cost}" in page
     assert repr(draft).startswith("<draft rows=sex")

@@ -139,6 +139,12 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
     "GET /api/v1/datasets/{dataset}/codelists/{level}": [
         *((f"{DATA}/people/codelists/{text}", None) for text in ("sex", *TEXTS)),
         (f"{DATA}/raw/codelists/disease", None),
+        (f"{DATA}/people/codelists/sex?query=kuru&parent=flu&limit=1&offset=1", None),
+    ],
+    "GET /api/v1/search": [
+        *((f"/api/v1/search?query={text}", None) for text in TEXTS),
+        *((f"/api/v1/search?query={code}&dataset=people", None) for code in CODES[:3]),
+        ("/api/v1/search?query=kuruu", None),
     ],
     "POST /api/v1/datasets/{dataset}/tables:check": [
         *((f"{DATA}/people/tables:check", question) for question in QUESTIONS),

@@ -36,6 +36,7 @@ MATRIX: dict[str, tuple[dict[str, int], object, str]] = {
     "GET /datasets/{dataset}/variables": (OPEN, None, "/datasets/deaths/variables?query=lon"),
     "GET /datasets/{dataset}/variables/{variable}": (OPEN, None, "/datasets/deaths/variables/sex"),
     "GET /datasets/{dataset}/codelists/{level}": (OPEN, None, "/datasets/deaths/codelists/region"),
+    "GET /search": (OPEN, None, "/search?query=lon"),
     "POST /datasets/{dataset}/tables:check": (OPEN, RECIPE, "/datasets/deaths/tables:check"),
     "POST /datasets/{dataset}/tables:options": (OPEN, RECIPE, "/datasets/deaths/tables:options"),
     "POST /datasets/{dataset}/tables:infer": (

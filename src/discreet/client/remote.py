@@ -61,6 +61,11 @@ class Server:
         """Limits, methods, formats, and every policy in plain words."""
         return dict(self._connection.json("GET", "/config"))
 
+    def search(self, words: str, *, limit: int = 50) -> dict[str, Any]:
+        """Variables, categories and ready tables of all data sets that hold every word."""
+        query = {"query": words, "limit": str(limit)}
+        return dict(self._connection.json("GET", "/search", query=query))
+
     def open(self, name: str) -> RemoteDataSet:
         """A data set by name."""
         names = self.datasets
@@ -107,10 +112,14 @@ class RemoteDataSet(Asks["RemoteDraft"]):
         listed = self._connection.json("GET", f"{self._path}/variables")["variables"]
         return {one["name"]: [level["name"] for level in one["levels"]] for one in listed}
 
-    def categories(self, name: str) -> dict[str, str]:
-        """Codes and labels of a variable, or of one of its levels."""
+    def categories(self, name: str, *, query: str = "", parent: str = "") -> dict[str, str]:
+        """Codes and labels of a variable, or of one of its levels.
+
+        With `query` those that hold its words, with `parent` those inside a coarser category.
+        """
         path = f"{self._path}/codelists/{quote(name, safe=':')}"
-        listed = self._connection.json("GET", path)["categories"]
+        said = {"query": query, "parent": parent}
+        listed = self._connection.json("GET", path, query=said)["categories"]
         return {one["code"]: one["label"] for one in listed}
 
     def _draft(self, recipe: Mapping[str, Any], user: str, project: str) -> RemoteDraft:

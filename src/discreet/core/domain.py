@@ -174,7 +174,7 @@ class Variable:
     declared: bool = False
     kind: str = "classification"
     note: str = ""
-    group: Text = Text(())
+    group: Text = field(default_factory=lambda: Text(()))
 
     @property
     def finest(self) -> Level:

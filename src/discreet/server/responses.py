@@ -81,6 +81,16 @@ class LevelShape(BaseModel):
     categories: int
 
 
+class MatchShape(BaseModel):
+    """A category that a search found."""
+
+    level: str
+    code: str
+    label: str
+    parents: dict[str, str]
+    """Its category at each coarser level."""
+
+
 class VariableShape(BaseModel):
     """A variable with its levels, finest first."""
 
@@ -92,8 +102,10 @@ class VariableShape(BaseModel):
     declared: bool
     note: str
     levels: list[LevelShape]
-    matches: list[str]
-    """Categories that a search found, as `level: code label`."""
+    matches: list[MatchShape]
+    """Categories that a search found, the best first."""
+    more: int
+    """How many of them are not listed."""
 
 
 class DataSetShape(BaseModel):
@@ -150,13 +162,45 @@ class CategoryShape(BaseModel):
 
 
 class CodeList(BaseModel):
-    """All categories of a level."""
+    """Categories of a level; `total` counts all that were chosen."""
 
     variable: str
     level: str
     label: str
     total: int
     categories: list[CategoryShape]
+
+
+class FoundVariable(VariableShape):
+    """A variable that a search found."""
+
+    dataset: str
+
+
+class FoundCategory(MatchShape):
+    """A category that a search found in some data set."""
+
+    dataset: str
+    variable: str
+
+
+class FoundTable(BaseModel):
+    """A table that is ready: featured by the custodian, saved, or released."""
+
+    kind: Literal["featured", "saved", "release"]
+    dataset: str
+    title: str
+    address: str
+
+
+class SearchShape(BaseModel):
+    """What was found, the best first; `near` names labels spelled much alike where nothing was."""
+
+    variables: list[FoundVariable]
+    categories: list[FoundCategory]
+    tables: list[FoundTable]
+    more: dict[str, int]
+    near: list[str]
 
 
 class ErrorShape(BaseModel):

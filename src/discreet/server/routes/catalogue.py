@@ -5,28 +5,31 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import Header, Path, Query, Response
+from fastapi import Header, Path, Response
+from fastapi import Query as Parameter
 
 from ... import formats, recipe, rules
 from ...core.description import Description
-from ...core.domain import Level, Variable
+from ...core.domain import Variable
 from ...errors import DiscreetError, RecipeError
 from ...methods import registry
 from ...workspace import DataSet
-from .. import responses
+from .. import responses, search
 from ..asking import understood
 from ..auth import EVERYONE, Asker, CurrentAsker, guarded
 from ..negotiation import chosen_language, joined, spoken, spoken_in
 from ..problems import not_found
+from ..search import MOST, Match, Query, cut
 from ..service import Service, Serving, told
 
 router = guarded(EVERYONE, "read", "catalogue")
 ROUTERS = [router]
 
-Search = Annotated[str, Query(max_length=200, description="Words to look for.")]
+Search = Annotated[str, Parameter(max_length=200, description="Words to look for.")]
 Language = Annotated[
-    str, Query(max_length=20, description="Language of labels; wins over Accept-Language.")
+    str, Parameter(max_length=20, description="Language of labels; wins over Accept-Language.")
 ]
+Limit = Annotated[int, Parameter(ge=1, le=MOST, description="How many are listed at most.")]
 Wishes = Annotated[str, Header(alias="Accept-Language", include_in_schema=False)]
 DataSetId = Annotated[str, Path(max_length=200, description="A data set.")]
 
@@ -85,7 +88,7 @@ def datasets(
     summaries = []
     spoken_languages: set[str] = set()
     languages: dict[str, None] = {}
-    missing = bool(language)
+    missing, words = bool(language), Query.of(query)
     for name, data in service.readable(asker):
         description = told(asker, data)
         languages |= dict.fromkeys(description.languages)
@@ -98,7 +101,7 @@ def datasets(
         texts += [description.population, description.period, description.source]
         for variable in description.variables:
             texts += [variable.name, *(words for _, words in variable.label.by_language)]
-        if _holds(" ".join(texts), query):
+        if words.rank(search.folded(" ".join(texts))) is not None:
             summaries.append(_summary(service, name, data, description, shown))
             spoken_languages.add(spoken(description, shown, [description.title]))
     if missing and languages:
@@ -143,18 +146,22 @@ def variables(
     query: Search = "",
     language: Language = "",
     wishes: Wishes = "",
+    limit: Limit = MOST,
 ) -> dict[str, Any]:
-    """The variables; with `query`, those that hold its words in themselves or in a category."""
+    """The variables; with `query`, those that hold its words in themselves or in a category.
+
+    Of each at most `limit` categories are listed, the best first; `more` says how many are left.
+    """
     with service.dataset(asker, dataset) as data:
         description = told(asker, data)
         language = chosen_language(language, wishes, description)
         response.headers.update(spoken_in(spoken(description, language)))
+        words = Query.of(query)
         listed = []
         for variable in description.variables:
-            own = " ".join(_words_of(variable))
-            matches = _matching(variable, query, language) if query.strip() else []
-            if matches or _holds(own, query):
-                listed.append(_variable(variable, language, matches))
+            found = search.matches(variable, words, language)
+            if found or search.variable_rank(variable, words) is not None:
+                listed.append(variable_facts(variable, language, found, limit))
         return {"variables": listed}
 
 
@@ -175,7 +182,7 @@ def variable(
         chosen = description.variable(_axis(description, variable).variable)
         texts = [chosen.label, *(level.label for level in chosen.levels)]
         response.headers.update(spoken_in(spoken(description, language, texts)))
-        return _variable(chosen, language, [])
+        return variable_facts(chosen, language)
 
 
 @router.get("/datasets/{dataset}/codelists/{level}", response_model=responses.CodeList)
@@ -187,22 +194,34 @@ def codelist(
     level: Annotated[str, Path(max_length=300, description="A level, or variable:level.")],
     language: Language = "",
     wishes: Wishes = "",
+    query: Search = "",
+    parent: Annotated[
+        str, Parameter(max_length=300, description="Only inside this code of a coarser level.")
+    ] = "",
+    offset: Annotated[int, Parameter(ge=0, le=10**6)] = 0,
+    limit: Annotated[int | None, Parameter(ge=1, le=100_000)] = None,
 ) -> dict[str, Any]:
-    """Every category of a level, with its category at each coarser level; never cut short."""
+    """The categories of a level, with its category at each coarser level; all where nothing is said.
+
+    `query` and `parent` choose among them, `offset` and `limit` show a part; `total` counts the
+    chosen ones.
+    """
     with service.dataset(asker, dataset) as data:
         description = told(asker, data)
         language = chosen_language(language, wishes, description)
         ref = _axis(description, level)
         variable = description.variable(ref.variable)
         chosen = variable.level(ref.level)
-        parents = _parents(variable, chosen)
+        parents = search.parents_of(variable, chosen)
+        every = search.chosen_places(variable, chosen, Query.of(query), parent)
+        places = every[offset : None if limit is None else offset + limit]
         texts = [chosen.label, *(category.label for category in chosen.categories)]
         response.headers.update(spoken_in(spoken(description, language, texts)))
         return {
             "variable": variable.name,
             "level": chosen.name,
             "label": chosen.label.says(language),
-            "total": len(chosen),
+            "total": len(every),
             "categories": [
                 {
                     **_of(category, "code", "missing"),
@@ -211,7 +230,8 @@ def codelist(
                     "tile": category.tile,
                     "parents": {name: codes[i] for name, codes in parents.items() if codes[i]},
                 }
-                for i, category in enumerate(chosen.categories)
+                for i in places
+                for category in (chosen.categories[i],)
             ],
         }
 
@@ -245,15 +265,6 @@ def _axis(description: Description, text: str) -> Any:
         raise problem from None
 
 
-def _parents(variable: Variable, level: Level) -> dict[str, list[str]]:
-    """For each coarser level, the one category that holds each category here, if it is one."""
-    here = [known.name for known in variable.levels].index(level.name)
-    return {
-        coarser.name: [coarser.codes[at] if at >= 0 else "" for at in level.holders(coarser)]
-        for coarser in variable.levels[here + 1 :]
-    }
-
-
 def _summary(
     service: Service, name: str, data: DataSet, description: Description, language: str
 ) -> dict[str, Any]:
@@ -272,29 +283,11 @@ def _of(thing: object, *names: str) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in names}
 
 
-def _words_of(variable: Variable) -> list[str]:
-    words = [variable.name, variable.note, *(text for _, text in variable.label.by_language)]
-    for level in variable.levels:
-        words += [level.name, *(text for _, text in level.label.by_language)]
-    return words
-
-
-def _holds(text: str, query: str) -> bool:
-    folded = text.casefold()
-    return all(word in folded for word in query.casefold().split())
-
-
-def _matching(variable: Variable, query: str, language: str) -> list[str]:
-    matches = []
-    for level in variable.levels:
-        for category in level.categories:
-            texts = [category.code, *(words for _, words in category.label.by_language)]
-            if _holds(" ".join(texts), query):
-                matches.append(f"{level.name}: {category.code} {category.label.says(language)}")
-    return matches
-
-
-def _variable(variable: Variable, language: str, matches: list[str]) -> dict[str, Any]:
+def variable_facts(
+    variable: Variable, language: str, matches: list[Match] | None = None, limit: int = MOST
+) -> dict[str, Any]:
+    """A variable as clients see it, with the categories that were found in it."""
+    shown, more = cut(matches or [], limit)
     return {
         **_of(variable, "name", "kind", "declared", "note"),
         "label": variable.label.says(language),
@@ -303,5 +296,6 @@ def _variable(variable: Variable, language: str, matches: list[str]) -> dict[str
             {"name": v.name, "label": v.label.says(language), "categories": len(v)}
             for v in variable.levels
         ],
-        "matches": matches,
+        "matches": [match.to_json() for match in shown],
+        "more": more,
     }

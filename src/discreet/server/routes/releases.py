@@ -52,13 +52,14 @@ def releases(
     service: Serving, asker: CurrentAsker, dataset: Annotated[str, Query(max_length=200)] = ""
 ) -> dict[str, Any]:
     """Releases that are public by now; custodians see those to come as well."""
-    seen = set(service.visible(asker))
-    listed = [
-        one
-        for one in service.releases.all()
-        if one.dataset in seen and (not dataset or one.dataset == dataset) and _open(one, asker)
-    ]
+    listed = [one for one in readable(service, asker) if not dataset or one.dataset == dataset]
     return {"releases": [_facts(service, one) for one in listed]}
+
+
+def readable(service: Service, asker: Asker) -> list[Published]:
+    """The releases an asker may know of."""
+    seen = set(service.visible(asker))
+    return [one for one in service.releases.all() if one.dataset in seen and _open(one, asker)]
 
 
 @publishing.post(

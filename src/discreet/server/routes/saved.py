@@ -27,11 +27,15 @@ SavedId = Annotated[str, Path(max_length=64)]
 @reading.get("/saved", response_model=responses.SavedList)
 def saved(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Saved tables: one's own, and those shared with everybody who may see their data set."""
+    return {"saved": [facts(one) for one in readable(service, asker)]}
+
+
+def readable(service: Service, asker: Asker) -> list[Saved]:
+    """The saved tables an asker may read."""
     seen = set(service.visible(asker))
-    listed = [
+    return [
         one for one in service.catalogue.saved() if _may_read(one, asker) and one.dataset in seen
     ]
-    return {"saved": [facts(one) for one in listed]}
 
 
 @keeping.post("/saved", status_code=201, responses=documented(409, 415))
