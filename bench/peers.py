@@ -133,3 +133,4 @@ CELL_KEY_PERTURBATION = Peer(
 )
 OPENDP = Peer("opendp", ("opendp==0.16.0", "polars==1.36.1", "numpy>=2"))
 TUMULT = Peer("tumult-analytics", ("tmlt.analytics==0.21.0",))
+PYTAUARGUS = Peer("pytauargus", ("pytauargus==0.6.0",))

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import discreet as dc
 from discreet.core.guarantee import Kind
 from discreet.core.table import Status
 from discreet.errors import DescriptionError
+from discreet.methods.classic.linked import Part, sparse, whole
+from discreet.methods.classic.method import _hidden
 from discreet.methods.classic.secondary import hide
-from discreet.methods.shared.suppression_attack import attack
+from discreet.methods.shared.suppression_attack import attack, intervals
+from discreet.workspace import load
 
 from ...attacks.people import change, make
+from ..suppression import world as suppressed
 
 CHOSEN = {"threshold": "5", "zeros": "yes", "protection": "1", "seconds": "10"}
 
@@ -81,7 +86,8 @@ def test_a_table_says_what_an_intruder_recovers(tmp_path: Path):
     assert table.guarantee.kind is Kind.NONE
     assert stars.any()
     assert not table.values[stars].any()
-    assert any(note.startswith("Attack by totals") for note in table.notes)
+    assert any(note.startswith("Attack by linked tables and totals") for note in table.notes)
+    assert stars[-1].any()  # a total that is small itself
     assert any("no guarantee" in word for word in table.guarantee.caveats)
 
 
@@ -91,3 +97,86 @@ def test_it_never_stands_beside_simulatable_suppression(tmp_path: Path):
     change(folder, family="classic", method=None, methods={"suppression": {}})
     with pytest.raises(DescriptionError, match="one data set serves one family"):
         dc.open(folder)
+
+
+def cube_of(part: Part, counts: np.ndarray) -> np.ndarray:
+    """A table of a group with its totals."""
+    return (part.sums() @ counts.ravel()).astype(np.int64).reshape([n + 1 for n in part.shape])
+
+
+def worked_out(parts: list[Part], cubes: list[np.ndarray], masks: list[np.ndarray]) -> np.ndarray:
+    """Which numbers, hidden or not, everything published tells to the count."""
+    sums = sparse.vstack([part.sums() for part in parts]).toarray()
+    numbers = np.concatenate([cube.ravel() for cube in cubes])
+    shown = ~np.concatenate([mask.ravel() for mask in masks])
+    bounds = [(0, int(numbers.max()))] * sums.shape[1]
+    low, high = intervals(sums[shown], numbers[shown], sums, bounds)
+    return low == high
+
+
+ROWS = Part((2, 3), (np.array([0, 0, 1, 1]), np.arange(3)))
+"""Four rows joined to two, by three columns."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_linked_tables_are_protected_together(seed: int):
+    """No small number of either level follows from all that is published of both."""
+    counts = np.random.default_rng(seed).integers(0, 25, (4, 3))
+    counts[seed % 4, 1] = 2
+    parts = [whole((4, 3)), ROWS]
+    cubes = [cube_of(part, counts) for part in parts]
+    masks, gap = _hidden(parts, cubes, CHOSEN)
+    small = np.concatenate([cube.ravel() <= 5 for cube in cubes])
+    known = worked_out(parts, cubes, masks)
+    assert gap <= 1e-4
+    assert masks[0].any()
+    assert not (small & known).any()
+
+
+def test_tables_protected_apart_give_one_another_away():
+    """The twin: each level by itself, and the other tells what it hides."""
+    leaks = 0
+    for seed in range(2):
+        counts = np.random.default_rng(seed).integers(0, 25, (4, 3))
+        counts[seed % 4, 1] = 2
+        parts = [whole((4, 3)), ROWS]
+        cubes = [cube_of(part, counts) for part in parts]
+        apart = [
+            _hidden([whole(part.shape)], [cube], CHOSEN)[0][0]
+            for part, cube in zip(parts, cubes, strict=True)
+        ]
+        small = np.concatenate([cube.ravel() <= 5 for cube in cubes])
+        leaks += int((small & worked_out(parts, cubes, apart)).any())
+    assert leaks
+
+
+def test_a_small_total_is_hidden_with_another():
+    """A total that is small itself is no number to publish, and is not left to be worked out."""
+    counts = np.array([[40, 50, 60], [1, 0, 2], [30, 35, 45]])
+    part = whole((3, 3))
+    cube = cube_of(part, counts)
+    (mask,), _ = _hidden([part], [cube], CHOSEN)
+    assert mask[1].all()
+    assert mask[:, -1].sum() == 2
+    assert not mask[-1, -1]
+    assert not worked_out([part], [cube], [mask])[cube.ravel() <= 5].any()
+
+
+@pytest.mark.slow
+def test_levels_of_a_hierarchy_in_one_question(tmp_path: Path):
+    """Asked for together, two levels are one release: each says what both together give away."""
+    folder = suppressed.make(tmp_path)
+    described = suppressed.described()
+    described["family"], described["methods"] = "classic", {"classic": {"threshold": "40"}}
+    del described["variables"]["gene"]["role"]
+    (folder / "discreet.yaml").write_text(yaml.safe_dump(described, sort_keys=False))
+    load(folder)
+    north = {"half": ["n"]}
+    wanted = [{"rows": "eyes", "columns": level, "where": north} for level in ("hair", "tone")]
+    with dc.open(folder) as data:
+        fine, coarse = data.recipe({"tables": wanted}).release().tables
+    hidden = [int((table.status == Status.SUPPRESSED).sum()) for table in (fine, coarse)]
+    assert hidden[0] > 0
+    assert any("linked tables" in note for note in fine.notes)
+    assert not (fine.status == Status.SUPPRESSED)[-1, -1]
+    assert any("linked tables" in note for note in coarse.notes) == bool(hidden[1])

@@ -22,10 +22,11 @@ from .. import base
 from ..base import ExpectedError, Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import protected, published_cells
-from ..shared.suppression_attack import Attacked, attack
+from ..shared.suppression_attack import Attacked, attack, intervals
 from ..shared.unit import check_unit
 from .declaration import DECLARATION
-from .secondary import Hidden, Whole, hide
+from .linked import Part, group_system, groups, sparse
+from .secondary import Flags, Hidden, Whole, hide, hide_numbers
 
 HIDDEN = -1
 
@@ -72,56 +73,85 @@ class ClassicMethod:
                 for spec in question.tables
             ),
             charge=Charge.record(DECLARATION.name, question.settings, question=digest),
-            detail=chosen,
+            detail=tuple(groups(question.tables, facts.description)),
         )
 
     def measure(
         self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets, control: Control
     ) -> Measurements:
         """The counts that are shown; hidden ones are left out here and stored nowhere."""
-        chosen = plan.question.settings
+        chosen, specs = plan.question.settings, plan.question.tables
         arrays, gaps = {}, {}
-        for spec, table in zip(plan.question.tables, tables, strict=True):
-            cells = true_values.reveal(table)
-            cube = true_values.cube(table.domain.shape, cells.addresses, cells.counts, spec.totals)
-            grid = _as_grid(cube[tuple(slice(0, n) for n in table.domain.shape)])
-            hidden = pattern(grid, chosen)
-            shown = cube.copy()
-            inner = tuple(slice(0, n) for n in table.domain.shape)
-            shown[inner] = np.where(hidden.cells.reshape(cube[inner].shape), HIDDEN, cube[inner])
-            arrays[base.stored_name(spec)] = shown
-            gaps[base.stored_name(spec)] = f"{hidden.gap:.4g}"
+        for group in base.own_part(plan, tuple):
+            cubes = [_cube(specs[place], tables[place]) for place, _ in group]
+            hidden, gap = _hidden([part for _, part in group], cubes, chosen)
+            for (place, _), cube, flags in zip(group, cubes, hidden, strict=True):
+                name = base.stored_name(specs[place])
+                arrays[name], gaps[name] = np.where(flags, HIDDEN, cube), f"{gap:.4g}"
         return Measurements(arrays, {"gaps": gaps})
 
     def fit(
         self, plan: Plan, measurements: Measurements, facts: Facts, control: Control
     ) -> tuple[ProtectedTable, ...]:
         """The tables, each with what an intruder recovers of it."""
-        made = []
+        made: dict[int, ProtectedTable] = {}
         where = base.provenance(plan, facts)
-        chosen = plan.question.settings
-        for spec in plan.question.tables:
-            values = measurements.arrays[base.stored_name(spec)]
-            hidden = values == HIDDEN
-            status = np.where(hidden, Status.SUPPRESSED, Status.OK).astype(np.uint8)
-            gap = measurements.facts["gaps"][base.stored_name(spec)]
-            notes = (
-                *_attack_notes(values, chosen),
-                f"Fewest hidden cells to within {gap} of them.",
-            )
-            shown = np.where(hidden, 0, values)
-            made.append(
-                protected(plan, spec, facts, where, values=shown, status=status, notes=notes)
-            )
-        return tuple(made)
+        specs = plan.question.tables
+        for group in groups(specs, facts.description):
+            names = [base.stored_name(specs[place]) for place, _ in group]
+            cubes = [measurements.arrays[name] for name in names]
+            said = _attacked([part for _, part in group], cubes, plan.question.settings)
+            for (place, _), name, values, notes in zip(group, names, cubes, said, strict=True):
+                hidden = values == HIDDEN
+                made[place] = protected(
+                    plan,
+                    specs[place],
+                    facts,
+                    where,
+                    values=np.where(hidden, 0, values),
+                    status=np.where(hidden, Status.SUPPRESSED, Status.OK).astype(np.uint8),
+                    notes=(
+                        *notes,
+                        "Fewest hidden cells to within "
+                        f"{measurements.facts['gaps'][name]} of them.",
+                    ),
+                )
+        return tuple(made[place] for place in range(len(specs)))
+
+
+def _cube(spec: TableSpec, table: TrueTable) -> Whole:
+    cells = true_values.reveal(table)
+    return true_values.cube(table.domain.shape, cells.addresses, cells.counts, spec.totals)
+
+
+def _hidden(
+    parts: Sequence[Part], cubes: Sequence[Whole], chosen: Mapping[str, str]
+) -> tuple[list[Flags], float]:
+    """Which numbers of linked tables with totals are hidden, and the gap left."""
+    numbers = np.concatenate([cube.ravel() for cube in cubes])
+    small = _sensitive(numbers, chosen)
+    _, cells = group_system(parts, hide_totals=False)
+    _, more = group_system(parts, hide_totals=True)
+    system, open_ = group_system(parts, hide_totals=bool(small[more & ~cells].any()))
+    finest = cubes[0][tuple(slice(0, n) for n in parts[0].shape)].ravel()
+    protection, seconds = int(chosen["protection"]), float(chosen["seconds"])
+    found = hide_numbers(system, finest, small[open_], protection, seconds)
+    flags = np.zeros(len(numbers), dtype=bool)
+    flags[open_] = found.cells
+    ends = np.cumsum([cube.size for cube in cubes])[:-1]
+    split = np.split(flags, ends)
+    return [one.reshape(cube.shape) for one, cube in zip(split, cubes, strict=True)], found.gap
+
+
+def _sensitive(numbers: Whole, chosen: Mapping[str, str]) -> Flags:
+    small = numbers <= int(chosen["threshold"])
+    return small & (numbers > 0) if chosen["zeros"] == "no" else small
 
 
 def pattern(grid: Whole, chosen: Mapping[str, str]) -> Hidden:
     """Which cells of a table with totals are hidden under a policy."""
-    sensitive = grid <= int(chosen["threshold"])
-    if chosen["zeros"] == "no":
-        sensitive &= grid > 0
-    return hide(grid, sensitive, int(chosen["protection"]), float(chosen["seconds"]))
+    protection, seconds = int(chosen["protection"]), float(chosen["seconds"])
+    return hide(grid, _sensitive(grid, chosen), protection, seconds)
 
 
 def _as_grid(counts: Whole) -> Whole:
@@ -139,8 +169,37 @@ def _can_be(spec: TableSpec) -> None:
         )
 
 
+def _attacked(
+    parts: Sequence[Part], cubes: Sequence[Whole], chosen: Mapping[str, str]
+) -> list[tuple[str, ...]]:
+    """What an intruder recovers of each of some linked published tables, in words."""
+    totals = [
+        part.totals().reshape(cube.shape) > 0 for part, cube in zip(parts, cubes, strict=True)
+    ]
+    if len(parts) == 1 and not (cubes[0][totals[0]] == HIDDEN).any():
+        return [_attack_notes(cubes[0], chosen)]
+    sums = sparse.vstack([part.sums() for part in parts]).tocsr()
+    numbers = np.concatenate([cube.ravel() for cube in cubes])
+    inner = cubes[0][tuple(slice(0, n) for n in parts[0].shape)].ravel()
+    unknown = inner == HIDDEN
+    known = np.where(unknown, 0, inner)
+    shown = (numbers != HIDDEN) & (np.asarray(sums[:, unknown].sum(axis=1)).ravel() > 0)
+    published = sums[shown][:, unknown].toarray()
+    values = numbers[shown] - sums[shown] @ known
+    bounds = [(0, int(numbers.max()))] * int(unknown.sum())
+    told = []
+    ends = np.cumsum([0, *[cube.size for cube in cubes]])
+    for cube, first in zip(cubes, ends[:-1].tolist(), strict=True):
+        places = np.argwhere(cube == HIDDEN)
+        wanted = sums[first + np.flatnonzero(cube.ravel() == HIDDEN)][:, unknown].toarray()
+        low, high = intervals(published, values, wanted, bounds)
+        found = Attacked(tuple(map(tuple, places.tolist())), low, high, linked=True)
+        told.append(found.sentences() if len(places) else ("Nothing is hidden.",))
+    return told
+
+
 def _attack_notes(values: Whole, chosen: Mapping[str, str]) -> tuple[str, ...]:
-    """What an intruder recovers of a published table, in words."""
+    """What an intruder recovers of a published table whose totals are all out, in words."""
     if not (values == HIDDEN).any():
         return ("Nothing is hidden.",)
     grid = _as_grid(values[tuple(slice(0, n - 1) for n in values.shape)])

@@ -1,8 +1,9 @@
-"""The fewest further cells to hide so that totals do not give small counts away.
+"""The fewest further numbers to hide so that the others do not give small counts away.
 
-Fischetti and Salazar's compact form as a mixed-integer programme: for every sensitive cell there is
-another table with the same totals, different in hidden cells only, in which it is higher by the
-protection, and one in which it is lower (as far as 0 allows). Ties go to smaller counts.
+Fischetti and Salazar's compact form as a mixed-integer programme: for every sensitive number there is
+another table with the same published numbers in which it is higher by the protection, and one in which
+it is lower (as far as 0 allows). Ties go to smaller counts. Published numbers are sums of the counts of
+one finest table (`System`), so that linked tables and totals that are small themselves are one problem.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import Refusal
+from .linked import System, grid_system
 
 sparse: Any = import_module("scipy.sparse")
 optimize: Any = import_module("scipy.optimize")
@@ -25,7 +27,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Hidden:
-    """Which cells are hidden, and how far from the fewest that may be."""
+    """Which numbers are hidden, and how far from the fewest that may be."""
 
     cells: Flags
     gap: float
@@ -33,27 +35,28 @@ class Hidden:
 
 def hide(counts: Whole, sensitive: Flags, protection: int, seconds: float) -> Hidden:
     """The cells of a two-way table to hide; totals are published."""
+    system = grid_system(counts.shape)
+    found = hide_numbers(system, counts.ravel(), sensitive.ravel(), protection, seconds)
+    return Hidden(found.cells.reshape(counts.shape), found.gap)
+
+
+def hide_numbers(
+    system: System, counts: Whole, sensitive: Flags, protection: int, seconds: float
+) -> Hidden:
+    """The numbers of a system to hide; `counts` are those of its finest cells."""
     if not sensitive.any():
         return Hidden(sensitive.copy(), 0.0)
-    places = np.flatnonzero(sensitive.ravel())
-    size, moves = counts.size, 2 * len(places)
-    flat = counts.ravel().astype(np.float64)
-    reach = float(max(flat.sum(), 1.0))
-    lower, upper = np.zeros(size * (1 + moves)), np.ones(size * (1 + moves))
-    lower[places] = 1
-    for k in range(moves):
-        block = slice(size * (1 + k), size * (2 + k))
-        lower[block], upper[block] = -flat, reach
-        cell = size * (1 + k) + int(places[k // 2])
-        if k % 2 == 0:
-            lower[cell] = protection
-        else:
-            upper[cell] = -min(protection, flat[places[k // 2]])
+    numbers = system.numbers @ counts.astype(np.float64)
+    reach = float(max(counts.sum(), 1.0))
+    places = np.flatnonzero(sensitive)
+    size, cells, moves = len(numbers), len(counts), 2 * len(places)
+    lower = np.concatenate([sensitive.astype(float), np.tile(-counts.astype(float), moves)])
+    upper = np.concatenate([np.ones(size), np.full(cells * moves, reach)])
     solved = optimize.milp(
-        np.concatenate([1 + 1e-4 * flat / reach, np.zeros(size * moves)]),
-        constraints=_constraints(counts.shape, flat, reach, moves),
+        np.concatenate([1 + 1e-4 * numbers / reach, np.zeros(cells * moves)]),
+        constraints=_constraints(system, numbers, reach, places, protection),
         bounds=optimize.Bounds(lower, upper),
-        integrality=np.concatenate([np.ones(size), np.zeros(size * moves)]),
+        integrality=np.concatenate([np.ones(size), np.zeros(cells * moves)]),
         options={"time_limit": seconds, "mip_rel_gap": 1e-6},
     )
     if solved.x is None:
@@ -64,34 +67,33 @@ def hide(counts: Whole, sensitive: Flags, protection: int, seconds: float) -> Hi
             alternatives=("use broader categories", "allow more `seconds` in the policy"),
         )
     gap = getattr(solved, "mip_gap", 0.0) or 0.0
-    return Hidden((solved.x[:size] > 0.5).reshape(counts.shape), float(gap))
+    return Hidden(np.asarray(solved.x[:size] > 0.5), float(gap))
 
 
 def _constraints(
-    shape: tuple[int, ...], flat: npt.NDArray[np.float64], reach: float, moves: int
+    system: System, numbers: npt.NDArray[np.float64], reach: float, places: Whole, protection: int
 ) -> list[Any]:
-    """Every move keeps all totals and moves hidden cells only."""
-    rows, columns = shape
-    size = rows * columns
-    sums = sparse.vstack(
-        [
-            sparse.kron(sparse.identity(rows), np.ones((1, columns))),
-            sparse.kron(np.ones((1, rows)), sparse.identity(columns)),
-        ]
-    )
-    one = sparse.identity(size)
-    totals = sparse.hstack(
-        [
-            sparse.csr_matrix((sums.shape[0] * moves, size)),
-            sparse.kron(sparse.identity(moves), sums),
-        ]
-    )
+    """Every move keeps what is always published, moves hidden numbers only, and protects one."""
+    moves, size = 2 * len(places), len(numbers)
+    every = sparse.identity(moves)
+    kept = sparse.kron(every, system.fixed)
+    moved = sparse.kron(every, system.numbers)
     copies = np.ones((moves, 1))
-    every = sparse.kron(sparse.identity(moves), one)
-    up = sparse.hstack([sparse.kron(copies, -reach * one), every])
-    down = sparse.hstack([sparse.kron(copies, sparse.diags(flat)), every])
+    hidden = sparse.identity(size)
+    up = sparse.hstack([sparse.kron(copies, -reach * hidden), moved])
+    down = sparse.hstack([sparse.kron(copies, sparse.diags(numbers)), moved])
+    own = moved.tocsr()[np.arange(moves) * size + np.repeat(places, 2)]
+    least = np.full(moves, float(protection))
+    least[1::2] = np.minimum(protection, numbers[places])
+    signs = sparse.diags(np.tile([1.0, -1.0], len(places)))
     return [
-        optimize.LinearConstraint(totals.tocsr(), 0, 0),
+        optimize.LinearConstraint(_beside(kept, size), 0, 0),
         optimize.LinearConstraint(up.tocsr(), -np.inf, 0),
         optimize.LinearConstraint(down.tocsr(), 0, np.inf),
+        optimize.LinearConstraint(_beside(signs @ own, size), least, np.inf),
     ]
+
+
+def _beside(moves: Any, size: int) -> Any:
+    """Rows about moves alone, with columns for the choice of numbers before them."""
+    return sparse.hstack([sparse.csr_matrix((moves.shape[0], size)), moves]).tocsr()

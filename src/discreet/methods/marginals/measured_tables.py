@@ -30,6 +30,7 @@ from ...core.gaussian import DiscreteGaussian
 from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, Whole
 from ...core.pure_laplace import PureLaplace
+from ...core.random_source import RandomSource
 from ...errors import Bug
 from ..shared.drawn_noise import Noise, check_least, law_of, letter_of, most_rate, variance_of
 
@@ -264,7 +265,11 @@ COEFFICIENTS = "coefficients"
 """The stored array of all measured single numbers (Fourier coefficients, the total), in order."""
 
 
-def draw_all(measured: Sequence[Measured], margin: Callable[[Margin], Whole]) -> dict[str, Whole]:
+def draw_all(
+    measured: Sequence[Measured],
+    margin: Callable[[Margin], Whole],
+    source: RandomSource | None = None,
+) -> dict[str, Whole]:
     """Noisy whole numbers of every measured table by name, single numbers in one array."""
     tables = [m.of(margin(m.margin)) for m in measured]
     noisy: dict[int, Whole] = {}
@@ -272,7 +277,7 @@ def draw_all(measured: Sequence[Measured], margin: Callable[[Margin], Whole]) ->
     for index, m in enumerate(measured):
         by_law.setdefault(m.law, []).append(index)
     for law, members in by_law.items():
-        noise = law.draw(sum(tables[i].size for i in members)).astype(np.int64)
+        noise = law.draw(sum(tables[i].size for i in members), source).astype(np.int64)
         at = 0
         for i in members:
             part = noise[at : at + tables[i].size]

@@ -22,6 +22,7 @@ from ...core.description import Description
 from ...core.domain import Count, Domain
 from ...core.product import Margin, Rows, Whole, whole_margin_of_rows
 from ...core.question import Question, Treatment
+from ...core.random_source import RandomSource
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug
 from .. import base
@@ -105,23 +106,10 @@ class MarginalsMethod:
         self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets | None, control: Control
     ) -> Measurements:
         """Whole numbers plus one exact draw each. Needs no secrets."""
-        design = design_of(plan)
-        sources = [
-            _in_space(design, cover, table)
-            for cover, table in zip(design.covers, tables, strict=True)
-        ]
-        measured = design.allocation.measured
-
-        def margin(wanted: Margin) -> Whole:
-            for axes, rows, counts in sources:
-                if set(wanted) <= set(axes):
-                    return whole_margin_of_rows(rows, design.shape, wanted, counts)
-            raise Bug("A measured margin was not counted.")
-
         control.step(0.0, "adding noise")
-        arrays = draw_all(measured, margin)
+        measurements = drawn(plan, tables)
         control.step(1.0, "adding noise")
-        return Measurements(arrays, {"measured": measured_facts(measured), "fit": design.form})
+        return measurements
 
     def measured(self, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
         """The plan these measurements were made by, where today another would be chosen."""
@@ -292,6 +280,26 @@ def _estimated(design: Design, tables: Sequence[Whole], margins: Sequence[Margin
     """The best linear unbiased estimate of these margins, with what is public in its place."""
     made = combine(design.shape, design.allocation.measured, tables, margins, total=design.total)
     return held_exactly(made, design.published)
+
+
+def drawn(
+    plan: Plan, tables: Sequence[TrueTable], source: RandomSource | None = None
+) -> Measurements:
+    """The measured tables of a plan with their noise, from the operating system's randomness."""
+    design = design_of(plan)
+    sources = [
+        _in_space(design, cover, table) for cover, table in zip(design.covers, tables, strict=True)
+    ]
+    measured = design.allocation.measured
+
+    def margin(wanted: Margin) -> Whole:
+        for axes, rows, counts in sources:
+            if set(wanted) <= set(axes):
+                return whole_margin_of_rows(rows, design.shape, wanted, counts)
+        raise Bug("A measured margin was not counted.")
+
+    arrays = draw_all(measured, margin, source)
+    return Measurements(arrays, {"measured": measured_facts(measured), "fit": design.form})
 
 
 def _in_space(design: Design, cover: Margin, table: TrueTable) -> tuple[Margin, Rows, Whole]:

@@ -7,6 +7,7 @@ that fits the totals and keep those the rule would have hidden in just this way.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -29,13 +30,15 @@ NEAR = 2
 class Attacked:
     """What is known of each hidden cell, in the order of its place."""
 
-    places: tuple[tuple[int, int], ...]
+    places: tuple[tuple[int, ...], ...]
     low: Whole
     high: Whole
     tables: tuple[Whole, ...] | None = field(default=None, repr=False)
     """Every table that fits totals, bounds and the rule; None where there are too many to try."""
     fitting: int | None = None
     """How many fit totals and bounds."""
+    linked: bool = False
+    """Whether totals are hidden too, or other tables are published with this one."""
 
     @property
     def exact(self) -> int:
@@ -53,7 +56,7 @@ class Attacked:
         """The figures in words."""
         many, width = len(self.places), self.high - self.low
         said = [
-            f"Attack by totals: of {many} hidden counts {self.exact} can be worked out exactly, "
+            f"Attack by {'linked tables and totals' if self.linked else 'totals'}: of {many} hidden counts {self.exact} can be worked out exactly, "
             f"{int((width <= 2 * NEAR).sum())} to within ± {NEAR}; the median interval is "
             f"{int(np.median(width)) + 1} counts wide."
         ]
@@ -65,6 +68,8 @@ class Attacked:
                 f"be hidden in this way; who tries them all knows {int((narrow == 0).sum())} of {many} "
                 "hidden counts exactly."
             )
+        elif self.linked:
+            said.append("Attack by the rule: not tried on linked tables and hidden totals.")
         else:
             said.append("Attack by the rule: too many tables fit the totals to try them all here.")
         return tuple(said)
@@ -85,17 +90,14 @@ def attack(
     left_columns = None if columns is None else columns - shown.sum(axis=0)
     bounds = [(0, int(most[p]) if most is not None else int(left_rows[p[0]])) for p in places]
     low, high = _ends(places, left_rows, left_columns, bounds)
-    tables: list[Whole] = []
-    fitting = 0
-    if rule is not None:
-        for table in _fitting(places, grid, left_rows, left_columns, low, high):
-            fitting += 1
-            if fitting > MOST_TABLES:
-                return Attacked(tuple(places), low, high)
-            if np.array_equal(rule(table), hidden):
-                tables.append(table)
-        return Attacked(tuple(places), low, high, tuple(tables), fitting)
-    return Attacked(tuple(places), low, high)
+    if rule is None:
+        return Attacked(tuple(places), low, high)
+    every = _fitting(places, grid, left_rows, left_columns, low, high)
+    fitting = list(itertools.islice(every, MOST_TABLES + 1))
+    if len(fitting) > MOST_TABLES:
+        return Attacked(tuple(places), low, high)
+    tables = tuple(table for table in fitting if np.array_equal(rule(table), hidden))
+    return Attacked(tuple(places), low, high, tables, len(fitting))
 
 
 def _ends(
@@ -116,13 +118,19 @@ def _ends(
     for line, members in enumerate(lines):
         matrix[line, members] = 1
     used = matrix.any(axis=1)
-    low, high = np.zeros(len(places), np.int64), np.zeros(len(places), np.int64)
-    for k in range(len(places)):
+    return intervals(matrix[used], np.array(sums)[used], np.eye(len(places)), bounds)
+
+
+def intervals(
+    published: Any, values: Whole, wanted: Any, bounds: list[tuple[int, int]]
+) -> tuple[Whole, Whole]:
+    """Between what sums of unknown counts lie, given published sums of them; rows of 0 and 1."""
+    low, high = (np.zeros(wanted.shape[0], np.int64) for _ in range(2))
+    for k in range(wanted.shape[0]):
+        goal = np.asarray(wanted[k]).ravel()
         for sign, ends in ((1, low), (-1, high)):
-            goal = np.zeros(len(places))
-            goal[k] = sign
             solved = optimize.linprog(
-                goal, A_eq=matrix[used], b_eq=np.array(sums)[used], bounds=bounds, method="highs"
+                sign * goal, A_eq=published, b_eq=values, bounds=bounds, method="highs"
             )
             ends[k] = round(sign * solved.fun)
     return low, high
