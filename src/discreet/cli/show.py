@@ -17,7 +17,7 @@ from ..core.control import Control, Progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-SECONDS_BETWEEN_LINES = 3.0
+SECONDS_BETWEEN_LINES = 2.0
 """How often progress is told where standard error is no terminal."""
 
 

@@ -12,12 +12,14 @@ import bisect
 import datetime
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from .domain import Indices
 
@@ -35,6 +37,7 @@ _COARSER = {
 FORMATS = ("Y-M-D", "D.M.Y", "D/M/Y", "D-M-Y", "M/D/Y", "Y/M/D", "Y.M.D", "YMD")
 _MOST_DIGITS = 300
 _TIME = r"(?:[ T][0-9:.,]+ ?(?:Z|[-+][0-9:]+)?)?"
+_PLAIN_SIGNS = frozenset("0123456789.-")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 
 
@@ -195,15 +198,10 @@ class Bands:
         """By binary fractions where these decide, exactly where a number is as near as a cut."""
         if self.mark != ".":
             texts = [text.replace(".", "x").replace(self.mark, ".") for text in texts]
-        readable = np.array(
-            [len(text) <= _MOST_DIGITS and bool(_NUMBER.fullmatch(text)) for text in texts],
-            dtype=bool,
-        )
+        chosen, numbers = _numbers(texts)
         out = np.full(len(texts), UNREADABLE, dtype=np.int64)
-        chosen = np.flatnonzero(readable)
         if not len(chosen):
             return out
-        numbers = np.array([float(texts[place]) for place in chosen.tolist()])
         cuts = np.array([float(cut) for cut in self.cuts])
         at: Indices = np.searchsorted(cuts, numbers, side="right").astype(np.int64)
         # rounding keeps order, so only a number that rounds to a cut itself is in doubt
@@ -219,6 +217,26 @@ class Bands:
     def facts(self) -> list[Any]:
         """All that decides a place."""
         return ["bands", [str(cut) for cut in self.cuts], self.below, self.above, self.mark]
+
+
+def _numbers(texts: Sequence[str]) -> tuple[Indices, npt.NDArray[np.float64]]:
+    """Which texts are numbers, by place, and the nearest binary fraction of each.
+
+    Where there is nothing but digits, points and minus signs, what Python reads is a number.
+    """
+    plain = (
+        _PLAIN_SIGNS.issuperset("".join(texts)) and max(map(len, texts), default=0) <= _MOST_DIGITS
+    )
+    if plain:
+        with suppress(ValueError):
+            return np.arange(len(texts)), np.array(list(map(float, texts)), dtype=np.float64)
+    chosen = [
+        place
+        for place, text in enumerate(texts)
+        if len(text) <= _MOST_DIGITS and _NUMBER.fullmatch(text)
+    ]
+    numbers = [float(texts[place]) for place in chosen]
+    return np.array(chosen, dtype=np.int64), np.array(numbers, dtype=np.float64)
 
 
 def number_text(number: Fraction) -> str:

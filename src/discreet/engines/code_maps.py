@@ -20,6 +20,8 @@ from .coding import Columns
 
 _MISSING = -3
 _BLANKS = " \t\n\r\x0b\x0c\xa0"
+_MAY_CHANGE = frozenset(f"0{_BLANKS}")
+"""What a text ends in that `canonical` may change."""
 _WHOLE = re.compile(r"([-+]?[0-9]+)\.0+")
 
 
@@ -34,6 +36,16 @@ def canonical(text: str) -> str:
     trimmed = text.strip(_BLANKS)
     whole = _WHOLE.fullmatch(trimmed)
     return whole.group(1) if whole else trimmed
+
+
+def canonical_texts(texts: Sequence[str | None]) -> list[str]:
+    """Many texts at once, None as an empty one; most end in a way that nothing can change."""
+    return [
+        text
+        if text and text[-1] not in _MAY_CHANGE and text[0] not in _BLANKS
+        else canonical(text or "")
+        for text in texts
+    ]
 
 
 class CodeMap:
@@ -55,7 +67,7 @@ class CodeMap:
 
     def places(self, texts: Sequence[str | None], records: Sequence[int]) -> Indices:
         """For each text, met in so many records, the place of its finest category."""
-        read = ["" if text is None else canonical(text) for text in texts]
+        read = canonical_texts(texts)
         places = self._known(read)
         counts = np.asarray(records, dtype=np.int64)
         gone, odd = places == _MISSING, (places == OUTSIDE) | (places == UNREADABLE)
@@ -72,8 +84,9 @@ class CodeMap:
     def _known(self, texts: Sequence[str]) -> Indices:
         rule = self.columns.rule
         if rule is not None:
-            places = rule.places(texts)
-            places[[place for place, text in enumerate(texts) if text in self._gone]] = _MISSING
+            places = np.full(len(texts), _MISSING, dtype=np.int64)
+            given = [place for place, text in enumerate(texts) if text not in self._gone]
+            places[given] = rule.places([texts[place] for place in given])
             return places
         # a declared code wins over the list of missing texts: "-1" may be both
         return np.array(

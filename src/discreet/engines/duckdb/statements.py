@@ -117,9 +117,7 @@ class Runner:
             return self.connection.execute(sql, dict(parameters or {})).fetchall()
 
         try:
-            return in_background(
-                self.connection, work, self.control, doing, tell if last > first else None
-            )
+            return in_background(self.connection, work, self.control, doing, tell)
         except (duckdb.Error, OSError, RuntimeError) as error:
             raise self.sentence(error) from None
 
