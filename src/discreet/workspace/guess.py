@@ -393,6 +393,6 @@ class _Guess:
 
 def _above_zero(text: str | None) -> bool:
     try:
-        return text is not None and float(text) > 0
+        return text is not None and float(text.replace(",", ".")) > 0
     except ValueError:
         return False
