@@ -99,14 +99,17 @@ def test_a_keyed_table_is_the_same_as_on_disk(
 def test_files_are_the_servers_own_and_the_same_as_on_disk(
     served: Served, server: Server, tmp_path: Path
 ) -> None:
-    """In every format the bytes that the local API writes."""
+    """In every format the bytes that the local API writes, and the same files beside them."""
+    (tmp_path / "here").mkdir()
     with dc.open(served.workspace / "deaths") as disk:
         local = disk.table(rows=["region"], columns=["sex"]).release()
         remote = server.open("deaths").table(rows=["region"], columns=["sex"]).release()
         for name, made in formats.FORMATS.items():
             path = remote.write(tmp_path / f"t{made.extension}")
-            wanted = formats.to_bytes(local.protected, name)
-            assert path.read_bytes() == wanted, name
+            here = local.write(tmp_path / "here" / f"t{made.extension}")
+            assert remote.files == local.files
+            for file in remote.files:
+                assert (path.parent / file).read_bytes() == (here.parent / file).read_bytes(), name
     with pytest.raises(InputError, match="Cannot write"):
         remote.write(tmp_path / "none" / "t.csv")
 

@@ -200,8 +200,9 @@ def test_a_wrong_budget_or_delimiter_leaves_nothing_behind(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "start", "says"),
     [
-        ("people.xlsx", b"PK\x03\x04\x14\x00", "is a spreadsheet"),
-        ("people.XLS", b"\xd0\xcf\x11\xe0", "Save its sheet as CSV"),
+        ("people.xlsx", b"PK\x03\x04\x14\x00", "is no workbook, or a damaged one"),
+        ("people.XLS", b"\xd0\xcf\x11\xe0", "Save it as .xlsx, or its sheet as CSV"),
+        ("people.ods", b"PK\x03\x04\x14\x00", "Save it as .xlsx"),
         ("people.csv", b"PK\x03\x04\x14\x00", "whatever its name says"),
         ("people.csv", b"\x1f\x8b\x08\x00", "is packed"),
         ("people.sas7bdat", b"\x00\x00", r"haven::read_sas\('people.sas7bdat'\), 'people.parquet'"),

@@ -88,7 +88,7 @@ def _release_featured(workspace: Workspace, control: Control) -> None:
 
 
 def init(
-    data: Annotated[str, Argument(help="A CSV or Parquet file, or a database URL.")],
+    data: Annotated[str, Argument(help="A CSV, Parquet or XLSX file, or a database URL.")],
     into: Annotated[
         Path | None, Option(help="The data set's folder. Default: the file's name.")
     ] = None,
@@ -118,7 +118,7 @@ def init(
 
     [bold]discreet init stays.csv --id patient_id --unit person --records-per-unit 4 --drop[/bold]
 
-    [bold]discreet init 'sqlite:///registry.db?table=deaths'[/bold]
+    [bold]discreet init 'sqlite:///registry.db?table=deaths'[/bold], or 'book.xlsx::Sheet 2'
     """
     from .. import workspace
     from ..core.description import UNDECIDED

@@ -333,7 +333,8 @@ class RemoteTable(Released):
                 content = self._draft.file(name, free=self._free)
                 with writing.new_file(target) as stream:
                     stream.write(content)
-                self.files = [target.name]
+                    beside = writing.write_beside(name, self.protected, target)
+                self.files = [file.name for file in (target, *beside)]
             else:
                 self.files = self._write_folder(target, formats or writing.IN_FOLDERS)
         except OSError as error:

@@ -19,7 +19,7 @@ from ..core.description import Description
 from ..core.domain import Level, Variable
 from ..errors import DataError, InputError
 
-KINDS = ("csv", "parquet", "duckdb", "sqlite")
+KINDS = ("csv", "parquet", "duckdb", "sqlite", "xlsx")
 """What can be read."""
 
 OPTIONS = ("delimiter", "encoding", "quote", "escape", "header")
@@ -38,6 +38,8 @@ _SUFFIXES = {
     ".ddb": "duckdb",
     ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
 }
 
 
@@ -66,7 +68,8 @@ class Source:
         """The source a path or a database URL means.
 
         A database table is `duckdb:///folder/file.db?table=name` (three slashes: a path from here;
-        four: from the root), `sqlite:///…`, or `file.duckdb::name`. Other URLs are refused.
+        four: from the root), `sqlite:///…`, or `file.duckdb::name`; a sheet `book.xlsx::name`.
+        Other URLs are refused.
 
         >>> Source.guess("shop.duckdb::orders")
         Source(kind='duckdb', path=PosixPath('shop.duckdb'), table='orders', options={})

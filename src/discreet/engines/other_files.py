@@ -7,8 +7,8 @@ from pathlib import Path
 from ..errors import DataError
 
 _SPREADSHEET = (
-    "is a spreadsheet, which is not read: its cells may hold formulas, and dates and leading zeros "
-    "change in them. Save its sheet as CSV (in Excel: Save As, CSV UTF-8) and give that file"
+    "is a spreadsheet of a kind that is not read. Save it as .xlsx, or its sheet as CSV (in Excel: "
+    "Save As, CSV UTF-8), and give that file"
 )
 _STATISTICS = (
     "is a file of a statistics program, which is not read. Write it as Parquet or CSV there and give "
@@ -16,15 +16,15 @@ _STATISTICS = (
 )
 _PACKED = "is packed. Unpack it and give the CSV or Parquet file that is in it"
 _ENDINGS = {
-    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), _SPREADSHEET),
+    **dict.fromkeys((".xlsb", ".xls", ".ods"), _SPREADSHEET),
     **{f".{how}": _STATISTICS for how in ("sav", "dta", "sas7bdat", "xpt")},
     **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".zst", ".7z", ".tar"), _PACKED),
     ".rds": "is a file of R. Write it there as Parquet or CSV and give that file",
     ".json": "is JSON. Write it as CSV, a line for each record, and give that file",
 }
 _STARTS = {
-    b"PK\x03\x04": "is a packed file or a spreadsheet, whatever its name says. Save its sheet as CSV, "
-    "or unpack it, and give that file",
+    b"PK\x03\x04": "is a packed file or a spreadsheet, whatever its name says. If it is a workbook, "
+    "give it a name in .xlsx; else unpack it and give the file that is in it",
     b"\xd0\xcf\x11\xe0": _SPREADSHEET,
     b"\x1f\x8b": _PACKED,
 }

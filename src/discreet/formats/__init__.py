@@ -15,6 +15,7 @@ from .base import (
     one_file,
     to_bytes,
     write,
+    write_beside,
 )
 from .flat import flatten
 from .footnote import citation
@@ -22,5 +23,5 @@ from .notes import footnote, typical_error
 
 __all__ = [
     "FORMATS", "IN_FOLDERS", "Format", "by_extension", "by_name", "citation", "flatten",
-    "footnote", "new_file", "one_file", "to_bytes", "typical_error", "write",
+    "footnote", "new_file", "one_file", "to_bytes", "typical_error", "write", "write_beside",
 ]  # fmt: skip

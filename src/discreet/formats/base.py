@@ -177,17 +177,22 @@ def _to_stream(form: Format, tables: Sequence[ProtectedTable], stream: IO[bytes]
 
 
 def _to_path(form: Format, tables: Sequence[ProtectedTable], path: Path) -> list[Path]:
-    written = [path]
     with new_file(path) as stream:
         form.save(tables, stream)
-        if form.beside and not _is_device(path):
-            from .csvw import companion
+        return [path, *write_beside(form.name, tables[0], path)]
 
-            beside = path.with_name(path.name + form.beside)
-            with new_file(beside) as second:
-                second.write(companion(tables[0], path.name))
-            written.append(beside)
-    return written
+
+def write_beside(format: str, table: ProtectedTable, path: Path) -> list[Path]:
+    """Write what lies beside a file of this format, where anything does; the files written."""
+    form = by_name(format)
+    if not form.beside or _is_device(path):
+        return []
+    from .csvw import companion
+
+    beside = path.with_name(path.name + form.beside)
+    with new_file(beside) as stream:
+        stream.write(companion(table, path.name))
+    return [beside]
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from ..core.exact import exact
 from ..core.text import Text
 from ..engines.code_maps import canonical
 from ..errors import DescriptionError, InputError, did_you_mean
-from .category_file import MOST_CATEGORIES, csv_rows
+from .category_file import MOST_CATEGORIES, csv_rows, text_of
 from .yaml_reader import Block, Scalar
 
 KINDS = ("dates", "bands", "cuts", "groups", "prefix")
@@ -39,6 +39,16 @@ _OF_KIND = {
     "groups": (),
     "prefix": (),
 }
+_UNIT_WORDS = {
+    "de": {
+        "day": "Tag",
+        "month": "Monat",
+        "quarter": "Quartal",
+        "year": "Jahr",
+        "weekday": "Wochentag",
+    }
+}
+"""What a part of a date is called in labels of other languages than English."""
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _OPEN = ("above", "below", "both", "no")
 _PERIOD = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
@@ -83,6 +93,7 @@ def derived_levels(
     read: Rule
     plain, read = _dates(name, rule) if kind == "dates" else _bands(name, rule, kind)
     levels = []
+    own = text_of(block, "label") or Text.of(name)
     for level_name, codes, labels, of_finest in plain:
         for one in apart:
             if one.code in codes:
@@ -93,9 +104,8 @@ def derived_levels(
         categories = [Category.of(c, label) for c, label in zip(codes, labels, strict=True)]
         categories += apart
         more = range(len(codes), len(categories))
-        levels.append(
-            Level(level_name, Text.of(level_name), tuple(categories), (*of_finest, *more))
-        )
+        label = _level_label(own, level_name.removeprefix(name).removeprefix("_"))
+        levels.append(Level(level_name, label, tuple(categories), (*of_finest, *more)))
     if len(levels[0]) > MOST_CATEGORIES:
         raise rule.error(
             f"derive makes {len(levels[0]):,} categories of {name}, most is {MOST_CATEGORIES:,}. "
@@ -103,6 +113,18 @@ def derived_levels(
             kind,
         )
     return tuple(levels), read
+
+
+def _level_label(label: Text, part: str) -> Text:
+    """A variable's label with the unit or width of one of its levels, in every language it has.
+
+    >>> str(_level_label(Text.of("Admitted"), "month")), _level_label(Text.of({"de": "Tag"}), "year").says("de")
+    ('Admitted (month)', 'Tag (Jahr)')
+    """
+    if not part:
+        return label
+    words = [(code, _UNIT_WORDS.get(code, {}).get(part, part)) for code, _ in label.by_language]
+    return Text(tuple((code, f"{label.says(code)} ({word})") for code, word in words))
 
 
 _Plain = tuple[str, list[str], list[str], list[int]]

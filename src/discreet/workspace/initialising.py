@@ -190,10 +190,10 @@ def source_keys(source: Source, found: Profile, folder: Path) -> dict[str, str]:
     near = base in path.parents or base.parent == path.parent
     where = os.path.relpath(path, base) if near else str(path)
     keys = {"file": where}
-    if source.kind not in ("csv", "parquet"):
+    if source.kind in ("duckdb", "sqlite"):
         keys = {"database": f"{source.kind}:///{where}"}
-    if source.table:
-        keys["table"] = source.table
+    if found.source.table:
+        keys["table"] = found.source.table
     if found.dialect is not None:
         keys.update(found.dialect.options())
     return keys

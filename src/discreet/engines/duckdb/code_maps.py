@@ -15,7 +15,7 @@ from ...core.domain import Indices, Level, Variable
 from ..code_maps import CodeMap, check_parents
 from ..coding import Columns
 from .canonical import text_sql
-from .sources import RELATION, Opened
+from .relation import RELATION, Opened
 from .sql import Sql, joined, sql
 from .statements import Runner
 

@@ -21,7 +21,7 @@ from duckdb.sqltypes import UBIGINT, UTINYINT
 from ...errors import DataError
 from ...file_names import DATA
 from .canonical import without_exponent_sql
-from .sources import RELATION, Opened
+from .relation import RELATION, Opened
 from .sql import Sql, plain, sql
 from .statements import Connection, Runner
 

@@ -27,8 +27,9 @@ from ..coding import MOST_RECORDS, Coding, LoadReport, Source
 from .code_maps import dictionary
 from .keys import drawn_keys, own_key
 from .reading import Wanted
+from .relation import Opened
 from .scratch import scratch_connection
-from .sources import Opened, opened
+from .sources import opened
 from .sql import Sql, joined, sql
 from .statements import Runner, sentence
 from .units import bound

@@ -20,8 +20,9 @@ from ...errors import Cancelled
 from ..coding import ColumnProfile, Profile, Source
 from .canonical import canonical_sql, single_valued
 from .reading import Choice, Wanted
+from .relation import RELATION, Opened
 from .scratch import profile_folder, scratch_connection
-from .sources import RELATION, Opened, opened
+from .sources import opened
 from .sql import Sql, joined, sql
 from .statements import Runner
 

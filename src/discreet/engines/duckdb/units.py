@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ...errors import DataError
 from ..coding import Coding
-from .sources import Opened
+from .relation import Opened
 from .sql import Sql, joined, plain, sql
 from .statements import Runner
 

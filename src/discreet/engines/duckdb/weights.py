@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.description import Weight
 from ...errors import DataError
 from .canonical import without_exponent_sql
-from .sources import RELATION, Opened
+from .relation import RELATION, Opened
 from .sql import Sql, literal, sql
 from .statements import Runner
 
