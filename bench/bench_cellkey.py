@@ -31,11 +31,11 @@ from bench.peers import CELL_KEY_PERTURBATION
 from bench.records import DEATHS, coding, description, write
 from discreet.core.control import Control
 from discreet.core.description import Description, Policy
-from discreet.core.text import Text
 from discreet.core.domain import AxisRef, variable
 from discreet.core.family import Family
 from discreet.core.question import Treatment
 from discreet.core.table import Status
+from discreet.core.text import Text
 from discreet.core.true_values import Cells, cube, reveal, seal
 from discreet.engines.coding import Source
 from discreet.engines.duckdb.engine import open_engine

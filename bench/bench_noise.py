@@ -16,11 +16,11 @@ import numpy as np
 
 from discreet.core.control import Control
 from discreet.core.description import Description, Policy
-from discreet.core.text import Text
 from discreet.core.domain import AxisRef, variable
 from discreet.core.family import Family
 from discreet.core.loss import PureLoss
 from discreet.core.question import Treatment
+from discreet.core.text import Text
 from discreet.core.true_values import Cells, seal
 from discreet.methods.base import Facts
 from discreet.methods.noise.method import NoiseMethod

@@ -29,10 +29,10 @@ import yaml
 from bench import bars
 from discreet.core.control import Control
 from discreet.core.description import Description, Policy
-from discreet.core.text import Text
 from discreet.core.domain import Category, Level, Variable, variable
 from discreet.core.family import Family
 from discreet.core.loss import PureLoss
+from discreet.core.text import Text
 from discreet.core.true_values import Cells, seal
 from discreet.demo import deaths
 from discreet.demo.places import REGIONS, areas

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.core.description import Description
-from discreet.core.text import Text
 from discreet.core.domain import Variable, variable
+from discreet.core.text import Text
 from discreet.engines.coding import Coding, Columns
 
 SIZES = {"ccg": 251, "cause": 15, "age": 10, "sex": 2, "month": 12, "marital": 6}
