@@ -16,9 +16,9 @@ from ..core.names import find_axis
 from ..core.question import Layout, Question, Recipe, TableSpec
 from .parse import from_mapping
 from .short_form import from_query, query_mapping
-from .writing import to_mapping, to_query, to_yaml
+from .writing import query_of, to_mapping, to_query, to_yaml
 
 __all__ = [
     "Layout", "Question", "Recipe", "TableSpec", "find_axis", "from_mapping", "from_query",
-    "query_mapping", "to_mapping", "to_query", "to_yaml",
+    "query_mapping", "query_of", "to_mapping", "to_query", "to_yaml",
 ]  # fmt: skip

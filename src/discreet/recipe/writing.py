@@ -6,6 +6,7 @@ Reading back what any of the three says gives the same recipe.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -33,7 +34,15 @@ def to_mapping(recipe: Recipe) -> dict[str, Any]:
 
 def to_query(recipe: Recipe) -> str:
     """The short form of a recipe; several tables stand in it as JSON."""
-    mapping = to_mapping(recipe)
+    return query_of(to_mapping(recipe))
+
+
+def query_of(mapping: Mapping[str, Any]) -> str:
+    """The short form of a mapping as `to_mapping` writes it.
+
+    >>> query_of({"rows": ["sex"], "where": {"age": ["65+", "a,b"]}, "epsilon": "0.1"})
+    'rows=sex&where=age:%2265%2B%22,%22a,b%22&epsilon=0.1'
+    """
     parts: list[tuple[str, str]] = []
     for key, value in mapping.items():
         if key == "where":

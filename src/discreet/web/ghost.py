@@ -1,0 +1,82 @@
+"""The table before anything is spent: its heads, and how far off each number would be.
+
+Made from the plan and the description alone, which are public: it costs nothing and tells nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import compress
+
+from ..core.description import Description
+from ..core.domain import TOTAL
+from ..core.question import Layout, TableSpec
+from ..formats.flat import FlatAxis
+from ..methods.base import ExpectedError
+from .heads import Heads
+
+
+class Ghost(Heads):
+    """A table of errors to expect: one inside, another for each kind of total."""
+
+    def __init__(
+        self,
+        error: ExpectedError,
+        layout: Layout,
+        description: Description,
+        *,
+        begin: int = 0,
+        measure: str = "",
+        everything: str = "",
+        total: str = "Total",
+    ) -> None:
+        self.error = error
+        axes = _axes(error.table, layout, description, total)
+        sides = len(layout.layers), len(layout.rows), len(layout.columns)
+        self._names = [axis.name for axis in axes]
+        super().__init__(axes, sides, begin=begin, measure=measure, everything=everything)
+
+    def texts(self, begin: int, end: int) -> list[str]:
+        """The cells from `begin` to `end`, each a whole table cell."""
+        by_margin: dict[tuple[bool, ...], str] = {}
+        out = []
+        for cell in range(begin, end):
+            margin = tuple(
+                axis.total and at == len(axis) - 1
+                for axis, at in zip(self.axes, self.places(cell), strict=True)
+            )
+            if margin not in by_margin:
+                total = any(margin[self.down :])
+                kind = " class=sum" if total else ""
+                by_margin[margin] = f"<td{kind}>{self._off(margin)}</td>"
+            out.append(by_margin[margin])
+        return out
+
+    def _off(self, margin: tuple[bool, ...]) -> str:
+        """How far off the numbers of a margin would be; totals over no axis are the cells."""
+        if not any(margin):
+            return f"±{self.error.half_width:,}"
+        kept = sorted(compress(self._names, (not gone for gone in margin)))
+        width = self.error.totals_half_width.get(",".join(kept))
+        if width is None:
+            sd = self.error.totals_sd.get(",".join(kept))
+            return "·" if sd is None else f"±{math.ceil(2 * sd):,}"
+        return f"±{width:,}"
+
+
+def _axes(
+    spec: TableSpec, layout: Layout, description: Description, total: str
+) -> list[FlatAxis]:
+    """The axes in the layout's order, without categories that a filter lets nothing into."""
+    by_name = {}
+    for ref, side in zip(spec.axes, description.kept(spec.count), strict=True):
+        level = description.axis(ref).level
+        codes, labels = level.codes, level.labels(layout.language)
+        if side is not None:
+            codes, labels = tuple(compress(codes, side)), tuple(compress(labels, side))
+        if spec.totals:
+            codes, labels = (*codes, TOTAL), (*labels, total)
+        label = level.label.says(layout.language) or level.name
+        kind = description.variable(ref.variable).kind
+        by_name[str(ref)] = FlatAxis(level.name, label, codes, labels, spec.totals, kind)
+    return [by_name[name] for name in layout.axes]

@@ -1,0 +1,232 @@
+"""A protected table in the cells of a page: numbers, marks, intervals, percentages, warmth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.table import ProtectedTable, Status
+from ..formats.flat import flatten
+from ..formats.percent import axes_added
+from .heads import Heads, last
+
+_RAISED = {Status.UNRELIABLE: "u", Status.DERIVED: "d"}
+_INSTEAD = {
+    Status.LOW: "[low]",
+    Status.BELOW_THRESHOLD: "[c]",
+    Status.SUPPRESSED: "✱",
+    Status.NOT_RELEASED: "[x]",
+}
+
+
+def whole(number: int) -> str:
+    """A whole number as people read it, with a true minus.
+
+    >>> whole(-1234)
+    '−1,234'
+    """
+    return f"{number:,}".replace("-", "−")
+
+
+def spread(low: int, high: int) -> str:
+    """An interval; "to" where a minus would stand beside a dash.
+
+    >>> spread(80, 140), spread(-28, 32)
+    ('80–140', '−28 to 32')
+    """
+    return f"{whole(low)}{' to ' if low < 0 else '–'}{whole(high)}"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a table is shown on this page."""
+
+    intervals: bool = False
+    heat: bool = False
+    begin: int = 0
+    pins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Cells with a letter, by their codes."""
+    choose: bool = False
+    """Whether cells can be ticked, to compare two of them."""
+    decimals: int = 1
+    measure: str = ""
+    everything: str = ""
+    meanings: Mapping[Status, str] = field(default_factory=dict)
+    """What stands behind a mark that takes the place of a number."""
+
+
+class Grid(Heads):
+    """A table laid out for a page."""
+
+    def __init__(self, table: ProtectedTable, look: Look | None = None) -> None:
+        self.table, self.look = table, look or Look()
+        self.flat = flatten(table)
+        super().__init__(
+            self.flat.axes,
+            table.sides,
+            begin=self.look.begin,
+            measure=self.look.measure or self.flat.measure,
+            everything=self.look.everything,
+        )
+
+    def texts(self, begin: int, end: int) -> list[str]:
+        """The cells from `begin` to `end`, each a whole table cell."""
+        flat, look = self.flat, self.look
+        values, status = flat.values[begin:end].tolist(), flat.status[begin:end].tolist()
+        sums = self._sums[begin:end].tolist()
+        heat = self._heat[begin:end].tolist() if look.heat else [0] * len(values)
+        plain = flat.percent is None and not (look.intervals or look.choose or self._pinned)
+        out = []
+        for i, (value, code) in enumerate(zip(values, status, strict=True)):
+            kinds = ["sum"] if sums[i] else []
+            if code in _INSTEAD:
+                kinds.append("off")
+                text = f'<abbr title="{escape(self._meaning(code))}">{_INSTEAD[code]}</abbr>'
+            else:
+                text = whole(value) if plain else self._number(begin + i, value)
+                if code in _RAISED:
+                    text = text.replace("<small>", f"<sup>{_RAISED[code]}</sup><small>", 1)
+                    text += "" if "<sup>" in text else f"<sup>{_RAISED[code]}</sup>"
+                    kinds += ["u"] if code == Status.UNRELIABLE else []
+                kinds += [f"h{heat[i]}"] if heat[i] else []
+            if not plain:
+                text = self._marked(begin + i, text, kinds)
+            kind = f' class="{" ".join(kinds)}"' if kinds else ""
+            out.append(f"<td{kind}>{text}</td>")
+        return out
+
+    def _meaning(self, code: int) -> str:
+        status = Status(code)
+        return self.look.meanings.get(status, status.meaning)
+
+    def _number(self, cell: int, value: int) -> str:
+        base = self.flat.percent is None or bool(self._base[cell])
+        text = whole(value) if base else self.part(cell)
+        if not self.look.intervals:
+            return text
+        interval = self.interval(cell) if base else self._part_interval(cell)
+        return f"{text}<small>{interval}</small>" if interval else text
+
+    def part(self, cell: int) -> str:
+        """A percentage; where no decimals are shown, one below 1 says so."""
+        percent, places = self.flat.percent, self.look.decimals
+        if percent is None or not percent.shown[cell]:
+            return "–"
+        value = float(percent.values[cell])
+        return "&lt;1" if not places and 0 < value < 0.5 else f"{value:.{places}f}"
+
+    def interval(self, cell: int) -> str:
+        """The noise interval of a cell; empty where there is none or it says nothing."""
+        flat = self.flat
+        if flat.lower is None or flat.upper is None or not flat.shown[cell]:
+            return ""
+        low, high = int(flat.lower[cell]), int(flat.upper[cell])
+        return "" if low == high else spread(low, high)
+
+    def _part_interval(self, cell: int) -> str:
+        percent = self.flat.percent
+        if percent is None or percent.lower is None or percent.upper is None:
+            return ""
+        low, high = float(percent.lower[cell]), float(percent.upper[cell])
+        return f"{low:.1f}–{high:.1f}" if percent.shown[cell] and low < high else ""
+
+    def _marked(self, cell: int, text: str, kinds: list[str]) -> str:
+        """The text with its letter where the cell is one of two, and a box to tick it."""
+        if letter := self._pinned.get(cell):
+            kinds.append("pin")
+            text = f"<b>{letter}</b>{text}"
+        if self.look.choose and self.flat.shown[cell]:
+            named = escape(cell_name(self.codes_at(cell)))
+            label = escape(", ".join(self.labels_at(cell)))
+            box = f'<input type=checkbox name=cell value="{named}" aria-label="{label}">'
+            text = f"<span class=choice>{box}<span>{text}</span></span>"
+        return text
+
+    @cached_property
+    def _pinned(self) -> dict[int, str]:
+        pins = {self.cell(codes): letter for letter, codes in self.look.pins.items()}
+        return {cell: letter for cell, letter in pins.items() if cell is not None}
+
+    # -- what is a total, and how warm a cell is --------------------------------------------
+
+    @cached_property
+    def _sums(self) -> npt.NDArray[np.bool_]:
+        """The cells in a total over a column variable."""
+        mask = np.zeros(self.shape, dtype=np.bool_)
+        for i, axis in enumerate(self.axes):
+            if axis.total and i >= self.down:
+                mask[last(i, mask.ndim)] = True
+        return mask.reshape(-1)
+
+    @cached_property
+    def _base(self) -> npt.NDArray[np.bool_]:
+        """The cells that percentages are of: they keep their count."""
+        mask = np.zeros(self.shape, dtype=np.bool_)
+        percent = self.flat.percent
+        if percent is not None:
+            added = axes_added(percent.of, *self.table.sides)
+            index = tuple(slice(-1, None) if i in added else slice(None) for i in range(mask.ndim))
+            mask[index] = True
+        return mask.reshape(-1)
+
+    @cached_property
+    def _heat(self) -> npt.NDArray[np.int64]:
+        """A step from 0 to 9 for every cell inside the totals: its root beside the largest."""
+        flat, percent = self.flat, self.flat.percent
+        inside = (flat.shown & (flat.status != Status.UNRELIABLE)).reshape(self.shape)
+        for i, axis in enumerate(self.axes):
+            if axis.total:
+                inside[last(i, inside.ndim)] = False
+        flags = inside.reshape(-1)
+        numbers = flat.values.astype(np.float64) if percent is None else percent.values
+        most = float(numbers[flags].max(initial=0.0))
+        steps = np.zeros(len(flat), dtype=np.int64)
+        if most > 0:
+            share = np.clip(numbers, 0, most) / most
+            steps = np.ceil(9 * np.sqrt(share) - 0.5).astype(np.int64).clip(0, 9)
+        steps[~flags] = 0
+        return steps
+
+    @property
+    def unreliable(self) -> int:
+        """How many cells are marked unreliable."""
+        return int(np.count_nonzero(self.flat.status == Status.UNRELIABLE))
+
+    @property
+    def withheld(self) -> int:
+        """How many cells have no published number."""
+        return int(np.count_nonzero(~self.flat.shown))
+
+
+def cell_name(codes: Sequence[str]) -> str:
+    """A cell in an address: its codes joined by commas, in quotes where one holds a mark.
+
+    >>> cell_name(["E12", "25-34"]), cell_name(["a,b", "c"])
+    ('E12,25-34', '"a,b","c"')
+    """
+    if all(code == code.strip() != "" and not {",", '"'} & set(code) for code in codes):
+        return ",".join(codes)
+    return ",".join('"' + code.replace('"', '""') + '"' for code in codes)
+
+
+def cell_codes(text: str) -> tuple[str, ...]:
+    """Reads what `cell_name` wrote.
+
+    >>> cell_codes('"a,b","c"'), cell_codes("E12,25-34")
+    (('a,b', 'c'), ('E12', '25-34'))
+    """
+    if not text.startswith('"'):
+        return tuple(text.split(","))
+    codes, rest = [], text
+    while rest.startswith('"'):
+        end = 1
+        while end < len(rest) and not (rest[end] == '"' and rest[end + 1 : end + 2] != '"'):
+            end += 2 if rest[end : end + 2] == '""' else 1
+        codes.append(rest[1:end].replace('""', '"'))
+        rest = rest[end + 1 :].removeprefix(",")
+    return tuple(codes)

@@ -1,0 +1,180 @@
+"""The skeleton of a table on a page: its heads and rows, whatever stands in its cells.
+
+Rows are written as one text each, because a page may have thousands; every label is escaped here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from ..formats.flat import FlatAxis
+
+MOST_CELLS = 5_000
+"""A table with more cells is shown by pages of rows."""
+PAGE_ROWS = 200
+
+
+class Heads:
+    """A table laid out as layers, rows and columns; the axes stand in that order, totals last."""
+
+    def __init__(
+        self,
+        axes: Sequence[FlatAxis],
+        sides: tuple[int, int, int],
+        *,
+        begin: int = 0,
+        measure: str = "",
+        everything: str = "",
+    ) -> None:
+        layers, rows, columns = sides
+        self.axes = tuple(axes)
+        self.layers, self.down = layers, layers + rows
+        self.shape = tuple(len(axis) for axis in self.axes)
+        self.cells = int(np.prod(self.shape, dtype=np.int64))
+        self.across = int(np.prod(self.shape[self.down :], dtype=np.int64)) if columns else 1
+        self.height = self.cells // self.across if self.across else 0
+        self.begin, self.measure, self.everything = begin, measure, everything
+
+    @property
+    def paged(self) -> bool:
+        """Whether only a part of the rows is on one page."""
+        return self.cells > MOST_CELLS and self.height > PAGE_ROWS
+
+    @property
+    def window(self) -> range:
+        """The rows on this page."""
+        if not self.paged:
+            return range(self.height)
+        begin = min(max(self.begin, 0), self.height - 1)
+        return range(begin, min(begin + PAGE_ROWS, self.height))
+
+    def texts(self, begin: int, end: int) -> list[str]:
+        """The cells from `begin` to `end`, each a whole table cell."""
+        raise NotImplementedError
+
+    # -- the head ---------------------------------------------------------------------------
+
+    def head(self) -> str:
+        """The rows of the head."""
+        down, out, repeat = self.down, [], 1
+        heads = [axis.label for axis in self.axes[self.layers : down]]
+        columns = self.axes[down:]
+        for level, axis in enumerate(columns):
+            inner = int(np.prod(self.shape[down + level + 1 :], dtype=np.int64))
+            span = f" colspan={inner}" if inner > 1 else ""
+            scope = "colgroup" if inner > 1 else "col"
+            once = []
+            for at, label in enumerate(axis.labels):
+                total = axis.total and at == len(axis) - 1
+                kind = " class=sum" if total else ""
+                once.append(f"<th scope={scope}{span}{kind}{_code(axis, at)}>{name(label)}</th>")
+            last = level == len(columns) - 1
+            out.append(f"<tr>{_corner(heads, last)}{''.join(once) * repeat}</tr>")
+            repeat *= len(axis)
+        if not columns:
+            out.append(f"<tr>{_corner(heads, True)}<th scope=col>{name(self.measure)}</th></tr>")
+        return "".join(out)
+
+    # -- the body ---------------------------------------------------------------------------
+
+    def body(self) -> str:
+        """The rows of this page, each layer under a line of its own."""
+        window, across = self.window, self.across
+        inner = int(np.prod(self.shape[self.layers : self.down], dtype=np.int64))
+        cells = self.texts(window.start * across, window.stop * across)
+        out, layer = ["<tbody>"], -1
+        for row in window:
+            if self.layers and row // inner != layer:
+                layer = row // inner
+                out.append(self._layer(layer))
+            begin = (row - window.start) * across
+            total, heads = self._row_heads(row, window)
+            kind = " class=total" if total else ""
+            index = f" aria-rowindex={row + 2}" if self.paged else ""
+            line = "".join(cells[begin : begin + across])
+            out.append(f"<tr{kind}{index}>{heads}{line}</tr>")
+        out.append("</tbody>")
+        return "".join(out)
+
+    def _layer(self, layer: int) -> str:
+        labels = []
+        for axis in reversed(self.axes[: self.layers]):
+            labels.append(axis.labels[layer % len(axis)])
+            layer //= len(axis)
+        wide = self.across + max(self.down - self.layers, 1)
+        words = name(" · ".join(reversed(labels)))
+        return f"<tr class=layer><th scope=rowgroup colspan={wide}>{words}</th></tr>"
+
+    def _row_heads(self, row: int, window: range) -> tuple[bool, str]:
+        """Whether a row is a total, and its heads; one that spans several rows stands once."""
+        axes = self.axes[self.layers : self.down]
+        if not axes:
+            return False, f"<th scope=row>{name(self.everything)}</th>"
+        heads, total, inner = [], False, 1
+        for depth in range(len(axes) - 1, -1, -1):
+            axis = axes[depth]
+            at = row // inner % len(axis)
+            whole = axis.total and at == len(axis) - 1
+            total |= whole and depth == 0
+            if row % inner == 0 or row == window.start:
+                left = min(inner - row % inner, window.stop - row)
+                span = f" rowspan={left}" if left > 1 else ""
+                scope = "rowgroup" if left > 1 else "row"
+                kind = " class=sum" if whole else ""
+                label = name(axis.labels[at])
+                heads.append(f"<th scope={scope}{span}{kind}{_code(axis, at)}>{label}</th>")
+            inner *= len(axis)
+        return total, "".join(reversed(heads))
+
+    # -- cells by their codes ---------------------------------------------------------------
+
+    def places(self, cell: int) -> list[int]:
+        """Where a cell lies on each axis."""
+        places = []
+        for axis in reversed(self.axes):
+            places.append(cell % len(axis))
+            cell //= len(axis)
+        return places[::-1]
+
+    def codes_at(self, cell: int) -> tuple[str, ...]:
+        """The codes of a cell, axis after axis."""
+        return tuple(a.codes[i] for a, i in zip(self.axes, self.places(cell), strict=True))
+
+    def labels_at(self, cell: int) -> tuple[str, ...]:
+        """The labels of a cell, axis after axis."""
+        return tuple(a.labels[i] for a, i in zip(self.axes, self.places(cell), strict=True))
+
+    def cell(self, codes: Sequence[str]) -> int | None:
+        """The cell of these codes; None where there is none."""
+        if len(codes) != len(self.axes):
+            return None
+        at = 0
+        for axis, code in zip(self.axes, codes, strict=True):
+            if code not in axis.codes:
+                return None
+            at = at * len(axis) + axis.codes.index(code)
+        return at
+
+
+def name(label: str) -> str:
+    """A label, escaped, and kept from turning round what stands beside it."""
+    text = escape(label)
+    return text if label.isascii() else f"<bdi>{text}</bdi>"
+
+
+def last(axis: int, many: int) -> tuple[slice, ...]:
+    """An index of the total of one axis."""
+    return tuple(slice(-1, None) if i == axis else slice(None) for i in range(many))
+
+
+def _corner(heads: Sequence[str], lowest: bool) -> str:
+    if not lowest:
+        return "<td class=head></td>" * max(len(heads), 1)
+    return "".join(f"<th scope=col class=head>{name(head)}</th>" for head in heads or [""])
+
+
+def _code(axis: FlatAxis, at: int) -> str:
+    return f' data-code="{escape(axis.codes[at])}"'
