@@ -17,7 +17,9 @@ from starlette.exceptions import HTTPException
 
 from .. import __version__
 from ..errors import Bug, DiscreetError
-from . import documentation, logs, pages, problems, pxweb, routes
+from ..web import frame
+from ..web.routes import ROUTERS as PAGES
+from . import documentation, logs, problems, pxweb, routes
 from .auth import Guard, GuardedRoute
 from .gate import Gate
 from .problems import Problem, ProblemDocument
@@ -74,7 +76,7 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
 def guarded_routers() -> list[tuple[APIRouter, str]]:
     """Every router behind a guard, and where it is mounted."""
     mounted = [(router, PREFIX) for router in routes.routers()]
-    return [*mounted, (pages.router, ""), (pxweb.router, "")]
+    return [*mounted, *((router, "") for router in PAGES), (pxweb.router, "")]
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
@@ -82,8 +84,8 @@ async def _on_error(request: Request, error: Exception) -> Response:
     problem = problems.behind(error)
     if rule := problem.more.get("rule"):
         request.state.notes["rule"] = rule
-    if pages.asks_for_page(request.url.path, request.headers.get("accept", "")):
-        return pages.problem(request, problem)
+    if frame.asks_for_page(request.url.path, request.headers.get("accept", "")):
+        return frame.problem(request, problem)
     return problem.response()
 
 

@@ -34,13 +34,12 @@ SECURITY = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 POLICY = (
-    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+    "default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
-
-
-FORMS = ("/login", "/logout")
-"""Pages whose forms post without scripts: they carry their CSRF token in the body."""
+PROGRAMS = ("/api/", "/pxweb/")
+"""Where programs ask. What is posted elsewhere is a form of our own pages: it works without
+scripts, so it carries its CSRF token in the body."""
 
 OPEN = ("/health", "/api/v1/docs", "/api/v1/openapi.json")
 """Pages that need no guard: they say nothing about any data set."""
@@ -80,12 +79,12 @@ class Gate:
 
     def _shown(self, scope: Scope, receive: Receive, problem: Problem) -> Response:
         """A problem as a document, or on a page for people as a page."""
-        from . import pages
+        from ..web import frame
 
         accept = Headers(scope=scope).get("accept", "")
-        if problem.status in (408, 413, 431) or not pages.asks_for_page(scope["path"], accept):
+        if problem.status in (408, 413, 431) or not frame.asks_for_page(scope["path"], accept):
             return problem.response()
-        return pages.problem(Request(scope, receive), problem)
+        return frame.problem(Request(scope, receive), problem)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body, within limits of size and time; None where the client hung up before."""
@@ -133,6 +132,7 @@ class Passage:
         state["asker"] = PUBLIC
         self.notes: dict[str, Any] = {}
         state["notes"] = self.notes
+        state["request_id"] = self.request
         self.head = bool(state.get("head"))
 
     def enter(self) -> Problem | None:
@@ -158,7 +158,7 @@ class Passage:
                 settings,
                 scope["method"],
                 Headers(scope=scope),
-                form=scope["path"] in FORMS,
+                form=not scope["path"].startswith(PROGRAMS),
             )
         except Problem as problem:
             return self._limited() or problem
@@ -205,7 +205,7 @@ class Passage:
         headers = MutableHeaders(raw=message.setdefault("headers", []))
         for name, value in (*SECURITY.items(), *self.extra.items()):
             headers[name] = value
-        if self.scope["path"] in FORMS:
+        if not self.scope["path"].startswith(PROGRAMS):
             # with no-referrer a browser says `Origin: null` even to the page's own server
             headers["Referrer-Policy"] = "same-origin"
         headers.setdefault("Content-Security-Policy", POLICY)

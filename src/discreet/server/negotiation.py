@@ -48,6 +48,15 @@ def accepts(accept: str, media_type: str) -> bool:
     return media_type in map(str.lower, _by_quality(accept))
 
 
+def accepted_languages(header: str) -> list[str]:
+    """The languages an Accept-Language header wishes for, best first.
+
+    >>> accepted_languages("en;q=0.5, de-AT")
+    ['de-AT', 'en']
+    """
+    return _by_quality(header)
+
+
 def _by_quality(header: str) -> list[str]:
     """What an Accept or Accept-Language header names, best first; what has q=0 is left out."""
     ranked = []

@@ -42,7 +42,12 @@ class Place:
 
     @classmethod
     def of(
-        cls, dataset: str, recipe: Recipe, method: str, description: Description, view: Mapping[str, str]
+        cls,
+        dataset: str,
+        recipe: Recipe,
+        method: str,
+        description: Description,
+        view: Mapping[str, str],
     ) -> Place:
         """The place a recipe of one table is at; `method` is the one nobody has to name."""
         mapping = to_mapping(recipe)
@@ -112,7 +117,9 @@ class Place:
         new = {side: tuple(names) for side, names in sides.items()}
         kept = {k: v for k, v in self.view.items() if k not in ("a", "b", "choose", "from")}
         said = {k: v for k, v in self.said.items() if k not in ("sort", "title", "name")}
-        lacks = {"rows": "columns", "columns": "rows", "layers": "layers"}.get(str(said.get("percent")))
+        lacks = {"rows": "columns", "columns": "rows", "layers": "layers"}.get(
+            str(said.get("percent"))
+        )
         if (lacks and not new[lacks]) or not any(new.values()):
             said.pop("percent", None)
         conditions = self.where if where is None else where

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from ..core.description import Description
 from ..core.domain import Level, Variable
+from ..languages import say
 from .address import SIDES, Place
-from .speech import say
 
 FEW = 16
 """Up to so many categories are listed in a chip's own menu."""
@@ -28,6 +28,8 @@ class Option:
     current: bool = False
     rule: bool = False
     """Whether a line is drawn above it."""
+    barred: str = ""
+    """The rule that would refuse it, as a sentence."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Axes:
     description: Description
     language: str = ""
     shows_found: bool = True
+    barred: Mapping[str, str] = field(default_factory=dict)
+    """Levels that a rule would refuse in this table, by name, and its sentence."""
     _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def names_of(self, variable: Variable) -> tuple[str, ...]:
@@ -157,11 +161,11 @@ class Axes:
             what = level.categories[level.index[chosen[0]]].label.says(self.language)
         else:
             what = say("{chosen} of {all}", chosen=len(chosen), all=len(level))
-        words = say("{variable}: {categories}", variable=self._label(variable, level), categories=what)
-        options = [*self.categories(name), Option(say("Choose…"), self.pick(name), rule=True)]
-        options.append(
-            Option(say("Remove"), self.place.only(name, (), names).address, key="Del")
+        words = say(
+            "{variable}: {categories}", variable=self._label(variable, level), categories=what
         )
+        options = [*self.categories(name), Option(say("Choose…"), self.pick(name), rule=True)]
+        options.append(Option(say("Remove"), self.place.only(name, (), names).address, key="Del"))
         return Chip(words, "", tuple(options), name)
 
     def categories(self, name: str) -> list[Option]:
@@ -255,14 +259,14 @@ class Axes:
             return "rows"
         return "rows" if sides["columns"] else "columns"
 
-    def _levels(self, variable: Variable, to: object, current: str) -> list[Option]:
-        assert callable(to)
+    def _levels(self, variable: Variable, to: Callable[[str], Place], current: str) -> list[Option]:
         return [
             Option(
                 self._label(variable, level),
                 to(short).address,
                 f"{len(level):,}",
                 current=short == current,
+                barred="" if short == current else self.barred.get(short, ""),
             )
             for short, level in zip(self.names_of(variable), variable.levels, strict=True)
         ]

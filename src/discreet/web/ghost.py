@@ -5,7 +5,6 @@ Made from the plan and the description alone, which are public: it costs nothing
 
 from __future__ import annotations
 
-import math
 from itertools import compress
 
 from ..core.description import Description
@@ -33,7 +32,7 @@ class Ghost(Heads):
         self.error = error
         axes = _axes(error.table, layout, description, total)
         sides = len(layout.layers), len(layout.rows), len(layout.columns)
-        self._names = [axis.name for axis in axes]
+        self._names = layout.axes
         super().__init__(axes, sides, begin=begin, measure=measure, everything=everything)
 
     def texts(self, begin: int, end: int) -> list[str]:
@@ -56,17 +55,13 @@ class Ghost(Heads):
         """How far off the numbers of a margin would be; totals over no axis are the cells."""
         if not any(margin):
             return f"±{self.error.half_width:,}"
-        kept = sorted(compress(self._names, (not gone for gone in margin)))
-        width = self.error.totals_half_width.get(",".join(kept))
-        if width is None:
-            sd = self.error.totals_sd.get(",".join(kept))
-            return "·" if sd is None else f"±{math.ceil(2 * sd):,}"
-        return f"±{width:,}"
+        kept = set(compress(self._names, (not gone for gone in margin)))
+        named = ",".join(ref.level for ref in self.error.table.axes if str(ref) in kept)
+        width = self.error.totals_half_width.get(named)
+        return "·" if width is None else f"±{width:,}"
 
 
-def _axes(
-    spec: TableSpec, layout: Layout, description: Description, total: str
-) -> list[FlatAxis]:
+def _axes(spec: TableSpec, layout: Layout, description: Description, total: str) -> list[FlatAxis]:
     """The axes in the layout's order, without categories that a filter lets nothing into."""
     by_name = {}
     for ref, side in zip(spec.axes, description.kept(spec.count), strict=True):

@@ -16,30 +16,12 @@ from ..formats.percent import axes_added
 from .heads import Heads, last
 
 _RAISED = {Status.UNRELIABLE: "u", Status.DERIVED: "d"}
-_INSTEAD = {
+INSTEAD = {
     Status.LOW: "[low]",
     Status.BELOW_THRESHOLD: "[c]",
     Status.SUPPRESSED: "✱",
     Status.NOT_RELEASED: "[x]",
 }
-
-
-def whole(number: int) -> str:
-    """A whole number as people read it, with a true minus.
-
-    >>> whole(-1234)
-    '−1,234'
-    """
-    return f"{number:,}".replace("-", "−")
-
-
-def spread(low: int, high: int) -> str:
-    """An interval; "to" where a minus would stand beside a dash.
-
-    >>> spread(80, 140), spread(-28, 32)
-    ('80–140', '−28 to 32')
-    """
-    return f"{whole(low)}{' to ' if low < 0 else '–'}{whole(high)}"
 
 
 @dataclass(frozen=True)
@@ -58,6 +40,33 @@ class Look:
     everything: str = ""
     meanings: Mapping[Status, str] = field(default_factory=dict)
     """What stands behind a mark that takes the place of a number."""
+    thousands: str = ","
+    decimal: str = "."
+    to: str = " to "
+
+    def whole(self, number: int) -> str:
+        """A whole number as people read it, with a true minus.
+
+        >>> Look().whole(-1234), Look(thousands=".").whole(1234)
+        ('−1,234', '1.234')
+        """
+        text = f"{number:,}"
+        if self.thousands != ",":
+            text = text.replace(",", self.thousands)
+        return f"−{text[1:]}" if number < 0 else text
+
+    def part(self, value: float, places: int = 1) -> str:
+        """A number with decimals."""
+        text = f"{value:.{places}f}"
+        return text if self.decimal == "." else text.replace(".", self.decimal)
+
+    def spread(self, low: int, high: int) -> str:
+        """An interval; "to" where a minus would stand beside a dash.
+
+        >>> Look().spread(80, 140), Look().spread(-28, 32)
+        ('80–140', '−28 to 32')
+        """
+        return f"{self.whole(low)}{self.to if low < 0 else '–'}{self.whole(high)}"
 
 
 class Grid(Heads):
@@ -84,11 +93,11 @@ class Grid(Heads):
         out = []
         for i, (value, code) in enumerate(zip(values, status, strict=True)):
             kinds = ["sum"] if sums[i] else []
-            if code in _INSTEAD:
+            if code in INSTEAD:
                 kinds.append("off")
-                text = f'<abbr title="{escape(self._meaning(code))}">{_INSTEAD[code]}</abbr>'
+                text = f'<abbr title="{escape(self._meaning(code))}">{INSTEAD[code]}</abbr>'
             else:
-                text = whole(value) if plain else self._number(begin + i, value)
+                text = look.whole(value) if plain else self._number(begin + i, value)
                 if code in _RAISED:
                     text = text.replace("<small>", f"<sup>{_RAISED[code]}</sup><small>", 1)
                     text += "" if "<sup>" in text else f"<sup>{_RAISED[code]}</sup>"
@@ -106,7 +115,7 @@ class Grid(Heads):
 
     def _number(self, cell: int, value: int) -> str:
         base = self.flat.percent is None or bool(self._base[cell])
-        text = whole(value) if base else self.part(cell)
+        text = self.look.whole(value) if base else self.part(cell)
         if not self.look.intervals:
             return text
         interval = self.interval(cell) if base else self._part_interval(cell)
@@ -118,7 +127,7 @@ class Grid(Heads):
         if percent is None or not percent.shown[cell]:
             return "–"
         value = float(percent.values[cell])
-        return "&lt;1" if not places and 0 < value < 0.5 else f"{value:.{places}f}"
+        return "&lt;1" if not places and 0 < value < 0.5 else self.look.part(value, places)
 
     def interval(self, cell: int) -> str:
         """The noise interval of a cell; empty where there is none or it says nothing."""
@@ -126,14 +135,15 @@ class Grid(Heads):
         if flat.lower is None or flat.upper is None or not flat.shown[cell]:
             return ""
         low, high = int(flat.lower[cell]), int(flat.upper[cell])
-        return "" if low == high else spread(low, high)
+        return "" if low == high else self.look.spread(low, high)
 
     def _part_interval(self, cell: int) -> str:
         percent = self.flat.percent
         if percent is None or percent.lower is None or percent.upper is None:
             return ""
         low, high = float(percent.lower[cell]), float(percent.upper[cell])
-        return f"{low:.1f}–{high:.1f}" if percent.shown[cell] and low < high else ""
+        part = self.look.part
+        return f"{part(low)}–{part(high)}" if percent.shown[cell] and low < high else ""
 
     def _marked(self, cell: int, text: str, kinds: list[str]) -> str:
         """The text with its letter where the cell is one of two, and a box to tick it."""

@@ -1,0 +1,59 @@
+"""What is said of a table, in three depths: one line, one paragraph, everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.guarantee import Kind
+from ..core.table import ProtectedTable
+from ..formats.footnote import citation
+from ..formats.notes import SUBJECTS, Note, notes
+from ..languages import say
+
+
+@dataclass(frozen=True)
+class Notes:
+    """A table's notes as a page shows them."""
+
+    line: list[Note]
+    paragraph: list[Note]
+    rest: list[tuple[str, list[Note]]]
+    facts: list[tuple[str, str]]
+    guess: list[str]
+
+
+def notes_of(table: ProtectedTable) -> Notes:
+    """The notes of a table by depth; the deepest by what they are about."""
+    said = notes(table)
+    odds = list(table.guarantee.odds) if table.guarantee.kind is Kind.DP else []
+    deep = [note for note in said if note.depth == 3]
+    rest = [
+        (heading, [note for note in deep if note.kind == kind])
+        for kind, heading in SUBJECTS.items()
+        if any(note.kind == kind for note in deep)
+    ]
+    paragraph = [note for note in said if note.depth == 2 and note.words not in odds]
+    line = [note for note in said if note.depth == 1]
+    line.sort(
+        key=lambda note: note.kind == "data"
+    )  # the page says beside the title what it is about
+    return Notes(line, paragraph, rest, _facts(table), odds)
+
+
+def _facts(table: ProtectedTable) -> list[tuple[str, str]]:
+    where = table.provenance
+    facts = [
+        (say("Method"), where.method),
+        (say("Guarantee"), table.guarantee.sentence()),
+        (
+            say("Data"),
+            say(
+                "version {data}, policy {policy}",
+                data=where.data_version[:12],
+                policy=where.policy_version[:12],
+            ),
+        ),
+        (say("Question"), where.question_hash),
+        (say("Cite as"), citation(table)),
+    ]
+    return [(words, value) for words, value in facts if value]

@@ -1,0 +1,68 @@
+"""Where a reader may start: tables the custodian features, else some that any data set has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from urllib.parse import quote
+
+from ..core.description import Description
+from ..core.domain import AxisRef, Level, Variable
+from ..languages import say
+from ..recipe import query_of
+from .address import short_names
+from .axes import PRIVATE
+
+MOST = 30
+"""A table to start with has at most so many rows and columns."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A ready table: a headline, a sentence, and its address."""
+
+    title: str
+    says: str
+    query: str
+    address: str
+    lead: str = ""
+    """What the custodian says of it, from published numbers."""
+
+
+def starts(name: str, description: Description, language: str = "") -> list[Start]:
+    """Some tables of two variables, each small enough to be read at once."""
+    short = short_names(description)
+    found = []
+    for (one, a), (two, b) in _pairs(description):
+        rows, columns = (a, b) if len(a) >= len(b) else (b, a)
+        refs = [AxisRef(v.name, level.name) for v, level in ((one, a), (two, b))]
+        if rows is b:
+            refs.reverse()
+        query = query_of({"rows": [short[str(refs[0])]], "columns": [short[str(refs[1])]]})
+        labels = [
+            _label(v, level, language)
+            for v, level in sorted(((one, a), (two, b)), key=lambda x: -len(x[1]))
+        ]
+        title = say("{rows} by {columns}", rows=labels[0], columns=labels[1])
+        size = say("{rows} rows, {columns} columns", rows=len(rows), columns=len(columns))
+        found.append(Start(title, size, query, f"/build/{quote(name)}?{query}"))
+    return found[:3]
+
+
+def _pairs(
+    description: Description,
+) -> Iterator[tuple[tuple[Variable, Level], tuple[Variable, Level]]]:
+    """Pairs of variables at their finest level that can be read at once."""
+    readable = []
+    for variable in description.variables:
+        fitting = [level for level in variable.levels if 2 <= len(level) <= MOST]
+        if fitting and variable.role != PRIVATE:
+            readable.append((variable, fitting[0]))
+    yield from combinations(readable, 2)
+
+
+def _label(variable: Variable, level: Level, language: str) -> str:
+    if len(variable.levels) == 1:
+        return variable.label.says(language) or variable.name
+    return level.label.says(language) or level.name

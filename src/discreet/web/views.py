@@ -1,0 +1,175 @@
+"""What the templates of the builder are given, beside the builder itself."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from .. import formats
+from ..core.table import ProtectedTable, Status
+from ..languages import Sentence, say, together
+from ..methods.declaration import Spends
+from . import verdicts
+from .address import Place
+from .amounts import filled, of_cap
+from .builder import MEANINGS, Builder
+from .grid import INSTEAD
+from .notes_view import notes_of
+from .snippets import snippets
+from .starts import starts
+
+_PERCENT = {
+    "rows": say("Per cent of each row."),
+    "columns": say("Per cent of each column."),
+    "layers": say("Per cent of each layer."),
+    "all": say("Per cent of the whole table."),
+}
+_HOLDS = {
+    "csv": say("for any program, notes beside it"),
+    "parquet": say("typed columns, notes inside"),
+    "json-stat": say("with everything about the table"),
+    "xlsx": say("notes on a sheet of their own"),
+    "px": say("for PxWeb and PC-Axis"),
+    "sdmx-csv": say("for statistical offices"),
+}
+
+
+def facts(built: Builder) -> dict[str, Any]:
+    """Everything the builder's page shows."""
+    place = built.place
+    view = place.view.get("view", "table")
+    asking = built.asking
+    guarantee = None
+    if asking is not None:
+        promise = asking.asked.plan.guarantee
+        guarantee = {
+            "sentence": promise.sentence(),
+            "odds": [*promise.odds, promise.counted_as_one()],
+        }
+    return {
+        "built": built,
+        "offers": offers(built),
+        "place": place,
+        "axes": built.axes,
+        "about": built.told,
+        "verdict": built.verdict,
+        "view": view,
+        "views": [
+            ("", say("Table")),
+            ("chart", say("Chart")),
+            ("notes", say("Notes")),
+            ("code", say("Code")),
+        ],
+        "gone": "",
+        "budget": _budget(built),
+        "percents": _percents(place),
+        "deck": deck(built),
+        "downloads": _downloads(built),
+        "notes": None if built.table is None else notes_of(built.table),
+        "withheld": [] if built.table is None else _marks(built.table),
+        "guarantee": guarantee,
+        "starts": starts(built.name, built.told, built.language) if place.empty else [],
+        "snippets": _snippets(built) if view == "code" else [],
+        "chart": None,
+        "compared": None,
+    }
+
+
+def _snippets(built: Builder) -> list[Any]:
+    charged = built.asking is not None and built.asking.asked.spends
+    return list(snippets(built.place, built.host, charged=charged))
+
+
+def _budget(built: Builder) -> dict[str, Any] | None:
+    asking = built.asking
+    if asking is None or asking.asked.declaration.spends is not Spends.LOSS:
+        return None
+    budget = verdicts.budget_of(asking)
+    if budget is None:
+        return None
+    width = round(220 * float(filled(budget)), 1)
+    return {"words": of_cap(budget.left, budget.cap), "width": width}
+
+
+def _percents(place: Place) -> list[tuple[str, str, bool]]:
+    """Of what percentages may be, where each leads, and which it is."""
+    now = str(place.said.get("percent", ""))
+    sides = place.sides
+    choices = [
+        ("", say("None"), True),
+        ("rows", say("Rows"), bool(sides["columns"])),
+        ("columns", say("Columns"), bool(sides["rows"])),
+        ("layers", say("Layers"), bool(sides["layers"])),
+        ("all", say("All"), any(sides.values())),
+    ]
+    if place.said.get("totals") == "none":
+        choices = choices[:1]
+    return [
+        (words, place.saying(percent=of or None).address, of == now)
+        for of, words, can in choices
+        if can
+    ]
+
+
+def deck(built: Builder) -> str | Sentence:
+    """One sentence under the title: what the numbers are."""
+    table = built.table
+    if table is None:
+        return ""
+    if np.any(table.status == Status.SUPPRESSED) or (
+        table.noise is None and built.data.policy.family == "suppression"
+    ):
+        return say(
+            "Every number shown is exact. ✱ is withheld: which cells are withheld was decided "
+            "without looking at them."
+        )
+    of = _PERCENT.get(table.layout.percent)
+    if table.noise is None:
+        plain = say("Number of records, counted as they are.")
+        return together(of, plain) if of else plain
+    if "intervals" in built.place.showing:
+        said = say("With noise; under each number its noise interval.")
+    else:
+        said = say("With noise. Pick two cells to compare them.")
+    return together(of, said) if of else together(say("Number of records."), said)
+
+
+def _marks(table: ProtectedTable) -> list[tuple[str, Any]]:
+    """What each mark in place of a number means, where there is one."""
+    present = {Status(int(code)) for code in np.unique(table.status)}
+    return [(INSTEAD[status], words) for status, words in MEANINGS.items() if status in present]
+
+
+def _downloads(built: Builder) -> list[dict[str, Any]]:
+    """The table as files; following one of these never spends."""
+    if built.table is None:
+        return []
+    base = f"/build/{quote(built.name)}/file?{built.place.question}"
+    return [
+        {
+            "title": form.title,
+            "holds": _HOLDS.get(form.name, ""),
+            "address": f"{base}&format={form.name}",
+        }
+        for form in formats.FORMATS.values()
+    ]
+
+
+def offers(built: Builder) -> list[dict[str, Any]]:
+    """What would work instead, each with its link where there is one."""
+    listed = []
+    for offer in built.offers:
+        query = offer.get("query")
+        address = f"/build/{quote(built.name)}?{query}" if query and offer.get("checked") else ""
+        listed.append(
+            {
+                "title": offer["title"],
+                "address": address,
+                "cells": offer.get("cells"),
+                "within": offer.get("within_95"),
+                "as_job": offer.get("as_job", False),
+            }
+        )
+    return listed
