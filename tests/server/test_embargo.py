@@ -22,6 +22,7 @@ from discreet.server import Settings
 from discreet.workspace import DataSet
 
 from ..patience import PATIENCE, wait_until
+from .reading import shows_numbers
 from .serving import Processes, Served, add_accounts, serving
 
 LATE = "2999-01-01T00:00:00+00:00"
@@ -63,7 +64,7 @@ def reads(client: httpx.Client, asked: dict[str, Any]) -> list[int]:
     root = str(client.base_url).removesuffix("/api/v1/")
     address = f"{root}/build/deaths-dp"
     page = client.get(address, params=query)
-    shown = page.status_code if "<table>" in page.text else 403
+    shown = page.status_code if shows_numbers(page.text) else 403
     return [
         client.get(PATH, params=query).status_code,
         client.get(PATH, params={**query, "format": "csv"}).status_code,

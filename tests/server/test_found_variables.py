@@ -110,13 +110,25 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
     "GET /login": [("/login?next=/build/people", None)],
     "POST /login": [("/login", {"name": "x"})],
     "POST /logout": [("/logout", {})],
-    "GET /style.css": [("/style.css", None)],
+    "POST /look": [("/look", {})],
+    "GET /account": [("/account", None)],
+    "POST /account/tokens": [("/account/tokens", {"label": "x"})],
+    "POST /account/tokens/{token}/end": [("/account/tokens/none/end", {})],
+    "GET /assets/{name}": [("/assets/none.css", None)],
+    "GET /about": [("/about", None)],
+    "GET /data": [("/data", None)],
+    "GET /data/{dataset}": [("/data/people", None), ("/data/raw", None)],
+    "GET /build/{dataset}/file": [
+        (f"/build/people/file?{BY_SEX}&format=csv", None),
+        *((f"/build/people/file?rows={text}&format=csv", None) for text in TEXTS[::4]),
+    ],
+    "POST /build/{dataset}/release": [("/build/people/release", {"at": BY_SEX})],
     "GET /build/{dataset}": [
         ("/build/people", None),
         ("/build/raw", None),
         (f"/build/people?{BY_SEX}", None),
         *((f"/build/people?rows={text}&columns=band", None) for text in TEXTS[::3]),
-        *((f"/build/people?{BY_SEX}&category=disease:disease:{code}", None) for code in CODES[:3]),
+        *((f"/build/people?{BY_SEX}&where=disease:{code}", None) for code in CODES[:3]),
         ("/build/raw?rows=sex", None),
     ],
     "GET /api/v1/config": [("/api/v1/config", None)],
@@ -284,7 +296,8 @@ class World:
 
     def ask(self, who: str | None, method: str, path: str, body: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.served.tokens[who]}"} if who else {}
-        sent = {"data": body} if path in ("/login", "/logout") else {"json": body}
+        page = not path.startswith(("/api/", "/pxweb/"))
+        sent = {"data": body} if page else {"json": body}
         address = self.served.url + path.format_map(self.names)
         assert self.wire is not None
         return self.wire.request(method, address, headers=headers, **sent)

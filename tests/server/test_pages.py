@@ -1,10 +1,12 @@
-"""The pages: without scripts, through the one flow, and they never spend."""
+"""The pages: whole without scripts, through the one flow; reading never spends."""
 
 from __future__ import annotations
 
 import html
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -15,6 +17,7 @@ from discreet import workspace
 from discreet.server import Settings
 
 from ..workspace.people import YAML, make_people
+from .reading import cells, links, numbers, shows_numbers
 from .serving import PASSWORD, Served, serving
 
 pytestmark = pytest.mark.slow
@@ -26,48 +29,189 @@ def get(served: Served, path: str, who: str | None = None) -> httpx.Response:
 
 
 def test_the_first_page_shows_what_one_may_see(served: Served):
-    """Without login only public data sets; with one, all of them."""
-    page = get(served, "/").text
-    assert "/build/deaths" in page
-    assert "deaths-dp" not in page
-    assert "deaths-dp" in get(served, "/", "ana").text
+    """Without login only public data sets; with one, all of them. It begins with a finished table."""
+    for path in ("/", "/data"):
+        page = get(served, path).text
+        assert "/build/deaths" in page
+        assert "deaths-dp" not in page
+        assert "deaths-dp" in get(served, path, "ana").text
+    assert shows_numbers(get(served, "/").text)
 
 
 def test_a_page_shows_the_numbers_of_the_api(served: Served):
     """The table on the page is the table of the API."""
     page = get(served, "/build/deaths?rows=region&columns=sex").text
-    shown = [int(x.replace(",", "")) for x in re.findall(r"<td>(-?[\d,]+)ᵘ?</td>", page)]
+    shown = numbers(page)
     asked = {"rows": ["region"], "columns": ["sex"]}
     said = httpx.post(f"{served.url}/api/v1/datasets/deaths/tables", json=asked, timeout=300).json()
     assert shown == said["value"]
 
 
-def test_a_page_never_spends(served: Served):
-    """A budgeted table is shown by its cost only, until somebody has asked for it elsewhere."""
+def ledger(served: Served) -> list[object]:
+    entries: list[object] = get(served, "/api/v1/datasets/deaths-dp/ledger", "cas").json()[
+        "entries"
+    ]
+    return entries
+
+
+@contextmanager
+def browser(served: Served) -> Iterator[httpx.Client]:
+    """A browser in which ana is signed in."""
+    with httpx.Client(base_url=served.url, timeout=300) as client:
+        done = client.post("/login", data={"name": "ana", "password": PASSWORD})
+        assert done.status_code == 303
+        yield client
+
+
+def csrf(page: str) -> str:
+    return re.findall(r'name="csrf" value="([0-9a-f]+)"', page)[0]
+
+
+def test_looking_never_spends(served: Served):
+    """What has a price is shown as errors to expect; the button names it; no link of it spends."""
     address = "/build/deaths-dp?rows=region&columns=sex&epsilon=0.03"
-    before = get(served, "/api/v1/datasets/deaths-dp/ledger", "cas").json()
+    before = ledger(served)
     page = get(served, address, "ana")
     assert page.status_code == 200
-    assert "costs epsilon = 0.03" in page.text
-    assert "<table>" not in page.text
-    assert get(served, "/api/v1/datasets/deaths-dp/ledger", "cas").json() == before
+    assert "Release for ε 0.03" in page.text
+    assert 'class="grid ghost"' in page.text
+    assert not shows_numbers(page.text)
+    with browser(served) as own:
+        for link in links(page.text):
+            if link.startswith("/"):
+                own.get(link.partition("#")[0], headers={"Sec-Fetch-Site": "same-origin"})
+        file = own.get("/build/deaths-dp/file?rows=region&columns=sex&epsilon=0.03&format=csv")
+        assert file.status_code == 403
+    assert ledger(served) == before
 
 
-def test_what_follows_from_a_release_is_shown_with_how_to_ask_for_it(served: Served):
-    """The address beside a free table, and its downloads, give the same table and charge nothing."""
+def test_the_button_spends_once(served: Served):
+    """Pressed twice, or after the back button, it is one charge; then the address has the table."""
+    at = "rows=region&columns=marital&epsilon=0.05"
+    with browser(served) as own:
+        page = own.get(f"/build/deaths-dp?{at}").text
+        before = len(ledger(served))
+        sent = {"csrf": csrf(page), "at": at}
+        for _ in range(2):
+            done = own.post("/build/deaths-dp/release", data=sent)
+            assert (done.status_code, done.headers["location"]) == (303, f"/build/deaths-dp?{at}")
+        assert len(ledger(served)) == before + 1
+        shown = own.get(done.headers["location"]).text
+        assert "paid once" in shown
+    asked = {"rows": ["region"], "columns": ["marital"], "epsilon": "0.05"}
+    with served.client("ben") as ben:
+        assert numbers(shown) == ben.post("/datasets/deaths-dp/tables", json=asked).json()["value"]
+    assert len(ledger(served)) == before + 1
+
+
+def test_nobody_else_presses_the_button(served: Served):
+    """Without the session's own token, from another site, or without an account nothing is spent."""
+    at = "rows=region&columns=month&epsilon=0.05"
+    before = ledger(served)
+    with browser(served) as own:
+        page = own.get(f"/build/deaths-dp?{at}").text
+        for sent, headers in (
+            ({"at": at}, {}),
+            ({"at": at, "csrf": "0" * 64}, {}),
+            ({"at": at, "csrf": csrf(page)}, {"Origin": "https://evil.example"}),
+            ({"at": at, "csrf": csrf(page)}, {"Sec-Fetch-Site": "cross-site"}),
+        ):
+            done = own.post("/build/deaths-dp/release", data=sent, headers=headers)
+            assert done.status_code == 403
+        own.post("/logout", data={"csrf": csrf(page)})
+        late = own.post("/build/deaths-dp/release", data={"at": at, "csrf": csrf(page)})
+        assert late.status_code == 401
+    for who, status in (("odo", 403), (None, 401)):
+        headers = {"Authorization": f"Bearer {served.tokens[who]}"} if who else {}
+        address = f"{served.url}/build/deaths-dp/release"
+        answer = httpx.post(address, data={"at": at}, headers=headers, timeout=300)
+        assert answer.status_code == status
+    assert ledger(served) == before
+
+
+def test_what_follows_from_a_release_is_shown_with_its_files(served: Served):
+    """The files beside a free table have the same numbers and charge nothing."""
     asked = {"rows": ["marital"], "columns": ["sex"], "epsilon": "0.04"}
     with served.client("ana") as ana:
         assert ana.post("/datasets/deaths-dp/tables", json=asked).is_success
         page = get(served, "/build/deaths-dp?rows=marital&epsilon=0.07", "ana").text
-        api = re.findall(r"over the API: <code>(.*)</code>", page)[0].replace("&amp;", "&")
-        links = [link.replace("&amp;", "&") for link in re.findall(r'href="(/api/[^"]*)"', page)]
-        assert len([link for link in links if "format=" in link]) == 6
-        for address in (api, *(link for link in links if "format=" in link)):
+        files = [link for link in links(page) if "format=" in link]
+        assert len(files) == 6
+        for address in files:
             answer = get(served, address, "ana")
             assert (answer.status_code, answer.headers["discreet-charged"]) == (200, "no")
-        before = get(served, "/api/v1/datasets/deaths-dp/ledger", "cas").json()
-    charges = [str({**entry, "time": ""}) for entry in before["entries"]]
+            if "json-stat" in address:
+                assert answer.json()["value"] == numbers(page)
+    charges = [str({**entry, "time": ""}) for entry in ledger(served)]  # type: ignore[dict-item]
     assert not [charge for charge in charges if "0.07" in charge]
+
+
+def test_what_an_address_says_is_never_left_out_silently(served: Served):
+    """An unknown word, one said twice and one with a value that is none are refused by name."""
+    for query, named in (
+        ("rows=region&colour=red", "colour"),
+        ("rows=region&rows=sex", "rows"),
+        ("rows=region&view=pie", "pie"),
+        ("rows=region&show=everything", "everything"),
+        ("rows=region&from=-3", "from"),
+        ("rows=region&category=sex:sex:F", "category"),
+        ("rows=region&where=sex:nobody", "nobody"),
+        ("workload=all+2-way", "workload"),
+    ):
+        page = get(served, f"/build/deaths?{query}")
+        assert page.status_code == 400, query
+        assert named in page.text
+        assert not shows_numbers(page.text)
+    for path in ("/?a=1", "/data?query=x", "/data/deaths?x=1", "/login?x=1"):
+        assert get(served, path).status_code == 400
+    assert numbers(get(served, "/build/deaths?rows=region&where=sex:F").text) != numbers(
+        get(served, "/build/deaths?rows=region").text
+    )
+
+
+def test_every_link_of_the_builder_leads_to_a_page(served: Served):
+    """Levels, moves, orders, filters, percentages and views: each is a table or a lawful no."""
+    tried: set[str] = set()
+    start = "/build/deaths?rows=region,marital&columns=sex&layers=month&where=cause:C00-D48"
+    for address in ("/build/deaths", start, "/build/deaths?rows=region&columns=sex&percent=rows"):
+        page = get(served, address)
+        for link in links(page.text):
+            if link.startswith("/build/deaths?") and link not in tried:
+                tried.add(link)
+                assert get(served, link).status_code in {200, 403}, link
+    assert len(tried) > 60
+
+
+def test_a_large_table_comes_by_pages_of_rows(served: Served):
+    """All rows, each once, in the order of the API; links lead on."""
+    address, shown = "/build/deaths?rows=ccg,marital&columns=age", []
+    pages = 0
+    while address:
+        page = get(served, address).text
+        shown += numbers(page)
+        onward = re.findall(r'rel="next" href="([^"]*)"', page)
+        address, pages = html.unescape(onward[0]) if onward else "", pages + 1
+    asked = {"rows": ["ccg", "marital"], "columns": ["age"]}
+    said = httpx.post(f"{served.url}/api/v1/datasets/deaths/tables", json=asked, timeout=300).json()
+    assert shown == said["value"]
+    assert pages == 9
+
+
+def test_a_star_tells_nothing_and_says_so(served: Served):
+    """What is withheld has no number on the page; what is private stands on no axis."""
+    at = "rows=eyes&columns=hair&where=town:north"
+    with browser(served) as own:
+        before = own.get(f"/build/genes?{at}").text
+        assert not shows_numbers(before)
+        own.post("/build/genes/release", data={"csrf": csrf(before), "at": at})
+        page = own.get(f"/build/genes?{at}").text
+    assert "shown exactly" in page
+    assert "rows=gene" not in page
+    asked = {"rows": ["eyes"], "columns": ["hair"], "where": {"town": ["north"]}}
+    with served.client("ana") as ana:
+        said = ana.post("/datasets/genes/tables", json=asked).json()["value"]
+    shown = ["✱" if value is None else f"{value:,}" for value in said]
+    assert [re.sub("<[^>]*>", "", cell) for cell in cells(page)] == shown
 
 
 @pytest.mark.parametrize("accept", ["text/html,application/xml;q=0.9,*/*;q=0.8", "*/*", ""])
@@ -78,14 +222,14 @@ def test_an_address_that_is_not_there_is_a_page_to_a_browser(served: Served, acc
         answer = httpx.get(served.url + path, headers={"Accept": accept}, timeout=300)
         assert answer.status_code == 404
         assert answer.headers["content-type"].startswith(wanted)
-        assert ('<a href="/">All data sets</a>' in answer.text) == ("html" in accept)
+        assert ("All data sets" in answer.text) == ("html" in accept)
     for path in ("/api/v1/nowhere", "/pxweb/v2/nowhere"):
         answer = httpx.get(served.url + path, headers={"Accept": accept}, timeout=300)
         assert answer.headers["content-type"].startswith("application/problem+json")
 
 
 def test_codes_with_any_sign_can_be_picked(tmp_path: Path):
-    """A code that holds the marks of addresses gives its own table, and its address says the same."""
+    """A code that holds the marks of addresses gives its own table, and its link says the same."""
     codes = ["10:30", "a,b", "it's", "a", "=1"]
     yaml = YAML.replace("{f: Female, m: Male}", "{f: Female, m: Male}\n  time:\n    column: time\n")
     yaml += f"    categories: {json.dumps({code: code for code in codes})}\n"
@@ -96,24 +240,24 @@ def test_codes_with_any_sign_can_be_picked(tmp_path: Path):
     workspace.load(folder)
     with serving(tmp_path / "work", Settings(public=("*",), calls_per_minute=10**6)) as url:
         for code in codes:
-            query = urlencode({"rows": "sex", "category": f"time:time:{code}"})
+            quoted = code.replace('"', '""')
+            query = urlencode({"rows": "sex", "where": f'time:"{quoted}"'})
             page = httpx.get(f"{url}/build/folk%201?{query}", timeout=300)
             assert page.status_code == 200, page.text
-            shown = [int(x) for x in re.findall(r"<td>(\d+)ᵘ?</td>", page.text)]
+            shown = numbers(page.text)
             asked = {"rows": ["sex"], "where": {"time": [code]}}
             said = httpx.post(f"{url}/api/v1/datasets/folk%201/tables", json=asked, timeout=300)
             assert shown == said.json()["value"]
-            assert 'action="/build/folk%201"' in page.text
-            (link,) = re.findall(r'href="(/api/[^"]*format=json-stat)"', page.text)
-            same = httpx.get(url + html.unescape(link), timeout=300)
-            assert same.json()["value"] == shown
+            (link,) = [one for one in links(page.text) if "format=json-stat" in one]
+            assert httpx.get(url + link, timeout=300).json()["value"] == shown
 
 
 def test_refusals_and_typos_are_said_on_the_page(served: Served):
     """What is wrong, and what would work, escaped."""
-    page = get(served, "/build/deaths?rows=ccg&rows=cause&columns=age&columns=sex&layers=month")
+    page = get(served, "/build/deaths?rows=ccg,cause&columns=age,sex&layers=month")
     assert page.status_code == 403
     assert "at most 4 variables" in page.text
+    assert "Leave out Sex" in page.text
     page = get(served, "/build/deaths?rows=%3Cscript%3E")
     assert page.status_code == 400
     assert "<script" not in page.text
@@ -121,11 +265,22 @@ def test_refusals_and_typos_are_said_on_the_page(served: Served):
 
 
 def test_nothing_comes_from_elsewhere(served: Served):
-    """No script and no address of another host on any page."""
-    for path in ("/", "/build/deaths", "/build/deaths?rows=region", "/style.css"):
-        text = get(served, path).text
-        assert "<script" not in text
-        assert not re.search(r"https?://", text)
+    """No address of another host, no inline script or style on any page; the policy is strict."""
+    for path in ("/", "/data", "/build/deaths", "/build/deaths?rows=region", "/login", "/about"):
+        page = get(served, path)
+        policy = page.headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "require-trusted-types-for 'script'" in policy
+        assert "unsafe" not in policy
+        assert not re.search(r"<script(?![^>]* src=)", page.text)
+        assert not re.search(r"<style|\sstyle=|\son[a-z]+=", page.text)
+        away = re.sub(r"http://127\.0\.0\.1:\d+", "", page.text)
+        assert not re.search(r"https?://", away)
+        for address in re.findall(r'(?:href|src)="(/assets/[^"]*)"', page.text):
+            file = get(served, address)
+            assert file.status_code == 200
+            assert "immutable" in file.headers["cache-control"]
+            assert not re.search(r"https?://(?!www\.w3\.org/)", file.text)
 
 
 def test_an_embargoed_release_is_not_read_by_asking_its_question(demo, tmp_path):
@@ -151,7 +306,7 @@ def test_an_embargoed_release_is_not_read_by_asking_its_question(demo, tmp_path)
         assert asked.status_code == 403
         for address in ("rows=region&columns=sex&epsilon=0.5", "rows=sex&epsilon=0.2"):
             page = httpx.get(f"{url}/build/deaths-dp?{address}", timeout=300)
-            assert "<table>" not in page.text
+            assert not shows_numbers(page.text)
         again = httpx.post(
             f"{url}/api/v1/datasets/deaths-dp/tables", json=recipe, headers=custodian, timeout=300
         )
@@ -202,12 +357,11 @@ def test_logging_in_and_out_by_the_forms(served: Served):
         assert (done.status_code, done.headers["location"]) == (303, "/build/deaths-dp")
         assert "httponly" in done.headers["set-cookie"].lower()
         assert "samesite=lax" in done.headers["set-cookie"].lower()
-        page = browser.get("/build/deaths-dp")
-        assert page.status_code == 200
-        (csrf,) = re.findall(r'name="csrf" value="([0-9a-f]+)"', page.text)
+        assert browser.get("/build/deaths-dp").status_code == 200
+        token = csrf(browser.get("/account").text)
         assert browser.post("/logout", data={"csrf": "0" * 64}).status_code == 403
         assert browser.get("/build/deaths-dp").status_code == 200
-        assert browser.post("/logout", data={"csrf": csrf}).status_code == 303
+        assert browser.post("/logout", data={"csrf": token}).status_code == 303
         assert browser.get("/build/deaths-dp").status_code == 401
 
 

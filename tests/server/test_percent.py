@@ -10,6 +10,7 @@ import httpx
 import discreet as dc
 
 from ..command import run
+from .reading import cells, links
 from .serving import Served
 
 PATH = "/datasets/deaths/tables"
@@ -48,11 +49,15 @@ def test_percentages_are_the_same_everywhere_under_their_own_tag(served: Served)
 
 
 def test_the_page_shows_them_and_says_what_is_wrong(served: Served) -> None:
-    """A select for what they are of; the address of the API asks for the same."""
+    """What they are of is chosen by a link; the total keeps its count, and all are the API's."""
     page = httpx.get(f"{served.url}/build/deaths?rows=region&columns=sex&percent=columns").text
-    assert '<option value="columns" selected>of columns</option>' in page
-    assert "<br>100.0 %</td>" in page
-    assert "percent=columns" in page
+    asked = {"rows": ["region"], "columns": ["sex"], "percent": "columns"}
+    said = httpx.post(f"{served.url}/api/v1/datasets/deaths/tables", json=asked, timeout=300).json()
+    percents, counts = said["extension"]["percent"]["value"], said["value"]
+    *parts, one, two, three = cells(page)
+    assert parts == ["–" if part is None else f"{part:.1f}" for part in percents[:-3]]
+    assert [one, two, three] == [f"{count:,}" for count in counts[-3:]]
+    assert any("percent=rows" in link for link in links(page))
     wrong = httpx.get(f"{served.url}/build/deaths?rows=region&percent=rows")
     assert wrong.status_code == 400
     assert "needs variables in columns" in wrong.text

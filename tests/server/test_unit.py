@@ -34,14 +34,15 @@ def test_a_bound_is_said_on_every_page_and_what_it_left_out_on_none(tmp_path: Pa
         pages = {
             path: wire.get(path).text
             for path in (
-                "/",
+                "/data",
+                "/data/stays",
                 "/build/stays?rows=sex&epsilon=1",
                 "/build/stays",
                 "/api/v1/datasets/stays",
                 "/api/v1/datasets/stays/tables?rows=sex&epsilon=1",
             )
         }
-        others = [wire.get(path).text for path in ("/api/v1/datasets", "/api/v1/config")]
+        others = [wire.get(path).text for path in ("/", "/api/v1/datasets", "/api/v1/config")]
     assert table.status_code == 200
     assert [path for path, text in pages.items() if BOUND not in text] == []
     for text in (*pages.values(), *others):

@@ -6,13 +6,13 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fastapi import Request
+from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
 from ..languages import Voice, known, language_of, named, say, says, speaker
-from ..server.auth import Asker, equal, same_site
+from ..server.auth import Asker, GuardedRoute, Handler, equal, same_site
 from ..server.negotiation import accepted_languages, accepts
 from ..server.problems import Problem
 from . import assets
@@ -78,7 +78,7 @@ def page(
         "theme": theme if theme in THEMES else "",
         "direction": "rtl" if code in RIGHT_TO_LEFT else "ltr",
         "languages": [(one, named(one)) for one in known()],
-        "themes": THEMES,
+        "chosen_language": request.cookies.get(LANGUAGE, ""),
     }
     body = _environment().get_template(template).render(frame | (facts or {}))
     headers = {"Vary": "Accept-Language, Authorization, Cookie", "Content-Language": code}
@@ -107,6 +107,21 @@ def local(address: str) -> str:
     """
     safe = address.startswith("/") and not address.startswith("//") and address.isprintable()
     return address if safe and "\\" not in address and len(address) <= 8000 else "/"
+
+
+class PageRoute(GuardedRoute):
+    """A page whose address may say what it declares, and nothing else."""
+
+    async def answer(self, request: Request, read: Handler) -> Response:
+        """The page; what it would ignore in its address is refused by name."""
+        names = {field.alias for field in self.dependant.query_params}
+        stray = sorted(set(request.query_params) - names)
+        if stray:
+            words = f"{stray[0][:60]!r} is not known in this address."
+            if names:
+                words += f" It may say {', '.join(sorted(names))}."
+            raise Problem(400, "input", words)
+        return await read(request)
 
 
 # -- errors ---------------------------------------------------------------------------------

@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from urllib.parse import parse_qsl
 
-from fastapi import Query, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ..errors import RecipeError, Refusal
-from ..languages import known
 from ..server import table_answers, table_jobs
 from ..server.asking import Asking, Wish
-from ..server.auth import ASKERS, EVERYONE, Asker, CurrentAsker, GuardedRoute, Handler, guarded
+from ..server.auth import ASKERS, EVERYONE, Asker, CurrentAsker, guarded
 from ..server.negotiation import chosen_format
 from ..server.problems import Problem
-from ..server.routes.accounts import logged_in, logged_out
 from ..server.routes.catalogue import DataSetId
 from ..server.service import Service, Serving
-from . import assets, views
+from . import account_routes, assets, views
 from .address import Place, read
 from .builder import Builder, recipe_of
-from .frame import LANGUAGE, THEME, THEMES, fields, first, local, page, voice
+from .frame import PageRoute, fields, first, page, voice
 from .front import catalogue_facts, dataset_facts, front_facts
-
-
-class PageRoute(GuardedRoute):
-    """A page whose address may say what it declares, and nothing else."""
-
-    async def answer(self, request: Request, read: Handler) -> Response:
-        """The page; what it would ignore in its address is refused by name."""
-        names = {field.alias for field in self.dependant.query_params}
-        stray = sorted(set(request.query_params) - names)
-        if stray:
-            words = f"{stray[0][:60]!r} is not known in this address."
-            if names:
-                words += f" It may say {', '.join(sorted(names))}."
-            raise Problem(400, "input", words)
-        return await read(request)
-
 
 pages = guarded(EVERYONE, "read", "pages", PageRoute)
 building = guarded(EVERYONE, "read", "pages")
 spending = guarded(ASKERS, "tables", "pages")
-ROUTERS = [pages, building, spending]
-
-Onward = Annotated[str, Query(max_length=8000)]
-
+ROUTERS = [pages, building, spending, *account_routes.ROUTERS]
 
 # -- assets ---------------------------------------------------------------------------------
 
@@ -160,59 +138,3 @@ def _released(request: Request, service: Service, dataset: str, at: str) -> Resp
             return back  # the page at that address says what stands in the way
         asking.notes.update(question=made.plan.question_hash, charged=made.charged)
         return back
-
-
-# -- signing in and out, language and theme -------------------------------------------------
-
-
-@pages.get("/login", include_in_schema=False)
-def login(request: Request, next: Onward = "/") -> HTMLResponse:
-    """The form to sign in with."""
-    onward = local(next)
-    facts = {"next": onward, "wrong": "", "name": "", "kept": onward.startswith("/build/")}
-    return page(request, "login.html", facts)
-
-
-@pages.post("/login", include_in_schema=False)
-async def log_in(request: Request, service: Serving) -> Response:
-    """Sign in from the form, and go on to where one wanted to be."""
-    said = await fields(request, signing_in=True)
-    name, onward = first(said, "name")[:64], local(first(said, "next", "/"))
-    response = RedirectResponse(onward, 303)
-    try:
-        password = first(said, "password")
-        await run_in_threadpool(logged_in, request, service, name, password, response)
-    except Problem as found:
-        if found.status not in (401, 429):
-            raise
-        facts = {"next": onward, "wrong": found.detail, "name": name, "kept": False}
-        answer = page(request, "login.html", facts, found.status)
-        answer.headers.update(found.headers)
-        return answer
-    return response
-
-
-@pages.post("/logout", include_in_schema=False)
-async def log_out(request: Request, service: Serving, asker: CurrentAsker) -> Response:
-    """End the session from a page."""
-    await fields(request)
-    return logged_out(service, asker, RedirectResponse("/", 303))
-
-
-@pages.post("/look", include_in_schema=False)
-async def look(request: Request, service: Serving) -> Response:
-    """Keep language and theme in this browser."""
-    said = await fields(request)
-    response = RedirectResponse(local(first(said, "next", "/")), 303)
-    for cookie, value, allowed in (
-        (LANGUAGE, first(said, "language"), known()),
-        (THEME, first(said, "theme"), THEMES),
-    ):
-        secure = service.settings.secure
-        if value in allowed:
-            response.set_cookie(
-                cookie, value, max_age=31536000, secure=secure, httponly=True, samesite="lax"
-            )
-        else:
-            response.delete_cookie(cookie, secure=secure, httponly=True)
-    return response
