@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..core.guarantee import Kind
@@ -17,7 +18,7 @@ class Notes:
 
     line: list[Note]
     paragraph: list[Note]
-    rest: list[tuple[str, list[Note]]]
+    rest: Sequence[tuple[str, Sequence[Note]]]
     facts: list[tuple[str, str]]
     guess: list[str]
 
