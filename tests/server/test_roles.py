@@ -170,7 +170,11 @@ FORMS: dict[str, tuple[dict[str, int], dict[str, str], str]] = {
         "/build/deaths/release",
     ),
     "POST /account/tokens": (to(ACCOUNT, 201), {"label": "more"}, "/account/tokens"),
-    "POST /account/tokens/{token}/end": (to(ACCOUNT, 404), {"csrf": ""}, "/account/tokens/none/end"),
+    "POST /account/tokens/{token}/end": (
+        to(ACCOUNT, 404),
+        {"csrf": ""},
+        "/account/tokens/none/end",
+    ),
 }
 """Forms of pages that spend or keep, what they send, and where."""
 
