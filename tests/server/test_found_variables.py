@@ -495,7 +495,7 @@ def test_a_twin_that_tells_is_caught(
 ):
     """Were found variables told to everybody, the comparison above would see it on many routes."""
     monkeypatch.setattr(DataSet, "description", property(lambda data: data.described.description))
-    telling = ("variables", "codelists", "tables:check", "/build", "/api/v1/datasets ")
+    telling = ("variables", "codelists", "tables:check", "/build/{dataset} ", "/api/v1/datasets ")
     some = {route: rows for route, rows in ROWS.items() if any(t in f"{route} " for t in telling)}
     with ExitStack() as stack:
         one, other = (serve(stack, folders[n], tmp_path / n) for n in ("base", "added"))

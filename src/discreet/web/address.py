@@ -73,6 +73,8 @@ class Place:
         mapping: dict[str, Any] = {s: list(n) for s, n in self.sides.items() if n}
         if self.where:
             mapping["where"] = {name: list(codes) for name, codes in self.where.items()}
+        if not mapping:
+            return ""
         return query_of(mapping | dict(self.said))
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
@@ -39,6 +40,12 @@ def _spoken(context: Context, value: Any) -> Any:
     return says(value, context["say"].language) if hasattr(value, "says") else value
 
 
+@pass_context
+def _all_spoken(context: Context, values: Iterable[Any]) -> list[str]:
+    """Those of several words that say something, in the language of the page."""
+    return [words for value in values if (words := says(value, context["say"].language))]
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -50,6 +57,7 @@ def _environment() -> Environment:
         finalize=_spoken,
     )
     environment.globals["asset"] = assets.address
+    environment.filters["spoken"] = _all_spoken
     return environment
 
 
