@@ -14,6 +14,7 @@ SOURCE_FACTS = "source-facts.json"  # what the source told at the last look
 VERSIONS = "versions"
 CURRENT = "current"
 DATA = "data.duckdb"
+ARRAYS = "records.arrays"  # the same records for counting in memory; may be missing
 MANIFEST = "manifest.json"
 SECRETS = "secret"
 

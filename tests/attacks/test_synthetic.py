@@ -134,9 +134,20 @@ def test_records_added_to_the_data_file_are_noticed(here: Path):
     refused(here / "open", "not those that were made")
 
 
-def test_a_changed_byte_is_noticed(here: Path):
+def test_other_arrays_under_the_seal_are_noticed(here: Path):
+    """The confidential records as arrays in the place of the synthetic ones."""
+    target, source = version_of(here / "open"), version_of(here / "people")
+    shutil.copy(source / "records.arrays", target / "records.arrays")
+    path = target / "records.arrays"
+    digest = versions.file_digest(path)
+    rewritten(target, arrays_digest=digest, arrays_bytes=path.stat().st_size)
+    refused(here / "open", "not those that were made")
+
+
+@pytest.mark.parametrize("name", ["data.duckdb", "records.arrays"])
+def test_a_changed_byte_is_noticed(here: Path, name: str):
     """Same size, same manifest, another byte."""
-    path = version_of(here / "open") / "data.duckdb"
+    path = version_of(here / "open") / name
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.chmod(0o600)

@@ -14,10 +14,13 @@ from discreet.core.description import Description, Weight
 from discreet.core.domain import Category, Count, Level, Variable, variable
 from discreet.core.text import Text
 from discreet.core.true_values import reveal
+from discreet.engines import opening
+from discreet.engines.base import Engine
 from discreet.engines.code_maps import canonical
 from discreet.engines.coding import Coding, Columns, Source
 from discreet.engines.duckdb.engine import DuckDBEngine, open_engine
 from discreet.engines.duckdb.loading import load
+from discreet.engines.memory.engine import MemoryEngine
 
 from .numpy_engine import NumpyEngine
 
@@ -64,6 +67,12 @@ class People:
         folder.mkdir(parents=True, exist_ok=True)
         load(self.write(folder / "people.csv", order), self.coding, folder / "version")
         return open_engine(folder / "version", self.description)
+
+    def memory(self, folder: Path, order: list[int] | None = None) -> Engine:
+        self.duckdb(folder, order).close()
+        opened = opening.open_engine(folder / "version", self.description)
+        assert isinstance(opened, MemoryEngine)
+        return opened
 
     def numpy(self) -> NumpyEngine:
         table = np.array(self.rows, dtype=np.int64).reshape(len(self.rows), len(self.variables))

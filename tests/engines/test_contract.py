@@ -20,11 +20,11 @@ from discreet.errors import Cancelled, InputError, RecipeError
 from ..examples import examples
 from .people import People, towns, values
 
-ENGINES = ("duckdb", "numpy")
+ENGINES = ("duckdb", "memory", "numpy")
 
 
 def opened(name: str, people: People, folder: Path) -> Engine:
-    return people.duckdb(folder) if name == "duckdb" else people.numpy()
+    return people.numpy() if name == "numpy" else getattr(people, name)(folder)
 
 
 @pytest.fixture(params=ENGINES, scope="module")

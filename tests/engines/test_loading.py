@@ -32,7 +32,7 @@ from discreet.engines.duckdb.loading import load
 from discreet.engines.duckdb.profiling import profile
 from discreet.engines.duckdb.sql import plain
 from discreet.errors import Cancelled, DataError, DiscreetError, InputError, StoreError
-from discreet.file_names import DATA
+from discreet.file_names import ARRAYS, DATA
 
 from .people import coarser, coded, coding_of, record_key
 
@@ -252,7 +252,7 @@ def test_columns_of_any_type_are_read_by_their_text(tmp_path: Path) -> None:
 
 def test_the_file_is_private_and_alone(tmp_path: Path) -> None:
     load(write(tmp_path / "a.csv", "sex\nf\n"), coding_of((SEX,)), tmp_path / "v")
-    assert [path.name for path in (tmp_path / "v").iterdir()] == [DATA]
+    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [DATA, ARRAYS]
     assert (tmp_path / "v" / DATA).stat().st_mode & 0o077 == 0
 
 

@@ -47,7 +47,8 @@ def test_a_load_makes_a_version_and_serves_it(tmp_path: Path) -> None:
     done = load(folder)
     assert (done.unchanged, done.new_epoch, done.manifest.records) == (False, False, 60)
     assert state(folder) == (done.manifest.data_version, 60)
-    assert sorted(p.name for p in done.version.iterdir()) == ["data.duckdb", "manifest.json"]
+    files = ["data.duckdb", "manifest.json", "records.arrays"]
+    assert sorted(p.name for p in done.version.iterdir()) == files
     assert (folder / "current").read_text().strip() == done.version.name
 
 

@@ -6,11 +6,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..core.domain import Count, Domain
+from ..core.description import Description
+from ..core.domain import MOST_CELLS, Count, Domain
 from ..core.margins import Projection
 from ..core.true_values import Cells, Counts
+from ..errors import InputError
 
 _DENSE_CELLS = 1 << 20
+
+
+def domain_of(count: Count, description: Description) -> Domain:
+    """The cells of a count, which must be few enough to be addressed."""
+    domain = description.domain(count.axes)
+    if domain.size > MOST_CELLS:
+        raise InputError(
+            f"A table of {domain.size:,} cells cannot be addressed; most is {MOST_CELLS:,}."
+        )
+    if len({axis.variable for axis in count.axes}) < len(count.axes):
+        raise InputError("A count names a variable twice; each variable stands once.")
+    return domain
 
 
 class Projections:

@@ -144,7 +144,7 @@ class DataSet:
         """
         with self._opening:
             if self._engine is None:
-                from ..engines.duckdb.engine import open_engine
+                from ..engines.opening import open_engine
 
                 if self.spends is not Spends.NOTHING:
                     self.ledger()  # made before anything is noted as served

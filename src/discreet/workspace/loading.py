@@ -22,7 +22,7 @@ from ..core.origin import Origin
 from ..durable import plain_errors
 from ..engines.coding import Coding, Columns, LoadReport, Source
 from ..errors import Bug, Cancelled, DataError, InputError, StoreError
-from ..file_names import DATA
+from ..file_names import ARRAYS, DATA
 from . import origins, secrets, versions
 from .description_file import DescribedData, read
 from .unit_checks import needs_a_unit
@@ -205,7 +205,7 @@ def _load(
     for version, known in reversed(before):
         if known.content == content:
             _records_agree(described, known.records)
-            if versions.file_digest(version / DATA) != known.data_digest:
+            if not versions.as_loaded(version, known):
                 continue  # damaged: load it again
             versions.point(folder, version)
             return Loaded(version, known, unchanged=True, new_epoch=False, before=served)
@@ -231,12 +231,20 @@ def _load(
             dropped=report.dropped,
             data_bytes=(filled / DATA).stat().st_size,
             data_digest=versions.file_digest(filled / DATA),
+            **_arrays_of(filled),
         )
         if made_from is not None:
             manifest = origins.sealed(manifest, made_from, secrets.read(folder, epoch))
         control.step(0.99, "making the version durable")
         version = versions.publish(folder, filled, manifest)
     return Loaded(version, manifest, False, new_epoch, report, served)
+
+
+def _arrays_of(version: Path) -> dict[str, Any]:
+    path = version / ARRAYS
+    if not path.exists():
+        return {}
+    return {"arrays_bytes": path.stat().st_size, "arrays_digest": versions.file_digest(path)}
 
 
 def _served(folder: Path) -> versions.Manifest | None:
@@ -278,7 +286,7 @@ def _records_agree(described: DescribedData, records: int) -> None:
 
 def _records_fit(described: DescribedData, version: Path) -> None:
     """Let the method compare the records with the public facts it stands on."""
-    from ..engines.duckdb.engine import open_engine
+    from ..engines.opening import open_engine
     from ..methods import registry
     from ..methods.base import Facts
     from ..methods.records_check import ChecksRecords

@@ -18,9 +18,10 @@ from pathlib import Path
 from ..core.family import Family
 from ..core.origin import Origin
 from ..errors import InputError
-from ..file_names import DATA, MANIFEST
+from ..file_names import ARRAYS, DATA, MANIFEST
 from . import secrets, versions
 
+_ITS_FILES = (DATA, ARRAYS, MANIFEST)
 _PURPOSE = "origin of synthetic records"
 
 
@@ -51,11 +52,11 @@ def verified(
             f"release's guarantee and no other: set `family: synthetic`, not {family}."
         )
     own = secrets.read(folder, manifest.epoch)
-    beside = sorted(path.name for path in version.iterdir() if path.name not in (DATA, MANIFEST))
+    beside = sorted(path.name for path in version.iterdir() if path.name not in _ITS_FILES)
     if (
         beside
         or not hmac.compare_digest(manifest.seal, _seal(replace(manifest, seal=""), own))
-        or versions.file_digest(version / DATA) != manifest.data_digest
+        or not versions.as_loaded(version, manifest)
     ):
         raise InputError(
             f"The records of {folder} are not those that were made from release {release}, or their "

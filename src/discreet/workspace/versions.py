@@ -34,9 +34,10 @@ from ..durable import (
     sync_folder,
 )
 from ..errors import InputError, StoreError
-from ..file_names import CURRENT, DATA, MANIFEST, SECRETS, VERSIONS
+from ..file_names import ARRAYS, CURRENT, DATA, MANIFEST, SECRETS, VERSIONS
 
 FORM = "discreet version 1"
+_MAY_BE_UNSAID = ("origin", "seal", "arrays_bytes", "arrays_digest")
 _NAME = re.compile(r"(\d{4,})-[0-9a-f]{8}")
 _SPARE = ".loading-"
 
@@ -60,6 +61,9 @@ class Manifest:
     dropped: int = field(default=0, repr=False)
     data_bytes: int = 0
     data_digest: str = ""
+    arrays_bytes: int = 0
+    """The same records as arrays; 0 where there are none, as in versions loaded before them."""
+    arrays_digest: str = ""
     origin: dict[str, Any] | None = None
     """The release synthetic records were made from; none for records of real units."""
     seal: str = ""
@@ -69,7 +73,7 @@ class Manifest:
     def facts(self) -> dict[str, Any]:
         """As plain values; what says nothing is left out."""
         body = asdict(self)
-        return {name: body[name] for name in body if name not in ("origin", "seal") or body[name]}
+        return {name: body[name] for name in body if name not in _MAY_BE_UNSAID or body[name]}
 
     def to_text(self) -> str:
         """As JSON, with a digest of itself."""
@@ -117,6 +121,7 @@ def manifest(version: Path) -> Manifest:
     try:
         text = path.read_text(encoding="utf-8")
         size = (version / DATA).stat().st_size
+        arrays = (version / ARRAYS).stat().st_size if (version / ARRAYS).exists() else 0
     except (OSError, UnicodeDecodeError):
         raise StoreError(
             f"Version {version.name} is incomplete: {MANIFEST} or {DATA} cannot be read. Restore "
@@ -128,7 +133,21 @@ def manifest(version: Path) -> Manifest:
             f"{version / DATA} is not as it was loaded (its size differs). "
             "Restore it from a backup, or load again with `discreet load`."
         )
+    if written.arrays_bytes != arrays:
+        raise StoreError(
+            f"{version / ARRAYS} is not as it was loaded (its size differs). "
+            "Restore it from a backup, or load again with `discreet load`."
+        )
     return written
+
+
+def as_loaded(version: Path, made: Manifest) -> bool:
+    """Whether the records of a version are byte for byte those that were loaded."""
+    files = ((DATA, made.data_digest), (ARRAYS, made.arrays_digest))
+    return all(
+        file_digest(version / name) == digest if digest else not (version / name).exists()
+        for name, digest in files
+    )
 
 
 def file_digest(path: Path) -> str:
@@ -218,7 +237,7 @@ def spare(folder: Path) -> Iterator[Path]:
 def publish(folder: Path, filled: Path, made: Manifest) -> Path:
     """Turn a filled spare folder into the current version."""
     for extra in filled.iterdir():
-        if extra.name != DATA:
+        if extra.name not in (DATA, ARRAYS):
             shutil.rmtree(extra, ignore_errors=True) if extra.is_dir() else extra.unlink()
     replace_text(filled / MANIFEST, made.to_text())
     sync_file(filled / DATA)

@@ -18,13 +18,13 @@ import numpy as np
 
 from ...core.control import Control
 from ...core.description import Description
-from ...core.domain import MOST_CELLS, AxisRef, Condition, Count, Domain
+from ...core.domain import AxisRef, Condition, Count, Domain
 from ...core.table import TrueTable
 from ...core.true_values import Cells, Counts, seal
 from ...errors import EngineError, InputError, did_you_mean
 from ...file_names import DATA
-from ..projection import Projections
-from .loading import LAYOUT, level_digest
+from ..coded_file import column, places
+from ..projection import Projections, domain_of
 from .sql import Sql, joined, literal, plain, sql
 from .statements import Connection, in_background
 
@@ -75,7 +75,7 @@ class DuckDBEngine:
             raise InputError(
                 f"{self._description.name} has no weights. Ask for counts, or declare a weight."
             )
-        domains = [self._domain(count) for count in counts]
+        domains = [domain_of(count, self._description) for count in counts]
         projection = Projections(counts, domains)
         cells: dict[int, Cells] = {}
         for done, i in enumerate(projection.order):
@@ -98,16 +98,6 @@ class DuckDBEngine:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def _domain(self, count: Count) -> Domain:
-        domain = self._description.domain(count.axes)
-        if domain.size > MOST_CELLS:
-            raise InputError(
-                f"A table of {domain.size:,} cells cannot be addressed; most is {MOST_CELLS:,}."
-            )
-        if len({axis.variable for axis in count.axes}) < len(count.axes):
-            raise InputError("A count names a variable twice; each variable stands once.")
-        return domain
 
     def _read(
         self, count: Count, domain: Domain, keys: bool, weights: bool, control: Control | None
@@ -282,28 +272,10 @@ def _columns(connection: Connection, folder: Path, description: Description) -> 
     """The columns of the file, held against the description level by level."""
     ((text,),) = connection.execute("SELECT about FROM about").fetchall()
     about = json.loads(text)
-    if about["layout"] != LAYOUT:
-        raise EngineError(f"{folder.name} was loaded by another version of discreet. Load again.")
-    loaded = {variable["name"]: (i, variable) for i, variable in enumerate(about["variables"])}
-    columns: dict[tuple[str, str], Sql] = {}
-    for variable in description.variables:
-        if variable.name not in loaded:
-            raise EngineError(f"{variable.name} is not in the loaded data. Load again.")
-        i, as_loaded = loaded[variable.name]
-        digests = {
-            level["name"]: (j, level["digest"]) for j, level in enumerate(as_loaded["levels"], 1)
-        }
-        digests[variable.finest.name] = 0, as_loaded["finest"]
-        for level in variable.levels:
-            j, digest = digests.get(level.name, (0, ""))
-            if level_digest(level) != digest:
-                raise EngineError(
-                    f"The categories of {variable.name} at level {level.name} are not those the "
-                    "data were loaded under. Load again."
-                )
-            columns[variable.name, level.name] = (
-                sql("v{i}_{j}", i=i, j=j) if j else sql("v{i}", i=i)
-            )
+    columns = {
+        names: plain(column(place))
+        for names, place in places(about, folder.name, description).items()
+    }
     return _Columns(columns, about["weight_scale"] is not None, about["records"])
 
 

@@ -2,7 +2,7 @@
 
 `load` writes `data.duckdb` into a new folder: for variable i the finest level's index as column
 `vi` and coarser level j as `vi_j`, record keys as `k_lo` and `k_hi`, the weight in whole units as
-`w`. Every value is looked at: a code outside the declared ones, a missing value without a place, a
+`w`; beside it the same as arrays (`memory/arrays.py`). Every value is looked at: a code outside the declared ones, a missing value without a place, a
 child with two parents, a unit with too many records or a weight that is not exact stops the load
 with one sentence. What loading counted is for the custodian only.
 """
@@ -10,33 +10,43 @@ with one sentence. What loading counted is for the custodian only.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
 
 from ...core.control import Control
-from ...core.domain import Level
 from ...durable import OWN_FOLDER, owner_only, sync_file, sync_folder
 from ...errors import Cancelled, DataError, StoreError
-from ...file_names import DATA
+from ...file_names import ARRAYS, DATA
+from ..coded_file import about
 from ..coding import MOST_RECORDS, Coding, LoadReport, Source
+from ..memory.arrays import MOST_BYTES, room_for
+from ..memory.arrays import write as write_arrays
 from .code_maps import dictionary
 from .keys import drawn_keys, own_key
 from .reading import Wanted
 from .relation import Opened
 from .scratch import scratch_connection
 from .sources import opened
-from .sql import Sql, joined, sql
+from .sql import Sql, joined, plain, sql
 from .statements import Runner, sentence
 from .units import bound
 from .weights import weight_sql
 
-LAYOUT = 1
-"""The layout of that file; the engine opens no other."""
+_BATCH = 100_000
+_MOST_SUM = (1 << 63) - 1
+_TYPES: dict[str, np.dtype[Any]] = {
+    "UTINYINT": np.dtype(np.uint8),
+    "USMALLINT": np.dtype(np.uint16),
+    "UINTEGER": np.dtype(np.uint32),
+    "BIGINT": np.dtype(np.int64),
+}
+"""What the columns of records are made of, as arrays."""
 
 
 def load(
@@ -71,7 +81,7 @@ def load(
         for scratch in ("spill", "scratch"):
             shutil.rmtree(target / scratch, ignore_errors=True)
         if not done:
-            for left in (file, target / f"{DATA}.wal"):
+            for left in (file, target / f"{DATA}.wal", target / ARRAYS):
                 left.unlink(missing_ok=True)
     return LoadReport(*report, seconds=time.monotonic() - started)
 
@@ -88,8 +98,11 @@ def _load(
         with opened(runner, source, target, wanted) as relation:
             records, other, missing = _code(runner, relation, coding)
         dropped = bound(runner, relation, coding) if coding.id_column else 0
-        _describe(runner, coding, records - dropped)
+        said = about(coding, records - dropped)
+        text = json.dumps(said, ensure_ascii=False)
+        runner.run("CREATE TABLE about AS SELECT $text AS about", {"text": text}, doing="writing")
         runner.run("CHECKPOINT", doing="writing")
+        _write_arrays(runner, said, target / ARRAYS)
     except BaseException:
         # Closing would write out a version nobody wants; an error here must not hide the cause.
         with contextlib.suppress(duckdb.Error):
@@ -164,31 +177,23 @@ def _above_zero(counts: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _describe(runner: Runner, coding: Coding, records: int) -> None:
-    """Write beside the records how they were coded, for the engine to hold against a description."""
-    weight = coding.description.weight
-    about = {
-        "layout": LAYOUT,
-        "records": records,
-        "keys": "own" if coding.key_column else "id" if coding.id_column else "drawn",
-        "weight_scale": weight.scale if weight else None,
-        "variables": [
-            {
-                "name": variable.name,
-                "finest": level_digest(variable.finest),
-                "levels": [
-                    {"name": level.name, "digest": level_digest(level)}
-                    for level in variable.levels[1:]
-                ],
-            }
-            for variable in coding.variables
-        ],
-    }
-    text = json.dumps(about, ensure_ascii=False)
-    runner.run("CREATE TABLE about AS SELECT $text AS about", {"text": text}, doing="writing")
-
-
-def level_digest(level: Level) -> str:
-    """A digest of a level's codes and map: two descriptions that agree on it code alike."""
-    text = json.dumps([level.codes, level.of_finest], ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _write_arrays(runner: Runner, said: dict[str, Any], path: Path) -> None:
+    """The same records as arrays, where there is memory for them and their sums fit 64 bits."""
+    records = int(said["records"])
+    described = runner.run("DESCRIBE records", doing="writing")
+    types = {row[0]: _TYPES[row[1]] for row in described}
+    if "w" in types:
+        ((low, high),) = runner.run("SELECT min(w), max(w) FROM records", doing="writing")
+        if max(abs(low or 0), abs(high or 0)) * records > _MOST_SUM:
+            del types["w"]
+    if not records or room_for(types, records) > MOST_BYTES:
+        return
+    names = joined(", ", (plain(name) for name in types))
+    reader = runner.connection.sql(sql("SELECT {names} FROM records", names=names)).to_arrow_reader(
+        _BATCH
+    )
+    batches = (
+        {name: batch.column(name).to_numpy(zero_copy_only=False) for name in types}
+        for batch in reader
+    )
+    write_arrays(path, said, types, batches)

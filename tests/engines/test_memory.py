@@ -1,0 +1,122 @@
+"""Records as arrays: counted as from disk, and never from a file that is not as it was written."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.core.control import Control
+from discreet.core.domain import AxisRef, Condition, Count, variable
+from discreet.engines.memory import arrays, engine
+from discreet.engines.memory.arrays import Arrays
+from discreet.engines.opening import open_engine
+from discreet.errors import Cancelled, EngineError
+from discreet.file_names import ARRAYS
+
+from .people import People, towns, values
+
+
+def many(records: int = 3_000) -> People:
+    """Enough records for several rounds where few are looked at together."""
+    draw = np.random.default_rng(7)
+    sides = (variable("a", "abcdefg"), variable("b", [f"{i}" for i in range(300)]))
+    rows = [(int(draw.integers(7)), int(draw.integers(300) ** 2 // 300)) for _ in range(records)]
+    return People(sides, rows, [int(draw.integers(0, 10**6)) for _ in range(records)])
+
+
+def test_some_at_a_time_is_all_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    people = many()
+    opened = people.memory(tmp_path)
+    axes = (AxisRef("b", "b"), AxisRef("a", "a"))
+    where = (Condition("a", "a", ("a", "c", "g")), Condition("b", "b", ("0", "7", "299")))
+    for count in (Count(axes), Count(axes, where), Count((), where), Count(axes[:1], where[:1])):
+        for at_once in (1, 7, 1_000, 2_999, 3_000, 10_000):
+            monkeypatch.setattr(engine, "_AT_ONCE", at_once)
+            (table,) = opened.count([count], keys=True, weights=True)
+            assert values(table) == people.brute_force(count)
+
+
+def test_a_table_of_very_many_cells_is_read_from_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = many(200)
+    opened = people.memory(tmp_path)
+    monkeypatch.setattr(engine, "MOST_CELLS", 2_000)
+    count = Count((AxisRef("b", "b"), AxisRef("a", "a")))
+    (table,) = opened.count([count], keys=True)
+    assert values(table) == {a: v[:3] for a, v in people.brute_force(count).items()}
+    opened.close()
+    with pytest.raises(EngineError, match="closed"):
+        opened.count([count])
+
+
+def test_a_changed_byte_anywhere_is_found_or_harmless(tmp_path: Path) -> None:
+    """Every byte of the file in turn: no count that differs is ever given."""
+    people = towns()
+    people.memory(tmp_path).close()
+    path = tmp_path / "version" / ARRAYS
+    whole = path.read_bytes()
+    count = Count((AxisRef("town", "town"), AxisRef("sex", "sex")))
+    right = people.brute_force(count)
+    found = 0
+    for at in itertools.chain(range(0, len(whole), 5), range(len(whole) - 20, len(whole))):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x21]) + whole[at + 1 :])
+        try:
+            opened = open_engine(path.parent, people.description)
+            (table,) = opened.count([count], keys=True, weights=True)
+        except EngineError:
+            found += 1
+            continue
+        assert values(table) == right
+    assert found > len(whole) // 20
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 100])
+def test_a_cut_file_is_refused(tmp_path: Path, size: int) -> None:
+    people = towns()
+    people.memory(tmp_path).close()
+    path = tmp_path / "version" / ARRAYS
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(EngineError, match="not as it was written"):
+        Arrays(path)
+
+
+def test_categories_of_another_description_are_refused(tmp_path: Path) -> None:
+    people = towns()
+    people.memory(tmp_path).close()
+    other = People((variable("sex", "mf"), *people.variables[1:]), people.rows, people.weights)
+    with pytest.raises(EngineError):
+        open_engine(tmp_path / "version", other.description)
+
+
+def test_counting_stops_when_asked(tmp_path: Path) -> None:
+    opened = many().memory(tmp_path)
+    with pytest.raises(Cancelled):
+        opened.count([Count(())], control=Control(cancelled=lambda: True))
+
+
+def test_no_value_in_a_repr(tmp_path: Path) -> None:
+    opened = towns().memory(tmp_path)
+    assert repr(opened) == "<engine in memory of people>"
+    assert repr(Arrays(tmp_path / "version" / ARRAYS)) == "<arrays of records; values sealed>"
+
+
+def test_too_large_or_too_heavy_records_have_no_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums of weights that might not fit 64 bits are left to the engine that checks them."""
+    heavy = People((variable("a", "ab"),), [(0,), (1,)], [500, 501])
+    monkeypatch.setattr("discreet.engines.duckdb.loading._MOST_SUM", 1001)
+    opened = heavy.memory(tmp_path / "heavy")
+    assert "w" not in Arrays(tmp_path / "heavy" / "version" / ARRAYS)
+    count = Count((AxisRef("a", "a"),))
+    (table,) = opened.count([count], keys=True, weights=True)
+    assert values(table) == heavy.brute_force(count)
+    monkeypatch.setattr("discreet.engines.duckdb.loading.MOST_BYTES", 100)
+    people = towns()
+    people.duckdb(tmp_path / "large").close()
+    assert not (tmp_path / "large" / "version" / ARRAYS).exists()
+    assert arrays.MOST_BYTES > 100
