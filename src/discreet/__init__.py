@@ -15,6 +15,7 @@ protected and how far off its numbers may be.
     init, load, declare, check      a custodian's verbs
     synthetic(path, into)           a data set anybody may tabulate, made from a release
     compare(path, tables)           methods side by side on true tables: the custodian's alone
+    attack(path)                    known attacks on a policy, run on made-up people
     simulate(path)                  what a policy makes possible, from public facts
     upgrade(path)                   a workspace of version 0.1, carried over
 """
@@ -44,7 +45,7 @@ _ROOMS = {
     "StoreError",
     "methods.cellkey.design": "ptable",
     "synthesis": "synthetic",
-    "trials": "compare simulate",
+    "trials": "attack compare simulate",
     "workspace": "UnitChoice check declare declare_unit init load",
     "workspace.upgrade": "upgrade",
 }
@@ -69,6 +70,7 @@ __all__ = [
     "StoreError",
     "UnitChoice",
     "__version__",
+    "attack",
     "audit",
     "check",
     "compare",
@@ -147,7 +149,7 @@ if TYPE_CHECKING:
     )
     from .methods.cellkey.design import ptable
     from .synthesis import synthetic
-    from .trials import compare, simulate
+    from .trials import attack, compare, simulate
     from .workspace import UnitChoice, check, declare, declare_unit, init, load
     from .workspace.upgrade import upgrade
 

@@ -29,6 +29,7 @@ CACHE = "cache.sqlite3"
 SERVED_FAMILY = "served-family"  # once there was a table; for dp also whom it protects
 SERVED_LAWS = "served-laws"
 REHEARSED = "rehearsed"  # when a custodian tried methods on the true records
+REHEARSALS = "rehearsals"  # what comparisons and attacks said, for the internal report
 BUDGET_NOTE = "agreed-budget.json"
 BUDGET_LOCK = "budget.lock"
 

@@ -1,10 +1,11 @@
-"""The custodian's verbs that try a policy out: simulate it, compare methods on true data.
+"""The custodian's verbs that try a policy out: simulate it, compare methods, run the attacks.
 
 import discreet as dc
 
 found = dc.simulate("demo/deaths-dp", within=5, risk=[("10%", "25%")])      # public facts only
 rehearsal = dc.compare("demo/deaths-dp", tables=["region,cause"])           # sees true data
 rehearsal.frame(), rehearsal.sentences(), rehearsal.pictures()
+dc.attack("demo/deaths-dp").sentences()                                     # made-up people
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ from .core.exact import Exact, exact
 from .core.question import TableSpec
 from .errors import InputError
 from .quality import contestants
+from .quality.attacks.run import Attacked
+from .quality.attacks.run import attack as _attack
 from .quality.comparison import Limits
 from .quality.comparison import compare as _compare
 from .quality.epsilon_scale import Suspicion
 from .quality.results import Comparison
 from .quality.simulator import Simulation, Wishes
 from .quality.simulator import simulate as _simulate
+from .workspace import rehearsed
 
 
 def simulate(
@@ -115,7 +119,27 @@ def compare(
         specs = _specs(data, tables, recipe)
         limits = Limits(draws, fitted_draws, minutes, threads)
         found = _compare(data, specs, grid, limits, who=who, control=control)
-    return Compared(found.about, found.findings)
+        compared = Compared(found.about, found.findings)
+        rehearsed.keep(data, "compare", compared.sentences())
+    return compared
+
+
+def attack(
+    path: str | Path,
+    attacks: Sequence[str] = (),
+    *,
+    epsilon: str = "",
+    control: Control | None = None,
+) -> Attacked:
+    """Run known attacks against a data set's policy, on made-up people: no record is read.
+
+    attacks   which ones; default: all of `discreet.quality.attacks.run.ATTACKS`
+    epsilon   what one question spends, for policies that spend; default: the policy's, else 1
+    """
+    with workspace.DataSet.open(path) as data:
+        found = _attack(data, attacks, epsilon=epsilon, control=control)
+        rehearsed.keep(data, "attack", found.sentences())
+    return found
 
 
 MOST_CATEGORIES = 30

@@ -1,4 +1,4 @@
-"""`discreet compare`: methods side by side on true data, for the custodian alone."""
+"""`discreet compare` and `discreet attack`: what a policy costs and what it withstands."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from . import show
 from .tables import DataSetPath, Json, User, _asker
 
 if TYPE_CHECKING:
+    from ..quality.attacks.findings import Finding
     from ..trials import Compared
 
 ONLY = "Custodian only: made from true data, not for publication."
@@ -108,6 +109,67 @@ def _grids(found: Compared) -> None:
         ]
         columns = ("|setting", "|kind", "best guess", "mean error", "same band", "changed", "draws")
         show.grid(name, columns, rows, tight=True)
+
+
+def attack(
+    path: DataSetPath,
+    only: Annotated[
+        str, Option(help="Which attacks, by commas. Default: all. --json names them.")
+    ] = "",
+    epsilon: Annotated[str, Option(help="ε of one question, for policies that spend.")] = "",
+    output: Annotated[
+        Path, Option("--output", "-o", help="The report: an HTML page only you can read.")
+    ] = Path("attacks.html"),
+    json: Json = False,
+) -> None:
+    """Attack your policy, on made-up people: differencing, averaging, reconstruction, and nine more.
+
+    No record is read. Each attack first succeeds where nothing protects. A claim that is exceeded
+    by more than chance ends the command with exit code 70.
+
+    [bold]discreet attack demo/deaths-dp -o attacks.html[/bold]
+    """
+    from .. import trials
+    from ..errors import Bug
+    from ..report import attack_report
+
+    with show.progress(quiet=json) as control:
+        found = trials.attack(path, _words(only), epsilon=epsilon, control=control)
+        written = attack_report.write(found, output)
+    if json:
+        show.as_json(found.to_json(), report=str(written))
+    else:
+        for words in found.story.sentences():
+            show.prose(words)
+        rows = [_attack_row(one) for one in found.found]
+        columns = ("|attack", "unprotected", "this policy", "computed", "ceiling", "|verdict")
+        show.grid("Attacks", columns, rows, tight=True)
+        for words in found.sentences():
+            show.prose(f"· {words}")
+        show.prose(f"Report, readable by you alone: {written}")
+    if found.refuted:
+        names = ", ".join(one.group for one in found.refuted)
+        raise Bug(
+            f"A claim of this policy does not hold against: {names}. Publish nothing under it, and "
+            "report this."
+        )
+
+
+def _attack_row(one: Finding) -> tuple[str, ...]:
+    def share(number: float | None) -> str:
+        return "–" if number is None else f"{number:.1%}"
+
+    verdict = "REFUTED" if one.over else "holds" if one.ceiling is not None else "published"
+    if not one.applies:
+        verdict = "does not apply"
+    return (
+        one.group,
+        share(one.baseline),
+        share(one.measured),
+        share(one.expected),
+        share(one.ceiling),
+        verdict,
+    )
 
 
 def _words(text: str) -> list[str]:

@@ -1,6 +1,6 @@
 """What a release report is made of: facts computed, or declared by the custodian.
 
-None of them has seen true data; declarations that are missing stay visible.
+Only `rehearsed` has seen true data; declarations that are missing stay visible.
 """
 
 from __future__ import annotations
@@ -64,6 +64,10 @@ class ReleaseFacts:
     planned_errors: tuple[PlannedError, ...] = ()
     laws: Mapping[str, Mapping[int, Fraction]] = field(default_factory=dict)
     chosen_by_looking: bool | None = None
+    attacks: tuple[str, ...] = ()
+    """What the attacks that were run showed; for the internal edition only."""
+    rehearsed: tuple[str, ...] = ()
+    """What a comparison on true data showed; for the internal edition only."""
     software: Mapping[str, str] = field(default_factory=dict)
     commands: tuple[str, ...] = ()
     checksums: Mapping[str, str] = field(default_factory=dict)

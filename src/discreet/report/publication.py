@@ -178,19 +178,6 @@ def _manifest(release: Release, checksums: dict[str, str]) -> dict[str, Any]:
 
 def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> ReleaseFacts:
     description, policy, plan = data.description, data.policy, release.plan
-    planned = []
-    for error, table in zip(plan.errors, release.tables, strict=bool(plan.errors)):
-        if math.isinf(error.noise_sd):
-            continue  # follows from a model: nothing was announced
-        name = " × ".join(ref.level for ref in error.table.axes) or "total"
-        unknown = error.note and table.noise is None
-        mean = three_digits(error.noise_sd)
-        instead = f"{error.note.rstrip('.')} ({mean})." if unknown else ""
-        planned.append(
-            PlannedError(
-                name, "cells", error.noise_sd, error.half_width, error.share_unchanged, instead
-            )
-        )
     ledger = None
     when = ""
     if plan.charge is not None:
@@ -226,7 +213,7 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
             "rules": "; ".join(rules.in_words(policy)),
         },
         ledger=ledger,
-        planned_errors=tuple(planned),
+        planned_errors=_planned_errors(release),
         laws=_laws(release),
         software={"discreet": __version__},
         commands=(
@@ -234,8 +221,29 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
             f"discreet release {data.name} RECIPES.yaml -o FOLDER   # costs nothing: asked before",
         ),
         checksums=checksums,
+        attacks=rehearsed.kept(data, "attack"),
+        rehearsed=rehearsed.kept(data, "compare"),
         chosen_by_looking=rehearsed.ever(data) or data.described.declared.chosen_by_looking,
     )
+
+
+def _planned_errors(release: Release) -> tuple[PlannedError, ...]:
+    """What the plan announced of each table, where it announced anything."""
+    plan = release.plan
+    planned = []
+    for error, table in zip(plan.errors, release.tables, strict=bool(plan.errors)):
+        if math.isinf(error.noise_sd):
+            continue  # follows from a model: nothing was announced
+        name = " × ".join(ref.level for ref in error.table.axes) or "total"
+        unknown = error.note and table.noise is None
+        mean = three_digits(error.noise_sd)
+        instead = f"{error.note.rstrip('.')} ({mean})." if unknown else ""
+        planned.append(
+            PlannedError(
+                name, "cells", error.noise_sd, error.half_width, error.share_unchanged, instead
+            )
+        )
+    return tuple(planned)
 
 
 def _charges(ledger: LedgerStore) -> tuple[tuple[str, str, str], ...]:

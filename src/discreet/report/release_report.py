@@ -95,7 +95,7 @@ def _sections(facts: ReleaseFacts, edition: Edition) -> tuple[Section, ...]:
         _method(facts),
         _guarantee(facts),
         _attacks(facts, edition),
-        _quality(facts),
+        _quality(facts, edition),
         _reading(facts),
         _limits(facts),
         _security(facts),
@@ -242,12 +242,13 @@ def _guarantee(facts: ReleaseFacts) -> Section:
 
 def _attacks(facts: ReleaseFacts, edition: Edition) -> Section:
     public = edition is Edition.PUBLIC
-    words = "None is reported in this edition." if public else "No attack was run."
-    lines = (_said("Attacks run", words), _asked(facts, "attacks_not_tried"))
+    words = ("None is reported in this edition.",) if public else facts.attacks
+    none = "No attack was run. Run `discreet attack`."
+    lines = (_said("Attacks run", *(words or (none,))), _asked(facts, "attacks_not_tried"))
     return Section(7, "Attacks", lines)
 
 
-def _quality(facts: ReleaseFacts) -> Section:
+def _quality(facts: ReleaseFacts, edition: Edition) -> Section:
     rows = tuple(_quality_row(table) for table in facts.tables)
     header = ("Table", "Cells", "Shown", "Unreliable", "Below zero", "Noise sd", "Typical error")
     grids = [Grid("What the tables hold", header, rows)]
@@ -264,7 +265,11 @@ def _quality(facts: ReleaseFacts) -> Section:
         )
         head = ("Table", "Margin", "Noise sd", "Within", "Unchanged")
         grids.append(Grid("Error announced before anything was drawn", head, planned))
-    return Section(8, "Quality", (_asked(facts, "uses"),), tuple(grids))
+    lines = [_asked(facts, "uses")]
+    if edition is Edition.INTERNAL:
+        none = "No comparison on true data was run. Run `discreet compare`."
+        lines.append(_said("Compared on true data", *(facts.rehearsed or (none,))))
+    return Section(8, "Quality", tuple(lines), tuple(grids))
 
 
 def _quality_row(table: ProtectedTable) -> tuple[str, ...]:

@@ -7,14 +7,15 @@ every table and every release report says it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..durable import replace_text
-from ..file_names import REHEARSED
+from ..durable import OWN, make_folder, replace_text
+from ..file_names import REHEARSALS, REHEARSED
 from ..methods.declaration import Spends
 
 if TYPE_CHECKING:
@@ -47,6 +48,30 @@ def note(data: DataSet, about: str, who: str) -> None:
     line = f"{moment} {about}"
     if line not in lines:
         replace_text(path, "\n".join([*lines, line]) + "\n")
+
+
+def keep(data: DataSet, verb: str, sentences: Sequence[str]) -> None:
+    """Keep what a comparison or the attacks said, for the internal edition of release reports only.
+
+    Sentences, no true count in any; a file that only its owner can read.
+    """
+    folder = data.folder / REHEARSALS
+    make_folder(folder)
+    moment = datetime.now(UTC).strftime("%Y-%m-%d")
+    said = {"when": moment, "policy": data.policy.version, "sentences": list(sentences)}
+    text = json.dumps(said, ensure_ascii=False, indent=2) + "\n"
+    replace_text(folder / f"{verb}.json", text, mode=OWN)
+
+
+def kept(data: DataSet, verb: str) -> tuple[str, ...]:
+    """What was said last, with its date; nothing where it was never run or cannot be read."""
+    try:
+        said = json.loads((data.folder / REHEARSALS / f"{verb}.json").read_text("utf-8"))
+        sentences = tuple(str(words) for words in said["sentences"])
+        before = "" if said["policy"] == data.policy.version else ", under another policy"
+        return (f"Run on {said['when']}{before}.", *sentences)
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
 
 
 def noted(folder: Path) -> list[str]:

@@ -1,0 +1,206 @@
+"""Attacks on single counts: differencing, averaging, same sets, small cells, membership."""
+
+from __future__ import annotations
+
+from math import exp
+
+import numpy as np
+
+from ...methods.base import own_part
+from ...methods.cellkey.method import Detail
+from ...methods.cellkey.ptable import PTable
+from ...methods.cellkey.risk import hired_today, matching, queries_to_recover, recovery
+from ..trial import MadeUpKeys, best_guess
+from .findings import Finding
+from .game import Claim, lower, play, unprotected, upper
+from .twin import Twin, fresh_keys
+
+ROUNDS = 20_000
+SIZE = 40
+"""People in the sets that are compared: large enough for the law of large counts."""
+
+
+def differencing(twin: Twin, rounds: int = ROUNDS) -> Finding:
+    """Bob was hired today: the same count with and without him, by two descriptions (A1, A18)."""
+    about = (
+        "Ask for a count twice, by a description that holds one person and by one that does not; "
+        "conclude that the person is in it where the answers differ. An update by one record is the "
+        "same."
+    )
+    sets = np.full((rounds, 1), SIZE, dtype=np.int64)
+    pair = np.array([SIZE, SIZE]), np.array([SIZE + 1, SIZE])
+    baseline = unprotected(*pair)
+    if twin.method != "cell-key":
+        claim = twin.claim(2)
+        won = play(twin.release, *pair, claim, rounds)
+        return Finding(
+            "differencing", about, baseline, 1.0, won.right, None, claim.ceiling, won.over,
+            f"Both answers are charged. {won.sentence()}", won.rounds,
+        )  # fmt: skip
+    keys, more = fresh_keys(rounds), fresh_keys(rounds)
+    secrets = MadeUpKeys()
+    without = twin.released(sets, keys, secrets)
+    both = ((keys[0] + more[0]) % (1 << 32), (keys[1] + more[1]) % (1 << 32))
+    with_one = twin.released(sets + 1, both, secrets)
+    seen = int((without != with_one).sum())
+    computed = float(hired_today(_table(twin), SIZE).success)
+    return _number(
+        "differencing", about, seen, rounds, computed,
+        "A count with and without one person differs in {measured} of pairs, which gives the person "
+        "away; computed: {expected}.", baseline,
+    )  # fmt: skip
+
+
+def averaging(twin: Twin, rounds: int = 400) -> Finding:
+    """One cell split by other variables again and again, sums averaged (A2, A3)."""
+    about = "Split one cell by other variables again and again, add up and average the answers."
+    random = np.random.default_rng()
+    noise = random.integers(-2, 3, (400, 200, 2)).sum(axis=2).mean(axis=1)
+    baseline = float((np.abs(noise) < 0.5).mean())
+    if twin.method != "cell-key":
+        budget = twin.policy.budget
+        most = getattr(budget, "epsilon", None)
+        queries = max(1, int(most / float(twin.epsilon))) if most is not None else 1
+        queries = min(queries, 200)
+        parts = np.full((rounds, 2 * queries), SIZE // 2, dtype=np.int64)
+        sums = twin.release(parts).reshape(rounds, queries, 2).sum(axis=2)
+        right = int((np.abs(sums.mean(axis=1) - SIZE) < 0.5).sum())
+        return Finding(
+            "averaging", about, baseline, 0.95, right / rounds, None, None, False,
+            f"Every split is charged: after {queries} tables at ε = {twin.epsilon} the budget is spent. "
+            f"The mean of all then rounds to the true count in {right / rounds:.0%} of trials; "
+            "what that tells about one person is bounded by the whole budget.", rounds,
+        )  # fmt: skip
+    row = _table(twin).large
+    queries = queries_to_recover(row, 2) or 1_000
+    computed = recovery(row, queries, 2)
+    parts = np.full((rounds, 2 * queries), SIZE // 2, dtype=np.int64)
+    sums = twin.release(parts).reshape(rounds, queries, 2).sum(axis=2).mean(axis=1)
+    centre = 2 * float(row.mean)
+    right = int((np.abs(sums - SIZE - centre) < 0.5).sum())
+    return _number(
+        "averaging", about, right, rounds, computed,
+        f"{queries} queries of one cell, each in two parts, recover its true count in {{measured}} of "
+        "trials; computed: {expected}. Rules on variables and cells are what stands against it.",
+        baseline, 0.95,
+    )  # fmt: skip
+
+
+def same_set(twin: Twin, rounds: int = ROUNDS) -> Finding:
+    """Two differently described cells that show one number: the same people? (A4)"""
+    about = "Compare two differently described cells: equal numbers hint at the same people."
+    sets = np.full((rounds, 1), SIZE, dtype=np.int64)
+    equal = int((twin.release(sets) == twin.release(sets)).sum())
+    if twin.method != "cell-key":
+        same = int((twin.release(sets) == twin.release(sets)).sum())
+        hits = same + rounds - equal
+        return Finding(
+            "same set", about, 1.0, 1.0, hits / (2 * rounds), None, 0.5, lower(hits, 2 * rounds) > 0.5,
+            f"Each answer has noise of its own: the same people, asked for in two ways, show one number "
+            f"in {same / rounds:.1%} of trials, other people of the same number in {equal / rounds:.1%}.",
+            2 * rounds,
+        )  # fmt: skip
+    computed = float(matching(_table(twin), SIZE).equal_by_chance)
+    posterior = float(matching(_table(twin), SIZE).posterior)
+    return _number(
+        "same set", about, equal, rounds, computed,
+        "Different sets of one size show one number in {measured} of pairs (computed: {expected}), the "
+        f"same set always: equality makes an even guess {posterior:.1%} sure.",
+    )  # fmt: skip
+
+
+def small_cells(twin: Twin, rounds: int = ROUNDS) -> Finding:
+    """Is a cell empty, or is somebody in it? (A7, A8, A9)"""
+    about = "Tell a cell with one person from an empty one by the number published."
+    empty, one = np.array([0]), np.array([1])
+    if twin.method != "cell-key":
+        claim = twin.claim()
+        won = play(twin.release, one, empty, claim, rounds)
+        return Finding(
+            "small cells", about, unprotected(one, empty), 1.0, won.right, None, claim.ceiling, won.over,
+            f"{won.sentence()} Impossible cells come from the description, never from data.", won.rounds,
+        )  # fmt: skip
+    shown = twin.release(np.repeat(np.array([[0, 1]]), rounds, axis=0))
+    table = _table(twin)
+    rows = [table.row(0).pmf, table.row(1).pmf]
+    guess = [v for v in range(-30, 31) if rows[1].get(v - 1, 0) > rows[0].get(v, 0)]
+    right = int(np.isin(shown[:, 1], guess).sum()) + int((~np.isin(shown[:, 0], guess)).sum())
+    computed = sum(float(max(rows[0].get(v, 0), rows[1].get(v - 1, 0))) for v in range(-30, 31)) / 2
+    kept = "Empty cells are shown as they are: whatever is published above 0 has somebody in it. "
+    return _number(
+        "small cells", about, right, 2 * rounds, computed,
+        (kept if table.zeros_kept else "")
+        + "The best guess between 0 and 1 is right in {measured} of cells; computed: {expected}.",
+    )  # fmt: skip
+
+
+def membership(twin: Twin, rounds: int = 2 * ROUNDS) -> Finding:
+    """Was the victim in the data? The best attack that half of the rounds can teach (A16)."""
+    about = (
+        "Learn from half of the rounds which answers tell the victim's presence, and guess on the "
+        "other half."
+    )
+    records = twin.description.records_per_unit
+    row = np.array([3, 0])
+    more = row + np.array([records, 0])
+    baseline = unprotected(more, row)
+    if twin.method == "cell-key":
+        expected = best_guess(_table(twin), records)
+        won = play(twin.release, more, row, Claim(30.0), rounds)
+        return Finding(
+            "membership", about, baseline, 1.0, won.right, expected, None, False,
+            f"The best guess found is right in {won.right:.1%} of rounds. No ceiling is claimed for cell "
+            f"keys; one cell asked once gives at most {expected:.1%}.", won.rounds,
+        )  # fmt: skip
+    claim = twin.claim()
+    won = play(twin.release, more, row, claim, rounds)
+    return Finding(
+        "membership", about, baseline, 1.0, won.right, None, claim.ceiling, won.over, won.sentence(),
+        won.rounds,
+    )  # fmt: skip
+
+
+def category(twin: Twin, rounds: int = 2 * ROUNDS) -> Finding:
+    """Which of two categories is the victim in? One record leaves one cell and enters another."""
+    about = "Guess which of two categories the victim is in: one cell loses what the other gains."
+    records = twin.description.records_per_unit
+    first, second = np.array([3 + records, 3]), np.array([3, 3 + records])
+    baseline = unprotected(first, second)
+    if twin.method == "cell-key":
+        won = play(twin.release, first, second, Claim(30.0), rounds)
+        return Finding(
+            "category", about, baseline, 1.0, won.right, None, None, False,
+            f"The best guess found is right in {won.right:.1%} of rounds; no ceiling is claimed for "
+            "cell keys.", won.rounds,
+        )  # fmt: skip
+    once = twin.claim()
+    claim = Claim(2 * once.epsilon, once.delta * (1 + exp(once.epsilon)))
+    won = play(twin.release, first, second, claim, rounds)
+    return Finding(
+        "category", about, 1.0, 1.0, won.right, None, claim.ceiling, won.over,
+        f"Against ε for replacing one: {won.sentence()}", won.rounds,
+    )  # fmt: skip
+
+
+def _table(twin: Twin) -> PTable:
+    """The p-table of the policy."""
+    return own_part(twin.plan(2)[1], Detail).ready.settings.table
+
+
+def _number(
+    group: str,
+    about: str,
+    times: int,
+    rounds: int,
+    computed: float,
+    words: str,
+    baseline: float = 1.0,
+    needed: float = 1.0,
+) -> Finding:
+    """A measured share beside the number computed for the policy; far apart is a fault of ours."""
+    share = times / rounds
+    apart = not lower(times, rounds, 0.99999) <= computed <= upper(times, rounds, 0.99999)
+    said = words.format(measured=f"{share:.1%}", expected=f"{computed:.1%}")
+    if apart:
+        said += " These do not agree: the computed number is WRONG."
+    return Finding(group, about, baseline, needed, share, computed, None, apart, said, rounds)
