@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import Bug
-from . import logs
+from . import logs, packing
 from .auth import PUBLIC, Asker, identify
 from .problems import Problem, behind
 
@@ -124,6 +124,7 @@ class Passage:
         self._send = send
         self.started = False
         self.replaced = False
+        self._held: Message | None = None
         self.asker: Asker = PUBLIC
         self.request = secrets.token_hex(8)
         self.began = time.perf_counter()
@@ -185,6 +186,10 @@ class Passage:
         """
         if self.replaced:
             return
+        if self._held is not None and message["type"] == "http.response.body":
+            start, self._held = self._held, None
+            start, message = await self._packed(start, message)
+            await self._send(start)
         if message["type"] == "http.response.start" and not self.started:
             if message["status"] < 400 and not self._let_through():
                 raise Bug(f"No guard let {self.scope['method']} {self.scope['path'][:80]} through.")
@@ -196,9 +201,34 @@ class Passage:
                 await self._instead(behind(error).response())
                 return
             self.started = True
+            headers = MutableHeaders(raw=message["headers"])
+            if packing.can_be(headers):
+                packing.vary(headers)
+                if packing.taken(Headers(scope=self.scope)):
+                    self._held = message  # what follows says how long the answer is
+                    return
         if self.head and message["type"] == "http.response.body":
             message = {**message, "body": b""}
         await self._send(message)
+
+    async def _packed(self, start: Message, message: Message) -> tuple[Message, Message]:
+        """The answer packed, where that is worth it and tells nothing."""
+        body = message.get("body", b"")
+        if len(body) < packing.LEAST or message.get("more_body"):
+            return start, message
+        csrf = self.service.accounts.csrf(self.asker.session) if self.asker.session else ""
+        if packing.holds_secret(body, csrf):
+            return start, message
+        headers = MutableHeaders(raw=start["headers"])
+        work = (headers.get("etag", ""), body)
+        large = len(body) > 1 << 16
+        packed = (
+            await asyncio.to_thread(self.service.packed.body, *work)
+            if large
+            else self.service.packed.body(*work)
+        )
+        packing.dress(headers, len(packed))
+        return start, {**message, "body": packed}
 
     def _dress(self, message: Message) -> None:
         """The headers that every answer has."""

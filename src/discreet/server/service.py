@@ -25,6 +25,7 @@ from .answer_cache import AnswerCache
 from .auth import Asker, unknown
 from .limits import Buckets, Slots
 from .open_datasets import OpenDatasets
+from .packing import Packed
 from .problems import Problem, not_found
 from .settings import Settings
 
@@ -58,6 +59,7 @@ class Service:
         self.logins_by_name = Buckets(10 * settings.logins_per_minute, settings.workers)
         self.slots = Slots(settings.slots, settings.waiting)
         self.answers = AnswerCache(settings.cache_bytes)
+        self.packed = Packed(settings.cache_bytes // 4)
         self.job_waits = threading.Event()
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
 from ..languages import Voice, known, language_of, named, say, says, speaker
-from ..server.auth import Asker, GuardedRoute, Handler, equal, same_site
+from ..server.auth import Asker, GuardedRoute, Handler, equal, masked, same_site
 from ..server.negotiation import accepted_languages, accepts
 from ..server.problems import Problem
 from . import assets
@@ -101,7 +101,7 @@ def reader(request: Request) -> dict[str, Any]:
     return {
         "name": asker.name,
         "role": asker.role,
-        "csrf": accounts.csrf(asker.session) if asker.session else "",
+        "csrf": masked(accounts.csrf(asker.session)) if asker.session else "",
         "here": local(here),
         "path": request.url.path,
     }
