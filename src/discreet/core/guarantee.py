@@ -245,7 +245,9 @@ _UNITS = {
         *(say("event"), say("stay"), say("death"), say("birth")),
     )
 }
-_NEIGHBOURS = {str(words): words for words in (say("add or remove one"), say("replace one"))}
+_NEIGHBOURS = {
+    str(words): words for words in (say("add or remove one"), say("replace one"), say("not used"))
+}
 
 
 def _short(exactly: Fraction) -> Number:

@@ -7,9 +7,21 @@ no number, no hash and no charge.
 """
 
 from .catalogue import ENGLISH, keeps_capitals, known, language_of, named
-from .sentence import Number, Sentence, Voice, counted, listed, number, say, says, speaker, together
+from .sentence import (
+    Number,
+    Sentence,
+    Voice,
+    counted,
+    listed,
+    number,
+    one_of_several,
+    say,
+    says,
+    speaker,
+    together,
+)
 
 __all__ = [
-    "ENGLISH", "Number", "Sentence", "Voice", "counted", "keeps_capitals", "known", "language_of", "listed", "named", "number",
-    "say", "says", "speaker", "together",
+    "ENGLISH", "Number", "Sentence", "Voice", "counted", "keeps_capitals", "known", "language_of",
+    "listed", "named", "number", "one_of_several", "say", "says", "speaker", "together",
 ]  # fmt: skip

@@ -123,6 +123,18 @@ def listed(parts: Iterable[object]) -> str:
     return say("{first} and {last}", first=together(*first, between=", "), last=last)
 
 
+def one_of_several(parts: Iterable[object]) -> str:
+    """Several things of which one is meant: "a, b or c".
+
+    >>> one_of_several(["a", "b", "c"]), one_of_several(["a", "b"]).says("de")
+    ('a, b or c', 'a oder b')
+    """
+    *first, last = list(parts) or [""]
+    if not first:
+        return last if isinstance(last, str) else together(last)
+    return say("{first} or {last}", first=together(*first, between=", "), last=last)
+
+
 class Voice:
     """Says sentences in one language at once: what a page's template is given as `say`."""
 

@@ -328,13 +328,11 @@ def test_the_guarantee_counts_earlier_laws():
     question = world.plan(spec("firm")).question
     facts = replace(world.facts, earlier_laws=2)
     told = world.method.plan(question, Treatment(), facts).guarantee.caveats[-1]
-    assert "2 other laws before: a cell may have been answered 3 times, each with noise" in told
+    assert "2 other laws before: a cell may have been answered 3 times. Each answer has noise" in told
     classic = firms({**BEFORE, "keys": "sadeghi"}, number)[0]
     facts = replace(classic.facts, earlier_laws=1)
     told = classic.method.plan(question, Treatment(), facts).guarantee.caveats[-1]
-    assert (
-        "1 other law before: a cell may have been answered 2 times from one classical key" in told
-    )
+    assert "1 other law before: a cell may have been answered 2 times. All come from one" in told
 
 
 def test_what_makes_a_law_another_one():

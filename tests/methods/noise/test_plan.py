@@ -337,7 +337,7 @@ def test_a_plan_counted_as_one_is_told_and_never_charged(four_way):
     assert plan.guarantee.epsilon == 1
     alone = w.plan(w.spec("a", totals=False), epsilon="1").guarantee
     assert alone.composition == ()
-    assert alone.counted_as_one() == ""
+    assert alone.counted_as_one() is None
 
 
 def test_the_exceptions_of_a_truncated_law_are_its_own(people):

@@ -25,6 +25,7 @@ from ...core.product import Whole
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import Noise, ProtectedTable, Provenance, Status, TrueTable
 from ...errors import Bug
+from ...languages import say
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -254,7 +255,7 @@ def _expected(spec: TableSpec, description: Description, ready: Ready) -> base.E
         totals_sd=totals_by_name(spec, lambda kept: last.error),
         totals_half_width=totals_by_name(spec, lambda kept: ready.half_width_of_large),
         share_unchanged=float(last.pmf.get(0, 0)),
-        note="Times the mean weight of the cell." if spec.weighted else "",
+        note=say("Times the mean weight of the cell.") if spec.weighted else "",
     )
 
 
@@ -293,13 +294,17 @@ def _protected(
     notes = []
     if extra:
         notes.append(
-            "additive: whole numbers near the published ones whose totals are sums; a view, not "
-            "another measurement."
+            say(
+                "additive: whole numbers near the published ones whose totals are sums; a "
+                "view, not another measurement."
+            )
         )
     if hidden.any() and spec.totals and spec.axes:
         notes.append(
-            "Totals count what [low] and [c] leave out: these are rules of display, and what they "
-            "hide can be worked out from totals as nearly as the noise allows."
+            say(
+                "Totals count what [low] and [c] leave out: these are rules of display, and "
+                "what they hide can be worked out from totals as nearly as the noise allows."
+            )
         )
     return protected(
         plan,

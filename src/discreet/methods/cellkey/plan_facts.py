@@ -9,6 +9,7 @@ from ...core.exact import rounded_up
 from ...core.guarantee import Guarantee, Kind
 from ...core.question import Question
 from ...errors import RecipeError, Refusal
+from ...languages import counted, number, say, together
 from ..shared.guarantee import not_tiny
 from .risk import SAMENESS, Risk, real_three
 from .settings import Settings
@@ -29,7 +30,11 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
     caveats = []
     if records > 1:
         caveats.append(
-            f"One unit may have {records} records in a cell; the figures hold for all of them together."
+            say(
+                "One unit may have {records} records in a cell; the figures hold for all of "
+                "them together.",
+                records=records,
+            )
         )
     asked = wanted is not None
     epsilon, delta = found.at_epsilon if asked else found.epsilon, found.delta
@@ -38,19 +43,26 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
         positive = table.audit(wanted, least_count=1, records=records)
         if table.zeros_kept and positive.epsilon is not None and positive.delta <= NEGLIGIBLE:
             caveats.append(
-                "Empty cells stay 0, so no finite ε covers a cell that may be empty; between counts "
-                f"of 1 and more ε = {rounded_up(positive.at_epsilon, 4)} with "
-                f"δ = {rounded_up(positive.delta, 3)}."
+                say(
+                    "Empty cells stay 0, so no finite ε covers a cell that may be empty; between "
+                    "counts of 1 and more ε = {at_epsilon} with δ = {delta}.",
+                    at_epsilon=number(rounded_up(positive.at_epsilon, 4)),
+                    delta=number(rounded_up(positive.delta, 3)),
+                )
             )
         else:
             caveats.append(
-                "Some published numbers are possible for one count and impossible for the next, so "
-                "no finite ε covers a cell."
+                say(
+                    "Some published numbers are possible for one count and impossible for the "
+                    "next, so no finite ε covers a cell."
+                )
             )
-    caveats.append(
-        "The same people give the same perturbation"
-        + ("." if settings.sameness == "participants" else " under the same description.")
-    )
+    if settings.sameness == SAMENESS[0]:
+        caveats.append(say("The same people give the same perturbation."))
+    else:
+        caveats.append(
+            say("The same people give the same perturbation under the same description.")
+        )
     moved = round(100 * (1 - table.large.pmf.get(0, Fraction(0))))
     return Guarantee(
         kind=Kind.LAW,
@@ -59,19 +71,19 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
         epsilon=epsilon if finite else None,
         delta=delta if finite else None,
         exact=True,
-        scope="one cell, asked once",
+        scope=say("one cell, asked once"),
         caveats=tuple(caveats),
         risks=numbers.sentences(),
         odds=(
             real_three(table, settings.prior),
-            f"Of 100 large cells, about {moved} are published as another number.",
+            say("Of 100 large cells, about {moved} are published as another number.", moved=moved),
         ),
     )
 
 
 def large_delta(promise: Guarantee, description: Description) -> list[str]:
     """A warning where the δ of one cell is not tiny."""
-    remedy = "A p-table with a larger max_perturbation has a smaller delta."
+    remedy = say("A p-table with a larger max_perturbation has a smaller delta.")
     return not_tiny(promise.delta or Fraction(0), description, remedy)
 
 
@@ -79,15 +91,26 @@ def earlier(laws: int, settings: Settings) -> tuple[str, ...]:
     """What it means that tables of these data were made under other laws before."""
     if not laws:
         return ()
-    told = (
-        f"Tables of these data were made under {laws} other {'law' if laws == 1 else 'laws'} "
-        f"before: a cell may have been answered {laws + 1} times"
+    told = counted(
+        "Tables of these data were made under {n} other law before: a cell may have been answered "
+        "{times} times.",
+        "Tables of these data were made under {n} other laws before: a cell may have been answered "
+        "{times} times.",
+        laws,
+        times=laws + 1,
     )
     if settings.scheme is None:
-        return (f"{told}, each with noise of its own, and what the answers tell adds up.",)
+        return (
+            together(told, say("Each answer has noise of its own, and what they tell adds up.")),
+        )
     return (
-        f"{told} from one classical key: its values together narrow that key down and can give "
-        "the count away.",
+        together(
+            told,
+            say(
+                "All come from one classical key: its values together narrow that key down and "
+                "can give the count away."
+            ),
+        ),
     )
 
 
@@ -97,8 +120,11 @@ def found_categories(question: Question, description: Description) -> tuple[str,
     if not names:
         return ()
     return (
-        f"The categories of {', '.join(names)} were found in the data and are not declared: that "
-        "one is listed tells that somebody has it.",
+        say(
+            "The categories of {names} were found in the data and are not declared: that "
+            "one is listed tells that somebody has it.",
+            names=", ".join(names),
+        ),
     )
 
 
@@ -111,16 +137,21 @@ def check_weighted(question: Question, description: Description, settings: Setti
     if not any(spec.weighted for spec in question.tables):
         return
     if description.weight is None:
-        raise RecipeError(f"{description.name} has no weight, so no weighted counts.")
+        raise RecipeError(
+            say("{name} has no weight, so no weighted counts.", name=description.name)
+        )
     if settings.sameness != SAMENESS[0]:
         raise Refusal(
-            f"Weighted counts are not given where sameness is {settings.sameness}: the same people "
-            "have another count under each description, and a few of them beside their weighted "
-            "counts can give the true count away.",
+            say(
+                "Weighted counts are not given where sameness is {sameness}: the same people "
+                "have another count under each description, and a few of them beside their "
+                "weighted counts can give the true count away.",
+                sameness=settings.sameness,
+            ),
             rule="weighted-sameness",
             alternatives=(
-                "ask for counts without weights",
-                f"the custodian sets sameness: {SAMENESS[0]}",
+                say("ask for counts without weights"),
+                say("the custodian sets sameness: {sameness}", sameness=SAMENESS[0]),
             ),
         )
 
@@ -131,8 +162,11 @@ def whole_weights(question: Question, description: Description) -> tuple[str, ..
     if weight is None or weight.scale > 1 or not any(spec.weighted for spec in question.tables):
         return ()
     return (
-        "Weights are whole numbers: a weighted count beside the count of the same cell excludes some "
-        "true counts below the published one. Weights with decimals exclude next to none.",
+        say(
+            "Weights are whole numbers: a weighted count beside the count of the same cell "
+            "excludes some true counts below the published one. Weights with decimals "
+            "exclude next to none."
+        ),
     )
 
 
@@ -143,14 +177,24 @@ def warnings(settings: Settings) -> tuple[str, ...]:
     lost = len(table.unreachable)
     if lost:
         found.append(
-            f"{table.keys} keys are too few for the p-table: {lost} designed outcomes never happen."
+            say(
+                "{keys} keys are too few for the p-table: {lost} designed outcomes never happen.",
+                keys=table.keys,
+                lost=lost,
+            )
         )
     if table.bias and table.name == "maximum entropy":
-        found.append(f"A row of the p-table has a bias of {rounded_up(table.bias, 3)}.")
+        found.append(
+            say(
+                "A row of the p-table has a bias of {bias}.", bias=number(rounded_up(table.bias, 3))
+            )
+        )
     if settings.scheme is not None:
         found.append(
-            "Classical keys: the noise of a total can be predicted from that of its parts, and "
-            "whoever has the key column can take the noise away. Use strong keys unless published "
-            "tables must be reproduced."
+            say(
+                "Classical keys: the noise of a total can be predicted from that of its parts, "
+                "and whoever has the key column can take the noise away. Use strong keys "
+                "unless published tables must be reproduced."
+            )
         )
     return tuple(found)

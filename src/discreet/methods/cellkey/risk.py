@@ -21,7 +21,9 @@ import numpy.typing as npt
 
 from ...core.count_law import Row
 from ...core.exact import rounded_up
+from ...core.guarantee import unit_words
 from ...errors import LawError
+from ...languages import Sentence, number, say
 from .ptable import PTable, check_choice
 
 SAMENESS = ("participants", "participants and description")
@@ -69,23 +71,43 @@ class Risk:
     def sentences(self, unit: str = "person") -> tuple[str, ...]:
         """The numbers in words, nothing rounded down."""
         hired, match = self.hired_today, self.matching
+        one = unit_words(unit)
         alarm = (
-            "it never errs the other way"
+            say("it never errs the other way")
             if not hired.false_alarm
-            else f"it errs the other way with probability {rounded_up(hired.false_alarm, 3)}"
+            else say(
+                "it errs the other way with probability {chance}",
+                chance=number(rounded_up(hired.false_alarm, 3)),
+            )
         )
         queries = self.splitting.queries
         parts = self.splitting.parts
-        how = "described in as many ways" if parts == 1 else f"each split into {parts} parts"
+        how = (
+            say("described in as many ways")
+            if parts == 1
+            else say("each split into {parts} parts", parts=parts)
+        )
         return (
-            f"Comparing a count with and without one {unit} shows that the {unit} is in it with "
-            f"probability {rounded_up(hired.success, 3)}; {alarm}.",
-            "Two differently described cells that show the same number are the same people with "
-            f"probability {rounded_up(match.posterior, 3)} where even odds were given before.",
-            "No number of queries up to a million recovers a count by averaging."
+            say(
+                "Comparing a count with and without one {one} shows that the {one} is in it "
+                "with probability {success}; {alarm}.",
+                one=one,
+                success=number(rounded_up(hired.success, 3)),
+                alarm=alarm,
+            ),
+            say(
+                "Two differently described cells that show the same number are the same people "
+                "with probability {posterior} where even odds were given before.",
+                posterior=number(rounded_up(match.posterior, 3)),
+            ),
+            say("No number of queries up to a million recovers a count by averaging.")
             if queries is None
-            else f"About {queries} queries of one cell, {how}, give its true count away with "
-            "probability 0.95.",
+            else say(
+                "About {queries} queries of one cell, {how}, give its true count away with "
+                "probability 0.95.",
+                queries=queries,
+                how=how,
+            ),
         )
 
 
@@ -247,10 +269,15 @@ class Prior:
 
     ratio: Fraction = Fraction(1)
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> Sentence:
+        """What is supposed, in words."""
         if self.ratio == 1:
-            return "if all true counts are equally common"
-        return f"if each true count is {rounded_up(self.ratio, 3)} times as common as the one below"
+            return say("if all true counts are equally common")
+        return say(
+            "if each true count is {ratio} times as common as the one below",
+            ratio=number(rounded_up(self.ratio, 3)),
+        )
 
     def weight(self, count: int) -> Fraction:
         """The weight of one count, up to a common factor."""
@@ -275,6 +302,11 @@ def real_three(table: PTable, prior: Prior, published: int = 3) -> str:
     """ "Is this 3 a real 3?" in one sentence."""
     share = true_share(table, published, prior)
     if share is None:
-        return f"No cell is ever published as {published}."
-    number = floor(share * 100 + Fraction(1, 2))
-    return f"Of 100 published {published}s, about {number} are true {published}s ({prior})."
+        return say("No cell is ever published as {published}.", published=published)
+    shown = floor(share * 100 + Fraction(1, 2))
+    return say(
+        "Of 100 published {published}s, about {shown} are true {published}s ({words}).",
+        published=published,
+        shown=shown,
+        words=prior.words,
+    )

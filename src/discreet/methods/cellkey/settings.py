@@ -20,6 +20,7 @@ from ...core.design import design as design_law
 from ...core.exact import exact
 from ...core.law import check_key_bits
 from ...errors import LawError, Refusal, did_you_mean
+from ...languages import say
 from ..declaration import Part, one_of, yes_or_no
 from .declaration import DECLARATION, KEYS, LAW_IS
 from .design import design
@@ -81,10 +82,21 @@ class Treatment:
         for name in names:
             if name in asked and int(asked[name]) < least:
                 raise Refusal(
-                    f"The policy hides counts below {least}: {name} can be raised and not lowered, got "
-                    f"{asked[name]}.",
+                    say(
+                        "The policy hides counts below {least}: {name} can be raised and not lowered, "
+                        "got {asked}.",
+                        least=least,
+                        name=name,
+                        asked=asked[name],
+                    ),
                     rule="treatment",
-                    alternatives=(f"Ask with {name} {least} or more, or leave it out.",),
+                    alternatives=(
+                        say(
+                            "Ask with {name} {least} or more, or leave it out.",
+                            name=name,
+                            least=least,
+                        ),
+                    ),
                 )
         said = {**written, **asked}
         limits = {n: int(said[n]) for n in ("threshold", "display_floor") if n in said}
@@ -131,7 +143,10 @@ def read_settings(parameters: Mapping[str, Any]) -> Settings:
     if scheme is None and table.key_bits is None:
         table = table.requantised(1 << 64, "cumulative")
         notes.append(
-            "The fractions of the p-table were cut into 2^64 keys; every figure is of that table."
+            say(
+                "The fractions of the p-table were cut into 2^64 keys; every figure is of that "
+                "table."
+            )
         )
     if scheme is not None and table.keys != scheme.keys:
         raise LawError(

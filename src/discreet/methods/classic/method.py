@@ -18,6 +18,7 @@ from ...core.guarantee import Guarantee, Kind
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import ProtectedTable, Status, TrueTable
 from ...errors import InputError, RecipeError, Refusal
+from ...languages import number, say
 from .. import base
 from ..base import ExpectedError, Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -61,14 +62,20 @@ class ClassicMethod:
                 facts.description.unit,
                 "not used",
                 caveats=(
-                    "Classic suppression gives no guarantee: which cells are hidden depends on their "
-                    "counts. What an intruder recovers from this table alone is said below it; with "
-                    "other tables of the same people he recovers more.",
+                    say(
+                        "Classic suppression gives no guarantee: which cells are hidden depends on "
+                        "their counts. What an intruder recovers from this table alone is said below "
+                        "it; with other tables of the same people he recovers more."
+                    ),
                 ),
             ),
             errors=tuple(
                 ExpectedError(
-                    spec, published_cells(spec, facts.description), 0.0, 0, note="exact or hidden"
+                    spec,
+                    published_cells(spec, facts.description),
+                    0.0,
+                    0,
+                    note=say("exact or hidden"),
                 )
                 for spec in question.tables
             ),
@@ -112,8 +119,10 @@ class ClassicMethod:
                     status=np.where(hidden, Status.SUPPRESSED, Status.OK).astype(np.uint8),
                     notes=(
                         *notes,
-                        "Fewest hidden cells to within "
-                        f"{measurements.facts['gaps'][name]} of them.",
+                        say(
+                            "Fewest hidden cells to within {gap} of them.",
+                            gap=number(measurements.facts["gaps"][name]),
+                        ),
                     ),
                 )
         return tuple(made[place] for place in range(len(specs)))
@@ -160,12 +169,12 @@ def _as_grid(counts: Whole) -> Whole:
 
 def _can_be(spec: TableSpec) -> None:
     if spec.weighted:
-        raise RecipeError("Classic suppression has no weighted tables. Leave weighted out.")
+        raise RecipeError(say("Classic suppression has no weighted tables. Leave weighted out."))
     if not 1 <= len(spec.axes) <= 2 or not spec.totals:
         raise Refusal(
-            "Classic suppression protects tables by one or two variables, with their totals.",
+            say("Classic suppression protects tables by one or two variables, with their totals."),
             rule="two-way",
-            alternatives=("leave out a variable, or make it a filter",),
+            alternatives=(say("leave out a variable, or make it a filter"),),
         )
 
 
@@ -194,14 +203,14 @@ def _attacked(
         wanted = sums[first + np.flatnonzero(cube.ravel() == HIDDEN)][:, unknown].toarray()
         low, high = intervals(published, values, wanted, bounds)
         found = Attacked(tuple(map(tuple, places.tolist())), low, high, linked=True)
-        told.append(found.sentences() if len(places) else ("Nothing is hidden.",))
+        told.append(found.sentences() if len(places) else (say("Nothing is hidden."),))
     return told
 
 
 def _attack_notes(values: Whole, chosen: Mapping[str, str]) -> tuple[str, ...]:
     """What an intruder recovers of a published table whose totals are all out, in words."""
     if not (values == HIDDEN).any():
-        return ("Nothing is hidden.",)
+        return (say("Nothing is hidden."),)
     grid = _as_grid(values[tuple(slice(0, n - 1) for n in values.shape)])
     flat = values.ndim == 1  # then only the total is published beside the cells
     rows = values[-1:] if flat else values[:-1, -1]

@@ -25,6 +25,7 @@ from ...core.question import Question, Treatment
 from ...core.random_source import RandomSource
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug
+from ...languages import say
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -163,7 +164,10 @@ class MarginalsMethod:
         design = derived(replace(source, treatment=treated), question, facts.description)
         if design is None or (treated.objective == "shift" and not all_measured(design)):
             return None
-        everything = f"release {plan.question_hash[:12]} and everything made from it"
+        everything = say(
+            "release {question_hash} and everything made from it",
+            question_hash=plan.question_hash[:12],
+        )
         return replace(
             plan,
             question=replace(question, settings=plan.question.settings, resolved=True),

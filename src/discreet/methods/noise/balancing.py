@@ -15,6 +15,7 @@ import numpy as np
 from ...core.domain import Flags
 from ...core.noise_law import NoiseLaw
 from ...core.product import Margin, Reals, Whole
+from ...languages import Sentence, number, say, together
 from ..shared.balance import Balanced, balanced, nearest
 
 _CELLS = 5_000
@@ -114,28 +115,37 @@ def normal_draws(sd: Reals | float) -> Draw:
 def notes_of(measured: Measured, result: Balanced, totals: bool) -> list[str]:
     """What a reader is told of a balanced table."""
     cells, grand = result.cells, float(measured.numbers[()])
-    notes = ["Values are the nearest that are not negative and add up."]
+    notes: list[str] = [say("Values are the nearest that are not negative and add up.")]
     if round(grand) < 0:
-        return [*notes, "The grand total came out below 0 and is shown as 0, as is every cell."]
+        return [
+            *notes,
+            say("The grand total came out below 0 and is shown as 0, as is every cell."),
+        ]
     if not result.keeps_totals:
         notes.append(
-            "Cells that cannot exist leave no room for all totals measured, so only the grand total "
-            "is as measured."
+            say(
+                "Cells that cannot exist leave no room for all totals measured, so only the "
+                "grand total is as measured."
+            )
         )
     elif totals:
         notes.append(_moved(measured, cells))
     else:
-        notes.append("Their sum is as measured.")
+        notes.append(say("Their sum is as measured."))
     empty, other = measured.bias(cells)
     said = []
     if empty is not None:
-        said.append(f"cells shown as 0 come out {_off(empty)}")
-    if other is not None:
-        said.append(f"{'all others' if said else 'cells'} {_off(other)}")
+        said.append(say("cells shown as 0 come out {off}", off=_off(empty)))
+    if other is not None and said:
+        said.append(say("all others {off}", off=_off(other)))
+    elif other is not None:
+        said.append(say("cells come out {off}", off=_off(other)))
     if said:
         notes.append(
-            f"Simulated with the published values in the place of true ones, {', '.join(said)} "
-            "on average."
+            say(
+                "Simulated with the published values in the place of true ones, {said} on average.",
+                said=together(*said, between=", "),
+            )
         )
     return notes
 
@@ -149,18 +159,24 @@ def _moved(measured: Measured, cells: Whole) -> str:
         many += int(np.count_nonzero(off))
         most = max(most, int(off.max(initial=0)))
         every += off.size
-    text = "The grand total is as measured"
-    if every > 1:
-        text += ", as are the totals of single categories"
-    if many:
-        text += (
-            f" but for {many:,} of {every:,}, which were below 0 or did not add up to the grand "
-            f"total and moved by up to {most:,}"
+    if every == 1:
+        text = say("The grand total is as measured.")
+    elif not many:
+        text = say("The grand total is as measured, as are the totals of single categories.")
+    else:
+        text = say(
+            "The grand total is as measured, as are the totals of single categories but for {many} "
+            "of {every}, which were below 0 or did not add up to the grand total and moved by up to "
+            "{most}.",
+            many=many,
+            every=every,
+            most=most,
         )
     if len(axes) > 2:
-        text += "; totals over several variables are sums of the cells shown"
-    return f"{text}."
+        text = together(text, say("Totals over several variables are sums of the cells shown."))
+    return text
 
 
-def _off(bias: float) -> str:
-    return f"{abs(bias):.2g} too {'large' if bias >= 0 else 'small'}"
+def _off(bias: float) -> Sentence:
+    size = number(f"{abs(bias):.2g}")
+    return say("{size} too large", size=size) if bias >= 0 else say("{size} too small", size=size)

@@ -18,6 +18,7 @@ from ...core.neighbours import Neighbours
 from ...core.plan_loss import Move, Moves, moves_of
 from ...core.pure_laplace import PureLaplace
 from ...core.question import TableSpec
+from ...languages import number, say, together
 from ..base import ExpectedError
 from ..shared.assembly import published_cells, totals_by_name
 from ..shared.guarantee import Exposure, dp_guarantee, not_tiny
@@ -101,8 +102,11 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
 
 def _after_least_squares(scheme: Scheme, whole: Margin) -> str:
     if scheme.closed.get(whole.group) is None:
-        return "Standard deviations and ± are those of the best single margin; least squares lowers them."
-    return "Standard deviations are after least squares; ± is that of the best single margin."
+        return say(
+            "Standard deviations and ± are those of the best single margin; least squares "
+            "lowers them."
+        )
+    return say("Standard deviations are after least squares; ± is that of the best single margin.")
 
 
 def told(
@@ -110,10 +114,10 @@ def told(
 ) -> Mapping[str, Any]:
     """An alternative for people: cost in cells, and the noise of each wanted table."""
     sd, continuous = {}, {}
-    for number, spec in enumerate(planner.tables, 1):
+    for place, spec in enumerate(planner.tables, 1):
         margin = interior(spec)
         label = spec.name or str(margin)
-        label = label if label not in sd else f"{label} ({number})"
+        label = label if label not in sd else f"{label} ({place})"
         sd[label] = scheme.targets[margin].variance ** 0.5
         continuous[label] = scheme.targets[margin].continuous_variance ** 0.5
     wanted = set(planner.wanted)
@@ -142,13 +146,18 @@ def warnings(scheme: Scheme, recommended: Scheme, planner: Planner) -> tuple[str
     description = planner.description
     found: list[str] = []
     delta = scheme.loss.delta if isinstance(scheme.loss, ApproxLoss) else Fraction(0)
-    remedy = "Choose a smaller delta, or law laplace without max_perturbation (delta = 0)."
+    remedy = say("Choose a smaller delta, or law laplace without max_perturbation (delta = 0).")
     found += not_tiny(delta, description, remedy)
     if recommended is not scheme and recommended.score < scheme.score * 0.99:
         gain = (scheme.score / recommended.score) ** 0.5
         found.append(
-            f"Plan {recommended.name} would have {gain:.1f} times smaller noise than plan "
-            f"{scheme.name} at the same cost."
+            say(
+                "Plan {name} would have {gain} times smaller noise than plan {name_2} at the "
+                "same cost.",
+                name=recommended.name,
+                gain=number(f"{gain:.1f}"),
+                name_2=scheme.name,
+            )
         )
     for spec in planner.tables:
         if sparse := _sparse(spec, scheme, planner):
@@ -170,18 +179,45 @@ def _sparse(spec: TableSpec, scheme: Scheme, planner: Planner) -> str:
     sd, average = scheme.targets[whole].variance ** 0.5, size / domain.size
     if sd <= average:
         return ""
-    known = "" if description.records is not None else "about "
-    text = (
-        f"{spec.name or whole}: {domain.size:,} cells for {known}{size:,} records is "
-        f"{average:.2g} a cell on average, and the noise has a standard deviation of {sd:.2g}."
-    )
+    facts: dict[str, Any] = {
+        "table": spec.name or str(whole),
+        "cells": domain.size,
+        "size": size,
+        "average": number(f"{average:.2g}"),
+        "sd": number(f"{sd:.2g}"),
+    }
+    if description.records is not None:
+        text = say(
+            "{table}: {cells} cells for {size} records is {average} a cell on average, and the noise "
+            "has a standard deviation of {sd}.",
+            **facts,
+        )
+    else:
+        text = say(
+            "{table}: {cells} cells for about {size} records is {average} a cell on average, and the "
+            "noise has a standard deviation of {sd}.",
+            **facts,
+        )
     coarser = [
-        f"{level.name} ({len(level)} instead of {len(axis)})"
+        say(
+            "{name} ({many} instead of {many_2})",
+            name=level.name,
+            many=len(level),
+            many_2=len(axis),
+        )
         for axis in domain.axes
         for level in axis.variable.levels
         if len(level) < len(axis)
     ]
     if coarser:
-        return f"{text} Merge categories: {', '.join(coarser[:4])}."
+        names = together(*coarser[:4], between=", ")
+        return together(text, say("Merge categories: {names}.", names=names))
     widest = max(domain.axes, key=len)
-    return f"{text} Leave out a variable, {widest.name} ({len(widest)} categories) first."
+    return together(
+        text,
+        say(
+            "Leave out a variable, {name} ({many} categories) first.",
+            name=widest.name,
+            many=len(widest),
+        ),
+    )

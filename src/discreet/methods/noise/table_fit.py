@@ -17,6 +17,7 @@ from ...core.product import Reals, Whole
 from ...core.question import TableSpec
 from ...core.table import Noise, Status
 from ...core.true_values import add_totals
+from ...languages import number, say, together
 from ..shared.assembly import assembled, part_at
 from ..shared.rounding import whole_numbers
 from . import laws
@@ -238,37 +239,46 @@ class Fitting:
         sources = {self.scheme.targets[whole.keep(kept)].source for kept in margins_of(spec)}
         if self._agreement.reaches(whole):
             notes.append(
-                "Values are least-squares estimates from all measured tables; their noise "
-                "intervals reach 2.12 standard deviations to either side."
+                say(
+                    "Values are least-squares estimates from all measured tables; their noise "
+                    "intervals reach 2.12 standard deviations to either side."
+                )
             )
             margins = [whole.keep(kept) for kept in margins_of(spec)]
             known = [m for m in margins if self.scheme.targets[m].source != KNOWN]
             if any(self._agreement.variance(margin) is None for margin in known):
                 notes.append(
-                    "They are too many for the noise of every one to be worked out: where it is "
-                    "not, it is said as that of the best single table, which is more."
+                    say(
+                        "They are too many for the noise of every one to be worked out: where it is "
+                        "not, it is said as that of the best single table, which is more."
+                    )
                 )
             if not self._adds_up:
-                notes.append("Each value is rounded by itself: sums may differ by rounding.")
+                notes.append(say("Each value is rounded by itself: sums may differ by rounding."))
         elif self.treatment.negatives == "balance":
             pass
         elif spec.totals and len(sources - {KNOWN}) > 1:
-            notes.append("Totals have noise of their own and need not be sums of the cells shown.")
+            notes.append(
+                say("Totals have noise of their own and need not be sums of the cells shown.")
+            )
         elif spec.totals and spec.axes and self.treatment.negatives == "keep":
-            notes.append("Totals are sums of noised cells; their noise is larger than a cell's.")
+            notes.append(
+                say("Totals are sums of noised cells; their noise is larger than a cell's.")
+            )
         if KNOWN in sources:
             notes.append(
-                "The grand total is the number of records declared public, without noise."
-                + ("" if self._adds_up else " The cells need not add up to it.")
+                say("The grand total is the number of records declared public, without noise.")
             )
+            if not self._adds_up:
+                notes[-1] = together(notes[-1], say("The cells need not add up to it."))
         if spec.weighted and not self._adds_up:
-            notes.append("Weighted values are rounded one by one to whole numbers.")
+            notes.append(say("Weighted values are rounded one by one to whole numbers."))
         return tuple(notes)
 
     def _negatives_note(self, whole: Margin) -> list[str]:
         name = self.treatment.negatives
         if name == "keep":
-            return ["Values may be negative: that keeps them right on average."]
+            return [say("Values may be negative: that keeps them right on average.")]
         target = self.scheme.targets[whole]
         if target.source == KNOWN:
             return []
@@ -276,21 +286,43 @@ class Fitting:
         law = self.scheme.measured[target.source].law
         floor = self.treatment.threshold
         what = (
-            "Negative values are shown as 0"
+            say("Negative values are shown as 0")
             if name == "clip"
-            else f"Values below {floor} are shown as 0"
+            else say("Values below {floor} are shown as 0", floor=floor)
         )
-        totals = "totals are cut by themselves, so cells need not add up to them"
+        totals = say("totals are cut by themselves, so cells need not add up to them")
         if target.summed != 1 or self._agreement.reaches(whole):
-            return [f"{what}, which makes small true counts too large on average; {totals}."]
+            return [
+                say(
+                    "{what}, which makes small true counts too large on average; {totals}.",
+                    what=what,
+                    totals=totals,
+                )
+            ]
         bias = laws.bias_at(law, floor * unit, 0) / unit
-        text = f"{what}: a true 0 comes out {bias:.3g} too large on average"
-        if name == "threshold":
-            low = laws.bias_at(law, floor * unit, floor * unit) / unit
-            size = f"{abs(low):.3g} too {'small' if low < 0 else 'large'}"
-            text += f", a true {floor} {size}"
-            totals += ", and count what is not shown: a rule of display"
-        return [f"{text}; {totals}."]
+        if name != "threshold":
+            return [
+                say(
+                    "{what}: a true 0 comes out {bias} too large on average; {totals}.",
+                    what=what,
+                    bias=number(f"{bias:.3g}"),
+                    totals=totals,
+                )
+            ]
+        low = laws.bias_at(law, floor * unit, floor * unit) / unit
+        size = number(f"{abs(low):.3g}")
+        off = say("{size} too small", size=size) if low < 0 else say("{size} too large", size=size)
+        return [
+            say(
+                "{what}: a true 0 comes out {bias} too large on average, a true {floor} {off}; "
+                "{totals}, and count what is not shown: a rule of display.",
+                what=what,
+                bias=number(f"{bias:.3g}"),
+                floor=floor,
+                off=off,
+                totals=totals,
+            )
+        ]
 
 
 def _half_widths(law: NoiseLaw, summed: int | Whole) -> int | Whole:

@@ -16,6 +16,7 @@ from ...core.product import Reals, Whole
 from ...core.question import TableSpec
 from ...core.table import ProtectedTable, Provenance, Status
 from ...core.true_values import add_totals
+from ...languages import Sentence, say, together
 from ..base import Facts, Plan, title_of
 
 WIDTH = {"laplace": 2.12, "gaussian": 1.96}
@@ -38,6 +39,14 @@ def protected(
         measure="weighted count" if spec.weighted else "count",
         **numbers,
     )
+
+
+def shortened(names: Sequence[str], most: int) -> Sentence:
+    """The first of many names, and how many more there are."""
+    shown = together(*names[:most], between="; ")
+    if len(names) <= most:
+        return shown
+    return say("{labels} and {n} more", labels=shown, n=len(names) - most)
 
 
 def impossible(spec: TableSpec, description: Description) -> Flags | None:

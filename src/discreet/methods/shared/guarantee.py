@@ -11,13 +11,14 @@ from typing import Any
 from ...core.brackets import ceiling_to, exp_bracket, ln_bracket
 from ...core.description import Description
 from ...core.exact import plain, rounded_up
-from ...core.guarantee import SAID_DELTA, Guarantee, Kind
+from ...core.guarantee import SAID_DELTA, Guarantee, Kind, unit_words
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ...core.neighbours import Neighbours
 from ...core.odds import odds_of_plan
 from ...core.plan_loss import FixedPlan, Moves
+from ...languages import number, say, together
 
-_MORE = "Everything else published about the same people adds to it; the ledger keeps the sum."
+_MORE = say("Everything else published about the same people adds to it; the ledger keeps the sum.")
 _USUAL_DELTA = Fraction(1, 10**6)
 _SHOWN = 4
 Point = tuple[Fraction, Fraction]
@@ -57,7 +58,9 @@ def dp_guarantee(
     most = description.records_per_unit
     alike = neighbours or description.neighbours
     known = (
-        () if description.records is None else (f"the number of records, {description.records:,}",)
+        ()
+        if description.records is None
+        else (say("the number of records, {records}", records=description.records),)
     )
     composition = _composition(loss, exposure.neighbours)
     spent: dict[str, Any]
@@ -70,10 +73,14 @@ def dp_guarantee(
         exact = exact and isinstance(loss, PureLoss)
     return Guarantee(
         kind=Kind.DP,
-        unit=description.unit if most == 1 else f"{description.unit} (up to {most} records)",
+        unit=description.unit
+        if most == 1
+        else say("{unit} (up to {most} records)", unit=unit_words(description.unit), most=most),
         neighbours=alike.words,
         exact=exact,
-        scope="this table" if tables == 1 else f"these {tables} tables together",
+        scope=say("this table")
+        if tables == 1
+        else say("these {tables} tables together", tables=tables),
         invariants=(*known, *invariants),
         notices=description.counted,
         caveats=(
@@ -93,9 +100,12 @@ def _given(description: Description) -> tuple[str, ...]:
     if not description.published:
         return ()
     return (
-        "Published margins fix the number of records, so the promise is for one "
-        f"{description.protects} replaced by another; nothing is claimed that takes the margins "
-        "as given.",
+        say(
+            "Published margins fix the number of records, so the promise is for one "
+            "{protects} replaced by another; nothing is claimed that takes the margins as "
+            "given.",
+            protects=unit_words(description.protects),
+        ),
     )
 
 
@@ -104,24 +114,37 @@ def not_tiny(delta: Fraction, description: Description, remedy: str) -> list[str
     records = description.records
     if records is not None and delta * records >= 1:
         return [
-            f"delta is {rounded_up(delta, 3)}, not below 1 in {records:,} records: as many as one "
-            f"of them may go unprotected. {remedy}"
+            say(
+                "delta is {delta}, not below 1 in {records} records: as many as one of them "
+                "may go unprotected. {remedy}",
+                delta=number(rounded_up(delta, 3)),
+                records=records,
+                remedy=remedy,
+            )
         ]
     if delta > _USUAL_DELTA:
-        return [f"delta is {rounded_up(delta, 3)}; 0.000001 or less is usual. {remedy}"]
+        return [
+            say(
+                "delta is {delta}; 0.000001 or less is usual. {remedy}",
+                delta=number(rounded_up(delta, 3)),
+                remedy=remedy,
+            )
+        ]
     return []
 
 
-@lru_cache(maxsize=256)
 def _odds(exposure: Exposure, unit: str, records: int, alike: Neighbours) -> tuple[str, ...]:
     found = []
     if alike is Neighbours.ADD_REMOVE and not exposure.number_is_public:
-        chances = odds_of_plan(exposure.neighbours)
+        chances = _chances(exposure.neighbours)
         found += [chances.out_of_100(unit), chances.guess_meter("0.1", unit)]
     if exposure.category:
-        chances = odds_of_plan(exposure.category)
+        chances = _chances(exposure.category)
         found.append(chances.of_category("0.1", unit, records, exposure.published))
     return tuple(found)
+
+
+_chances = lru_cache(maxsize=256)(odds_of_plan)
 
 
 @lru_cache(maxsize=256)
@@ -162,18 +185,29 @@ def _of_a_sample(kept: Point, description: Description, alike: Neighbours) -> tu
     rate = description.sample_rate
     if rate is None:
         return ()
-    unit = description.unit
+    unit = unit_words(description.unit)
     if alike is not Neighbours.ADD_REMOVE:
         return (
-            f"That the data are a sample of {plain(rate)} of all is no further protection that can "
-            "be counted here: the number of records is public.",
+            say(
+                "That the data are a sample of {rate} of all is no further protection that can "
+                "be counted here: the number of records is public.",
+                rate=number(plain(rate)),
+            ),
         )
     epsilon, delta = kept
     less = ceiling_to(ln_bracket(1 + rate * (exp_bracket(epsilon)[1] - 1))[1], 12)
-    also = f", δ ≤ {rounded_up(rate * delta, _SHOWN)}" if delta else ""
+    kept_words = together("ε ≤", number(rounded_up(less, _SHOWN)))
+    if delta:
+        also = together("δ ≤", number(rounded_up(rate * delta, _SHOWN)))
+        kept_words = together(kept_words, also, between=", ")
     return (
-        f"If each {unit} of the population came into the data by a draw of its own with "
-        f"probability {plain(rate)}, and who was drawn stays secret, then for a {unit} of the "
-        f"population this release keeps ε ≤ {rounded_up(less, _SHOWN)}{also}. Such figures of "
-        "several releases from one sample do not add up, and nothing less is charged.",
+        say(
+            "If each {unit} of the population came into the data by a draw of its own with "
+            "probability {rate}, and who was drawn stays secret, then for a {unit} of the "
+            "population this release keeps {kept_words}. Such figures of several releases "
+            "from one sample do not add up, and nothing less is charged.",
+            unit=unit,
+            rate=number(plain(rate)),
+            kept_words=kept_words,
+        ),
     )

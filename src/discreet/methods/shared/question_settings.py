@@ -12,6 +12,7 @@ from ...core.exact import plain
 from ...core.limits import Limits
 from ...core.question import Question
 from ...errors import InputError, RecipeError
+from ...languages import Number, say
 from ..declaration import Declaration, Fails
 from .drawn_noise import QuestionLoss
 
@@ -42,7 +43,13 @@ def check_mode(said: Mapping[str, str], mode: str, only: Collection[str], fails:
     """Refuse settings of one mode in another."""
     for name in only:
         if name in said and said.get("mode", "modern") != mode:
-            raise fails(f"{name} is for mode {mode} only. Set mode: {mode}, or leave it out.")
+            raise fails(
+                say(
+                    "{name} is for mode {mode} only. Set mode: {mode}, or leave it out.",
+                    name=name,
+                    mode=mode,
+                )
+            )
 
 
 def number(said: Mapping[str, str], name: str) -> Fraction | None:
@@ -55,8 +62,11 @@ def budgets(said: Mapping[str, str], fails: Fails) -> tuple[Fraction | None, Fra
     epsilon, rho = number(said, "epsilon"), number(said, "rho")
     if epsilon is not None and rho is not None:
         raise fails(
-            f"A question has epsilon or rho, got both ({plain(epsilon)} and {plain(rho)}). "
-            "Leave one out."
+            say(
+                "A question has epsilon or rho, got both ({epsilon} and {rho}). Leave one out.",
+                epsilon=Number(plain(epsilon)),
+                rho=Number(plain(rho)),
+            )
         )
     return epsilon, rho
 
@@ -67,8 +77,10 @@ def check_budget(
     """Refuse a question that says no ε and no ρ, or more than the policy lets one question cost."""
     if settings.epsilon is None and settings.rho is None:
         raise RecipeError(
-            "This question has no epsilon and no rho. Set epsilon: 1, say; it pays for all its "
-            "tables together."
+            say(
+                "This question has no epsilon and no rho. Set epsilon: 1, say; it pays for all "
+                "its tables together."
+            )
         )
     Limits(epsilon_most, rho_most).check(settings.loss)
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...languages import say
+
 optimize: Any = import_module("scipy.optimize")
 
 Whole = npt.NDArray[np.int64]
@@ -55,23 +57,46 @@ class Attacked:
     def sentences(self) -> tuple[str, ...]:
         """The figures in words."""
         many, width = len(self.places), self.high - self.low
+        facts = {
+            "many": many,
+            "exact": self.exact,
+            "near": int((width <= 2 * NEAR).sum()),
+            "near_2": NEAR,
+            "median": int(np.median(width)) + 1,
+        }
         said = [
-            f"Attack by {'linked tables and totals' if self.linked else 'totals'}: of {many} hidden counts {self.exact} can be worked out exactly, "
-            f"{int((width <= 2 * NEAR).sum())} to within ± {NEAR}; the median interval is "
-            f"{int(np.median(width)) + 1} counts wide."
+            say(
+                "Attack by linked tables and totals: of {many} hidden counts {exact} can be worked "
+                "out exactly, {near} to within ± {near_2}; the median interval is {median} counts "
+                "wide.",
+                **facts,
+            )
+            if self.linked
+            else say(
+                "Attack by totals: of {many} hidden counts {exact} can be worked out exactly, "
+                "{near} to within ± {near_2}; the median interval is {median} counts wide.",
+                **facts,
+            )
         ]
         ends = self.by_rule()
         if ends is not None:
-            narrow = ends[1] - ends[0]
+            sure = int((ends[1] - ends[0] == 0).sum())
             said.append(
-                f"Attack by the rule: of {self.fitting} tables that fit, {len(self.tables or ())} would "
-                f"be hidden in this way; who tries them all knows {int((narrow == 0).sum())} of {many} "
-                "hidden counts exactly."
+                say(
+                    "Attack by the rule: of {fitting} tables that fit, {many} would be hidden in "
+                    "this way; who tries them all knows {sure} of {many_2} hidden counts exactly.",
+                    fitting=self.fitting,
+                    many=len(self.tables or ()),
+                    sure=sure,
+                    many_2=many,
+                )
             )
         elif self.linked:
             said.append("Attack by the rule: not tried on linked tables and hidden totals.")
         else:
-            said.append("Attack by the rule: too many tables fit the totals to try them all here.")
+            said.append(
+                say("Attack by the rule: too many tables fit the totals to try them all here.")
+            )
         return tuple(said)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.description import UNDECIDED, Description
 from ...errors import Refusal
+from ...languages import say
 
 
 def check_unit(description: Description) -> None:
@@ -11,11 +12,14 @@ def check_unit(description: Description) -> None:
     if description.unit != UNDECIDED:
         return
     raise Refusal(
-        f"Who one unit of {description.name} is, and how many records one unit may have, is not "
-        "decided yet, so nobody can be promised anything.",
+        say(
+            "Who one unit of {name} is, and how many records one unit may have, is not "
+            "decided yet, so nobody can be promised anything.",
+            name=description.name,
+        ),
         rule="declared-unit",
         alternatives=(
-            "`discreet check DIR` tells the custodian which columns may name the unit.",
-            "`discreet declare DIR --unit WORD --id COLUMN` says it.",
+            say("`discreet check DIR` tells the custodian which columns may name the unit."),
+            say("`discreet declare DIR --unit WORD --id COLUMN` says it."),
         ),
     )

@@ -20,6 +20,7 @@ from ...core.margins import Projection
 from ...core.product import Margin, Reals, Shape, Whole, size
 from ...core.question import TableSpec
 from ...errors import Bug, RecipeError
+from ...languages import say
 from .synthetic_table import SyntheticTable
 from .unit import check_unit
 
@@ -146,7 +147,7 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
     """The workload of a question to a method, checked; bad ones get one clear sentence."""
     if not tables:
         raise RecipeError(
-            "The workload is empty: no table is asked for. Name tables, or write 'all 2-way'."
+            say("The workload is empty: no table is asked for. Name tables, or write 'all 2-way'.")
         )
     _check_each(tables, description, method)
     used: dict[str, set[str]] = {}
@@ -164,16 +165,24 @@ def read_workload(tables: Sequence[TableSpec], description: Description, method:
     )
     if all(n < 2 for n in domain.shape):
         raise RecipeError(
-            f"The {method} method needs a variable of two or more categories, got none. "
-            "Name one, or use method noise for a total alone."
+            say(
+                "The {method} method needs a variable of two or more categories, got none. "
+                "Name one, or use method noise for a total alone.",
+                method=method,
+            )
         )
     wanted = tuple(wanted_over(table, description, domain) for table in tables)
     for one in wanted:
         cells = size(domain.shape, one.margin)
         if cells > MOST_MARGIN_CELLS:
             raise RecipeError(
-                f"A margin of {cells:,} cells ({' × '.join(refs[a].level for a in one.margin)}) is "
-                f"too wide; most is {MOST_MARGIN_CELLS:,}. Use coarser levels or fewer variables."
+                say(
+                    "A margin of {cells} cells ({names}) is too wide; most is {most_margin_cells}. "
+                    "Use coarser levels or fewer variables.",
+                    cells=cells,
+                    names=" × ".join(refs[a].level for a in one.margin),
+                    most_margin_cells=MOST_MARGIN_CELLS,
+                )
             )
     empty = description.zero_tables(domain.axes)
     forbidden = {margin: table.astype(np.float64) for margin, table in empty.items()}
@@ -194,22 +203,32 @@ def _levels(table: TableSpec) -> list[tuple[str, str]]:
 def _check_each(tables: Sequence[TableSpec], description: Description, method: str) -> None:
     seen: set[object] = set()
     for table in tables:
-        words = " × ".join(str(ref) for ref in table.axes) or "the total"
+        words = " × ".join(str(ref) for ref in table.axes) or say("the total")
         for ref in table.axes:
             description.axis(ref)
         if table.weighted:
             raise RecipeError(
-                f"{words}: the {method} method publishes counts of records, not weighted ones. "
-                "Leave out weighted, or use method noise."
+                say(
+                    "{words}: the {method} method publishes counts of records, not weighted ones. "
+                    "Leave out weighted, or use method noise.",
+                    words=words,
+                    method=method,
+                )
             )
         if table.share is not None:
             raise RecipeError(
-                f"{words} asks for a share of ε; the {method} method finds the shares itself. "
-                "Leave the shares out."
+                say(
+                    "{words} asks for a share of ε; the {method} method finds the shares itself. "
+                    "Leave the shares out.",
+                    words=words,
+                    method=method,
+                )
             )
         key = (table.axes, table.where)
         if key in seen:
-            raise RecipeError(f"The margin {words} is asked for twice. Name each margin once.")
+            raise RecipeError(
+                say("The margin {words} is asked for twice. Name each margin once.", words=words)
+            )
         seen.add(key)
 
 

@@ -21,9 +21,11 @@ from ...core.control import Control
 from ...core.description import Description
 from ...core.domain import AxisRef, Count
 from ...core.exact import plain, rounded_up
+from ...core.guarantee import unit_words
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import ProtectedTable, Status, TrueTable
 from ...errors import DataError, RecipeError, Refusal, did_you_mean
+from ...languages import number, say, together
 from .. import base
 from ..base import ExpectedError, Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -134,8 +136,10 @@ class SuppressionMethod:
         counts = _true_counts(tables[0], attribute)
         if not table.fits(counts):
             raise DataError(
-                "The records do not fit the public populations, so nothing can be decided. The "
-                "custodian finds out where with `discreet check`."
+                say(
+                    "The records do not fit the public populations, so nothing can be decided. The "
+                    "custodian finds out where with `discreet check`."
+                )
             )
         result = table.run(counts, control)
         noted = {name: plan.question.settings[name] for name in plan.question.settings}
@@ -175,18 +179,26 @@ class SuppressionMethod:
             ),
             notes=_notes(told, attribute, decided, facts),
         )
-        title = f"{base.title_of(spec, facts.description)}: {words.counted(attribute, facts.description)}"
+        title = together(
+            base.title_of(spec, facts.description),
+            words.counted(attribute, facts.description),
+            between=": ",
+        )
         return (replace(made, title=title),)
 
 
 def _one_record(facts: Facts) -> None:
     if facts.description.records_per_unit != 1:
         raise Refusal(
-            f"One {facts.description.unit} may have {facts.description.records_per_unit} records, and "
-            "suppression promises something to people with one record each: populations and prior "
-            "are of people, not of records.",
+            say(
+                "One {unit} may have {records_per_unit} records, and suppression promises "
+                "something to people with one record each: populations and prior are of "
+                "people, not of records.",
+                unit=unit_words(facts.description.unit),
+                records_per_unit=facts.description.records_per_unit,
+            ),
             rule="one-record",
-            alternatives=("set `records_per_unit: 1` and load one record for each unit",),
+            alternatives=(say("set `records_per_unit: 1` and load one record for each unit"),),
         )
 
 
@@ -223,37 +235,49 @@ def coarser(spec: TableSpec, description: Description) -> Iterator[tuple[str, Ta
         for name in levels[levels.index(ref.level) + 1 :]:
             axis = AxisRef(ref.variable, name)
             axes = (*spec.axes[:position], axis, *spec.axes[position + 1 :])
-            yield f"use {name} instead of {ref.level}", replace(spec, axes=axes)
+            yield (
+                say("use {name} instead of {level}", name=name, level=ref.level),
+                replace(spec, axes=axes),
+            )
     for position, ref in enumerate(spec.axes):
         axes = spec.axes[:position] + spec.axes[position + 1 :]
-        yield f"leave out {ref.level}", replace(spec, axes=axes)
+        yield say("leave out {level}", level=ref.level), replace(spec, axes=axes)
 
 
 def _one_table(question: Question, facts: Facts) -> TableSpec:
     """The one table of a question, as it can be decided; refused where it cannot."""
     if len(question.tables) != 1:
         raise Refusal(
-            f"Suppression decides one table at a time, got {len(question.tables)}: each stands on "
-            "what came out before it. Ask for them one after the other.",
+            say(
+                "Suppression decides one table at a time, got {many}: each stands on what came "
+                "out before it. Ask for them one after the other.",
+                many=len(question.tables),
+            ),
             rule="one-table",
         )
     spec = question.tables[0]
     if spec.weighted:
         raise RecipeError(
-            "Suppression counts people and has no weighted tables. Leave weighted out."
+            say("Suppression counts people and has no weighted tables. Leave weighted out.")
         )
     if len(spec.axes) > 2 or len({ref.variable for ref in spec.axes}) < len(spec.axes):
         raise Refusal(
-            f"A suppression table is by at most two different variables, got {len(spec.axes)} axes: "
-            "what a larger one tells cannot be worked out exactly.",
+            say(
+                "A suppression table is by at most two different variables, got {many} axes: "
+                "what a larger one tells cannot be worked out exactly.",
+                many=len(spec.axes),
+            ),
             rule="two-way",
-            alternatives=("leave out a variable, or make it a filter",),
+            alternatives=(say("leave out a variable, or make it a filter"),),
         )
     if spec.axes and not spec.totals:
         raise Refusal(
-            "A suppression table comes with its totals: they are decided first, and all cells on them.",
+            say(
+                "A suppression table comes with its totals: they are decided first, and all "
+                "cells on them."
+            ),
             rule="with-totals",
-            alternatives=("leave totals as they are",),
+            alternatives=(say("leave totals as they are"),),
         )
     return spec
 
@@ -274,7 +298,10 @@ def _attribute(question: Question, settings: Settings, facts: Facts) -> Attribut
     variable = facts.description.variable(attribute.name)
     if variable.role != "private":
         raise Refusal(
-            f"{attribute.name} is not declared private: write `role: private` with its variable.",
+            say(
+                "{name} is not declared private: write `role: private` with its variable.",
+                name=attribute.name,
+            ),
             rule="private-attribute",
         )
     codes = variable.finest.codes
@@ -314,14 +341,23 @@ def _notes(
     """What readers are told under the table."""
     spent = max(float(one) for one in told["charged"])
     notes = [
-        f"Each number is exact: the {words.counted(attribute, facts.description)}.",
-        f"This table spent {words.rounded_up_float(spent)} of δ = {told['delta']}; cells were decided "
-        f"in the order {told['order']}, by the {told['rule']} rule.",
+        say(
+            "Each number is exact: the {attribute}.",
+            attribute=words.counted(attribute, facts.description),
+        ),
+        say(
+            "This table spent {spent} of δ = {delta}; cells were decided in the order "
+            "{order}, by the {rule} rule.",
+            spent=number(words.rounded_up_float(spent)),
+            delta=number(told["delta"]),
+            order=told["order"],
+            rule=told["rule"],
+        ),
     ]
     if (decided == Decided.SUPPRESSED).any():
         notes.insert(1, words.STAR)
     if (decided == Decided.DERIVED).any():
         notes.append(
-            "Derived numbers follow from the totals and the other numbers: they are public."
+            say("Derived numbers follow from the totals and the other numbers: they are public.")
         )
     return tuple(notes)

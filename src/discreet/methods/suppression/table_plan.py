@@ -12,6 +12,7 @@ from ...core.control import Control
 from ...core.description import Description
 from ...core.question import TableSpec
 from ...errors import Refusal
+from ...languages import number, say
 from .beliefs import Model
 from .board import Board, Whole
 from .cell_weights import CellPeople, Floats
@@ -66,7 +67,9 @@ class TablePlan:
         shape = tuple(len(description.axis(ref)) for ref in spec.axes)
         inside = people.in_cells(spec, description)
         if not len(people.inside(spec, description)):
-            raise Refusal("Nobody of the public populations is in this table.", rule="empty-table")
+            raise Refusal(
+                say("Nobody of the public populations is in this table."), rule="empty-table"
+            )
         epsilon, delta = float(settings.epsilon), float(settings.delta)
         charges, how = (0.0,) * people.points, "out before"
         if before.earlier is None:
@@ -81,23 +84,42 @@ class TablePlan:
         totals = max(self.margin_charges)
         left = self.rule.delta - max(self.past.spent) - totals
         guess = expected(self.people[0], self.shape, self.epsilon, left)
-        return (
-            f"exact or a star; about {guess.stars:,} of {guess.cells:,} cells will be stars, and about "
-            f"{totals + guess.spent:.2g} of δ = {self.rule.delta:.3g} will be spent"
+        return say(
+            "exact or a star; about {stars} of {cells} cells will be stars, and about "
+            "{totals} of δ = {delta} will be spent",
+            stars=guess.stars,
+            cells=guess.cells,
+            totals=number(f"{totals + guess.spent:.2g}"),
+            delta=number(f"{self.rule.delta:.3g}"),
         )
 
     def warnings(self) -> tuple[str, ...]:
         """What the asker should know before anything comes out."""
         spent = max(self.past.spent)
-        said = [f"Earlier releases have spent {spent:.3g} of δ = {self.rule.delta:.3g}."]
+        said = [
+            say(
+                "Earlier releases have spent {spent} of δ = {delta}.",
+                spent=number(f"{spent:.3g}"),
+                delta=number(f"{self.rule.delta:.3g}"),
+            )
+        ]
         rooms = [prior_room(cells, self.epsilon, self.rule.delta) for cells in self.people]
         low, high = min(room.low for room in rooms), max(room.high for room in rooms)
         said = said if spent else []
+        mean: str = number(f"{rooms[0].mean:.3g}")
+        if len(rooms) > 1:
+            last = number(f"{rooms[-1].mean:.3g}")
+            mean = say("{low} to {high}", low=mean, high=last)
         said.append(
-            f"The prior may be off: on average {rooms[0].mean:.3g} is assumed"
-            + (f" to {rooms[-1].mean:.3g}" if len(rooms) > 1 else "")
-            + f"; were it below {low:.3g} or above {high:.3g} in truth, the grand total alone would "
-            f"move beliefs by more than ε with a chance above δ = {self.rule.delta:.3g}."
+            say(
+                "The prior may be off: on average {mean} is assumed; were it below {low} or "
+                "above {high} in truth, the grand total alone would move beliefs by more than "
+                "ε with a chance above δ = {delta}.",
+                mean=mean,
+                low=number(f"{low:.3g}"),
+                high=number(f"{high:.3g}"),
+                delta=number(f"{self.rule.delta:.3g}"),
+            )
         )
         return tuple(said)
 
@@ -266,12 +288,25 @@ def margin_charges(
 def _refuse_unsafe(charges: Sequence[float], spent: Sequence[float], delta: float) -> None:
     for charge, before in zip(charges, spent, strict=True):
         if charge + before > delta:
-            left = f", of which {delta - before:.3g} is left" if before else ""
+            told = say(
+                "The totals of this table cannot be released: the chance that they tell too "
+                "much about somebody is more than δ = {delta} allows.",
+                delta=number(f"{delta:.3g}"),
+            )
+            if before:
+                told = say(
+                    "The totals of this table cannot be released: the chance that they tell too "
+                    "much about somebody is more than δ = {delta}, of which {delta_2} is left, "
+                    "allows.",
+                    delta=number(f"{delta:.3g}"),
+                    delta_2=number(f"{delta - before:.3g}"),
+                )
             raise Refusal(
-                "The totals of this table cannot be released: the chance that they tell too much "
-                f"about somebody is more than δ = {delta:.3g}{left} allows.",
+                told,
                 rule="unsafe-totals",
-                alternatives=("use fewer or broader categories, so that more people share each",),
+                alternatives=(
+                    say("use fewer or broader categories, so that more people share each"),
+                ),
             )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from ...core.description import Description
 from ...core.exact import rounded_up
 from ...core.guarantee import Guarantee, Kind
+from ...languages import number, one_of_several, say, together
 from .public_people import PublicPeople
 from .settings import Attribute, Settings
 
-STAR = (
-    "That a cell is withheld tells nothing about its count: it was decided without looking. Totals and "
-    "other numbers may still bound it."
+STAR = say(
+    "That a cell is withheld tells nothing about its count: it was decided without "
+    "looking. Totals and other numbers may still bound it."
 )
 
 
@@ -18,12 +19,13 @@ def counted(attribute: Attribute, description: Description) -> str:
     """What a table counts, in a phrase."""
     variable = description.variable(attribute.name)
     if attribute.integers:
-        return f"sum of {variable.label} over all people"
+        return say("sum of {label} over all people", label=variable.label)
     labels = [
-        str(category.label) for category in variable.finest.categories
+        category.label for category in variable.finest.categories
         if category.code in attribute.counts
     ]  # fmt: skip
-    return f"number with {variable.label}: {' or '.join(labels)}"
+    either = one_of_several(labels)
+    return say("number with {label}: {either}", label=variable.label, either=either)
 
 
 def promise(
@@ -31,17 +33,24 @@ def promise(
 ) -> Guarantee:
     """The guarantee of everything ever released about one attribute."""
     prior = attribute.prior
-    points = (
-        ""
-        if people.points == 1
-        else f" It is an interval: the promise is computed at {people.points} points of it, in equal "
-        "steps of the log odds of all types together."
-    )
-    related = (
-        f" {', '.join(attribute.related)} and {attribute.name} share one δ."
-        if attribute.related
-        else ""
-    )
+    assumed = [say("Prior: {source}.", source=prior.source)]
+    if people.points > 1:
+        assumed.append(
+            say(
+                "It is an interval: the promise is computed at {points} points of it, in equal "
+                "steps of the log odds of all types together.",
+                points=people.points,
+            )
+        )
+    assumed.append(say("Populations: {source}.", source=settings.populations.source))
+    if attribute.related:
+        assumed.append(
+            say(
+                "{names} and {name} share one δ.",
+                names=", ".join(attribute.related),
+                name=attribute.name,
+            )
+        )
     return Guarantee(
         Kind.SEMANTIC,
         description.unit,
@@ -49,22 +58,30 @@ def promise(
         settings.epsilon,
         settings.delta,
         exact=False,
-        scope=f"everything ever released about {attribute.name}",
+        scope=say("everything ever released about {name}", name=attribute.name),
         caveats=(
-            "The promise is to each person against readers who hold the stated prior, take people as "
-            "independent of one another and know nobody else's value: their belief about one "
-            f"person's {attribute.name} moves by a factor between 1 − ε and 1 + ε. δ is the chance, "
-            "over populations drawn from that prior, that something released moves one further. "
-            "It says nothing about readers with another prior, members of one household known to be "
-            "alike, insiders, or what attributes that are not declared related tell of this one.",
-            f"Prior: {prior.source}.{points} Populations: {settings.populations.source}.{related}",
+            say(
+                "The promise is to each person against readers who hold the stated prior, take "
+                "people as independent of one another and know nobody else's value: their "
+                "belief about one person's {name} moves by a factor between 1 − ε and 1 + ε. δ "
+                "is the chance, over populations drawn from that prior, that something "
+                "released moves one further. It says nothing about readers with another prior, "
+                "members of one household known to be alike, insiders, or what attributes that "
+                "are not declared related tell of this one.",
+                name=attribute.name,
+            ),
+            together(*assumed),
         ),
     )
 
 
 def spent_words(spent: float, delta: float) -> str:
     """What was spent of δ, rounded up."""
-    return f"{rounded_up_float(spent)} of δ = {rounded_up_float(delta)} is spent so far."
+    return say(
+        "{spent} of δ = {delta} is spent so far.",
+        spent=number(rounded_up_float(spent)),
+        delta=number(rounded_up_float(delta)),
+    )
 
 
 def rounded_up_float(number: float) -> str:

@@ -18,6 +18,7 @@ from ...core.origin import Origin
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import InputError, RecipeError, Refusal
+from ...languages import number, say
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -40,14 +41,18 @@ class SyntheticMethod:
         origin = facts.origin
         if origin is None:
             raise Refusal(
-                f"Method synthetic publishes counts as they are, and the records of "
-                f"{facts.description.name} were not made from a release by `discreet synthetic`. "
-                "Use a method that protects.",
+                say(
+                    "Method synthetic publishes counts as they are, and the records of {name} were "
+                    "not made from a release by `discreet synthetic`. Use a method that protects.",
+                    name=facts.description.name,
+                ),
                 rule="not-synthetic",
             )
         for spec in question.tables:
             if spec.weighted:
-                raise RecipeError(f"{facts.description.name} has no weight, so no weighted counts.")
+                raise RecipeError(
+                    say("{name} has no weight, so no weighted counts.", name=facts.description.name)
+                )
         question = question.without_shares().resolve({})
         return Plan(
             method=DECLARATION.name,
@@ -55,7 +60,11 @@ class SyntheticMethod:
             question_hash=base.question_hash(question, facts),
             counts=tuple(spec.count for spec in question.tables),
             guarantee=origin.guarantee.for_scope(
-                f"release {origin.release[:12]} of {origin.dataset} and everything made from it"
+                say(
+                    "release {release} of {dataset} and everything made from it",
+                    release=origin.release[:12],
+                    dataset=origin.dataset,
+                )
             ),
             errors=(),
             warnings=tuple(dict.fromkeys(_error_note(origin, spec) for spec in question.tables)),
@@ -68,8 +77,8 @@ class SyntheticMethod:
         """The counts, over every cell and total."""
         base.own_part(plan, Origin)
         arrays = {}
-        for number, (spec, table) in enumerate(zip(plan.question.tables, tables, strict=True)):
-            control.step(number / len(tables), "counting synthetic records")
+        for place, (spec, table) in enumerate(zip(plan.question.tables, tables, strict=True)):
+            control.step(place / len(tables), "counting synthetic records")
             cells = true_values.reveal(table)
             arrays[base.stored_name(spec)] = true_values.cube(
                 table.domain.shape, cells.addresses, cells.counts, spec.totals
@@ -92,8 +101,12 @@ class SyntheticMethod:
                 status=zero_status(spec, facts.description),
                 law=CellLaw(cells=(MarginLaw(None, None),), about={"counts": "synthetic records"}),
                 notes=(
-                    f"Synthetic figures: these are counts of records made from release "
-                    f"{origin.release[:12]} of {origin.dataset}, not of the people it is about.",
+                    say(
+                        "Synthetic figures: these are counts of records made from release {release} of "
+                        "{dataset}, not of the people it is about.",
+                        release=origin.release[:12],
+                        dataset=origin.dataset,
+                    ),
                     _error_note(origin, spec),
                 ),
             )
@@ -111,13 +124,18 @@ def _error_note(origin: Origin, spec: TableSpec) -> str:
     used = {ref.variable for ref in spec.axes} | {part.variable for part in spec.where}
     found = origin.measured_with(used)
     if found is None:
-        return (
-            "Not fitted: the records were not made to agree with a measurement of these variables "
-            "together. The numbers follow from the model only, and no error can be given."
+        return say(
+            "Not fitted: the records were not made to agree with a measurement of these "
+            "variables together. The numbers follow from the model only, and no error can "
+            "be given."
         )
     names, sd = found
-    return (
-        f"The release measured {' × '.join(names) or 'the total'}: before the fit one cell as "
-        f"measured had a standard error of {sd:.3g}; sums of cells differ. Intervals come with "
-        f"tables of {origin.dataset} itself."
+    measured = " × ".join(names) or say("the total")
+    return say(
+        "The release measured {measured}: before the fit one cell as measured had a "
+        "standard error of {sd}; sums of cells differ. Intervals come with tables of "
+        "{dataset} itself.",
+        measured=measured,
+        sd=number(f"{sd:.3g}"),
+        dataset=origin.dataset,
     )

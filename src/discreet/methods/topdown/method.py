@@ -24,6 +24,7 @@ from ...core.product import Reals, Whole, closure
 from ...core.question import Question, Treatment
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug
+from ...languages import say
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -131,7 +132,10 @@ class TopDownMethod:
         design = derived(design_of(plan), question, facts.description)
         if design is None:
             return None
-        everything = f"release {plan.question_hash[:12]} and everything made from it"
+        everything = say(
+            "release {question_hash} and everything made from it",
+            question_hash=plan.question_hash[:12],
+        )
         return replace(
             plan,
             question=replace(question, settings=plan.question.settings, resolved=True),

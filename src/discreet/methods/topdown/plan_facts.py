@@ -14,21 +14,22 @@ from ...core.guarantee import Guarantee
 from ...core.neighbours import Neighbours
 from ...core.plan_loss import Move, moves_of
 from ...core.product import Reals, Whole, size
+from ...languages import number, say
 from ..base import ExpectedError
-from ..shared.assembly import WIDTH, part_at, totals_by_name
+from ..shared.assembly import WIDTH, part_at, shortened, totals_by_name
 from ..shared.guarantee import Exposure, dp_guarantee
 from ..shared.question_settings import whole_charge
 from .design import Asked, Design
 from .measured_tables import Measured
 from .planner import Allocation
 
-_MODERN = (
-    "Of the unbiased estimate, whatever the data are; the fitted counts are usually closer, by how "
-    "much depends on the data."
+_MODERN = say(
+    "Of the unbiased estimate, whatever the data are; the fitted counts are "
+    "usually closer, by how much depends on the data."
 )
-_PILOT = (
-    "Of the unbiased estimate; the pilot's own counts are farther off: small categories come out too "
-    "large, by how much depends on the data."
+_PILOT = say(
+    "Of the unbiased estimate; the pilot's own counts are farther off: small "
+    "categories come out too large, by how much depends on the data."
 )
 _HARDLY = 0.99
 """Where more than this share of cells stays as it is, a plan is warned of."""
@@ -44,15 +45,20 @@ def guarantee(design: Design, description: Description, *, exact: bool) -> Guara
         exact=exact,
         invariants=_known(design),
         caveats=(
-            "Every table, margin and record made from the synthetic table is covered at no "
-            "further cost.",
+            say(
+                "Every table, margin and record made from the synthetic table is covered at no "
+                "further cost."
+            ),
         ),
     )
 
 
 def _known(design: Design) -> list[str]:
     tables = {} if design.invariants is None else design.invariants.tables
-    return [f"the margin {design.words(level, margin)}" for level, margin in sorted(tables)]
+    return [
+        say("the margin {level}", level=design.words(level, margin))
+        for level, margin in sorted(tables)
+    ]
 
 
 def _exposure(design: Design, description: Description) -> Exposure:
@@ -135,16 +141,18 @@ def _expected(design: Design, asked: Asked) -> ExpectedError:
     inside = asked.at_level.inside(found)
     if not np.isfinite(inside).all():
         if design.source is not None:
-            return ExpectedError(spec, cells, math.inf, 0, note="Follows from the fit only.")
+            return ExpectedError(spec, cells, math.inf, 0, note=say("Follows from the fit only."))
         mean = (design.records or 0) / max(1, size(design.shape, wanted.margin))
         return ExpectedError(
             spec,
             cells,
             mean,
             math.ceil(2 * mean),
-            note="Too thin for its noise at this level: measured for larger areas and shared out "
-            "as they are; the error said is the mean cell, and the true one depends on how far "
-            "areas differ.",
+            note=say(
+                "Too thin for its noise at this level: measured for larger areas and shared "
+                "out as they are; the error said is the mean cell, and the true one depends on "
+                "how far areas differ."
+            ),
         )
     sd = math.sqrt(float(inside.mean()))
     sds = totals_by_name(spec, lambda kept: math.sqrt(found[part_at(kept, wanted.shape)].mean()))
@@ -193,45 +201,69 @@ def warnings(design: Design, description: Description) -> tuple[str, ...]:
     found = [*_hardly_changed(design)]
     if design.settings.mode == "pilot":
         found.append(
-            "Mode pilot is the article as written, for comparison: rare categories come out far too "
-            "large. Use mode modern for numbers to be published."
+            say(
+                "Mode pilot is the article as written, for comparison: rare categories come "
+                "out far too large. Use mode modern for numbers to be published."
+            )
         )
     if design.workload.mixed:
         names = [name for name in design.workload.mixed if name != design.tree.variable]
         if names:
             found.append(
-                f"{', '.join(names)} is asked for at several levels and measured at the finest of "
-                "them."
+                say(
+                    "{names} is asked for at several levels and measured at the finest of them.",
+                    names=", ".join(names),
+                )
             )
     if design.records is None and design.settings.mode == "modern":
         found.append(
-            "Whether a table is too thin for its noise cannot be told: no number of records is "
-            "public. Say roughly how many there are in records_about."
+            say(
+                "Whether a table is too thin for its noise cannot be told: no number of "
+                "records is public. Say roughly how many there are in records_about."
+            )
         )
     for (level, margin), now in sorted(design.allocation.moved.items())[:12]:
-        instead = "not at all" if now < 0 else f"for {design.tree.names[now]} instead"
+        words = design.words(level, margin)
+        if now < 0:
+            found.append(
+                say("{words} is too thin for its noise and is not measured at all.", words=words)
+            )
+            continue
         found.append(
-            f"{design.words(level, margin)} is too thin for its noise and is measured {instead}."
+            say(
+                "{words} is too thin for its noise and is measured for {names} instead.",
+                words=words,
+                names=design.tree.names[now],
+            )
         )
     found.append(_measured_in_words(design))
     took = seconds(design)
-    found.append(f"Fitting takes about {took:{'.0f' if took >= 10 else '.1g'}} s on one core.")
+    found.append(
+        say(
+            "Fitting takes about {took} s on one core.",
+            took=number(f"{took:{'.0f' if took >= 10 else '.1g'}}"),
+        )
+    )
     return tuple(found)
 
 
 def _hardly_changed(design: Design) -> list[str]:
     """A plain word where ε is so large that most numbers are the true ones."""
-    said = []
+    said: list[str] = []
     for m in design.allocation.measured:
         same = float(m.law.probability(0))
         cells = m.cells(design.tree, design.shape)
         if same > _HARDLY and cells > 1:
             changed = (1 - same) * cells
             said.append(
-                f"Hardly a number changes: of the {cells:,} cells of "
-                f"{design.words(m.level, m.margin)} about {changed:,.0f} get any noise at all, the "
-                "others are published as they were counted. That is practically no protection; "
-                "ask for a smaller epsilon."
+                say(
+                    "Hardly a number changes: of the {cells} cells of {level} about {changed} get "
+                    "any noise at all, the others are published as they were counted. That is "
+                    "practically no protection; ask for a smaller epsilon.",
+                    cells=cells,
+                    level=design.words(m.level, m.margin),
+                    changed=number(f"{changed:,.0f}"),
+                )
             )
     return said[:3]
 
@@ -239,11 +271,14 @@ def _hardly_changed(design: Design) -> list[str]:
 def _measured_in_words(design: Design) -> str:
     """Which tables will be measured, by name, with the noise of each."""
     names = [
-        f"{design.words(m.level, m.margin)} (±{math.sqrt(m.variance):.3g})"
+        say(
+            "{level} (±{variance})",
+            level=design.words(m.level, m.margin),
+            variance=number(f"{math.sqrt(m.variance):.3g}"),
+        )
         for m in design.allocation.measured
     ]
-    more = f" and {len(names) - 30:,} more" if len(names) > 30 else ""
-    return f"Measured: {'; '.join(names[:30])}{more}."
+    return say("Measured: {names}.", names=shortened(names, 30))
 
 
 def seconds(design: Design) -> float:

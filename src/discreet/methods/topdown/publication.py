@@ -11,6 +11,7 @@ from ...core.cell_law import CellLaw, Source
 from ...core.product import Reals
 from ...core.table import Noise, ProtectedTable, Status
 from ...core.true_values import add_totals
+from ...languages import number, say
 from ..base import Facts, Plan, provenance
 from ..shared.assembly import WIDTH, as_whole, interval, protected, with_totals, zero_status
 from ..shared.synthetic_table import SyntheticTable
@@ -118,33 +119,46 @@ def _law(design: Design, sources: Sequence[Source], known: bool) -> CellLaw:
 def _near(differences: Reals, sd: Reals) -> str:
     """How far whole counts that add up everywhere are from the unbiased estimates."""
     off = np.abs(differences)
-    return (
-        f"Whole counts that add up at every level are at most {float(off.max(initial=0)):,.0f} from the "
-        f"unbiased estimates, {float(off.mean()):,.2f} on average; the noise of these has a "
-        f"standard deviation of {float(np.sqrt((sd**2).mean())):,.3g} on average."
+    return say(
+        "Whole counts that add up at every level are at most {off} from the unbiased "
+        "estimates, {off_2} on average; the noise of these has a standard deviation of "
+        "{sd} on average.",
+        off=number(f"{float(off.max(initial=0)):,.0f}"),
+        off_2=number(f"{float(off.mean()):,.2f}"),
+        sd=number(f"{float(np.sqrt((sd**2).mean())):,.3g}"),
     )
 
 
 def _notes(design: Design, plan: Plan, known: bool) -> list[str]:
     """What a reader should know of a table's numbers: where they come from, how far they reach."""
-    notes = [
-        "All tables of this release are read off one synthetic table of whole counts for all "
-        f"levels ({', '.join(design.tree.names)}), so they agree wherever they overlap and every "
-        "level adds up to the one above.",
+    notes: list[str] = [
+        say(
+            "All tables of this release are read off one synthetic table of whole counts "
+            "for all levels ({names}), so they agree wherever they overlap and every level "
+            "adds up to the one above.",
+            names=", ".join(design.tree.names),
+        ),
     ]
     if design.source is not None:
         notes.append(
-            f"Read off release {plan.question_hash[:12]} at no further cost; the guarantee is that "
-            "of the release."
+            say(
+                "Read off release {question_hash} at no further cost; the guarantee is that of "
+                "the release.",
+                question_hash=plan.question_hash[:12],
+            )
         )
     if known:
         notes.append(
-            "Noise intervals and the column unbiased come from the measurements before the fit: "
-            "unbiased, but they need not add up and may be negative."
+            say(
+                "Noise intervals and the column unbiased come from the measurements before the "
+                "fit: unbiased, but they need not add up and may be negative."
+            )
         )
     else:
         notes.append(
-            "These cells were not measured at this level: they follow from larger areas or narrower "
-            "tables by the fit, and no interval can be given."
+            say(
+                "These cells were not measured at this level: they follow from larger areas or "
+                "narrower tables by the fit, and no interval can be given."
+            )
         )
     return notes

@@ -21,6 +21,7 @@ import numpy as np
 
 from ....core.control import Control
 from ....core.product import Margin, Reals, Rows, Whole, closure, margin_of_rows, maximal
+from ....languages import say, together
 from ...shared.invariants.public_margins import forbidden_with
 from ...shared.synthetic_table import SyntheticTable
 from ..fit.cells import summed
@@ -158,21 +159,30 @@ def bound_in_words(design: Design, tables: Sequence[Whole], table: SyntheticTabl
     """Whether the bound holds for the published whole numbers, as a note for readers."""
     count, outside, most = farthest_out(design, tables, table)
     if count == 0:
-        return "No measured number is held to a bound of its noise: none is of a table asked for."
-    if outside == 0:
-        return (
-            f"All {count:,} numbers measured of margins asked for are within the bound of their noise (95 % for all at "
-            f"once), the farthest at {math.ceil(100 * most)} % of it: with probability 0.95 none is "
-            "farther from the truth than twice its bound."
+        return say(
+            "No measured number is held to a bound of its noise: none is of a table asked for."
         )
-    text = (
-        f"{outside:,} of the {count:,} numbers measured of margins asked for are beyond the bound of their noise (95 % "
-        f"for all at once), the farthest at {math.ceil(100 * most)} % of it: no bound on the "
-        "largest error is claimed."
+    if outside == 0:
+        return say(
+            "All {count} numbers measured of margins asked for are within the bound of "
+            "their noise (95 % for all at once), the farthest at {value} % of it: with "
+            "probability 0.95 none is farther from the truth than twice its bound.",
+            count=count,
+            value=math.ceil(100 * most),
+        )
+    text = say(
+        "{outside} of the {count} numbers measured of margins asked for are beyond the "
+        "bound of their noise (95 % for all at once), the farthest at {value} % of it: "
+        "no bound on the largest error is claimed.",
+        outside=outside,
+        count=count,
+        value=math.ceil(100 * most),
     )
     if count > MOST_IN_PROGRAM:
-        text += (
-            " The program that would bring them within it is tried for up to "
-            f"{MOST_IN_PROGRAM:,} numbers only."
+        more = say(
+            "The program that would bring them within it is tried for up to "
+            "{most_in_program} numbers only.",
+            most_in_program=MOST_IN_PROGRAM,
         )
+        text = together(text, more)
     return text

@@ -13,8 +13,9 @@ from ....core.charge import Charge
 from ....core.description import Description
 from ....core.guarantee import Guarantee
 from ....core.product import closure, rank_of, size
+from ....languages import number, say, together
 from ...base import ExpectedError
-from ...shared.assembly import WIDTH, assembled, part_at, totals_by_name
+from ...shared.assembly import WIDTH, assembled, part_at, shortened, totals_by_name
 from ...shared.guarantee import dp_guarantee
 from ...shared.question_settings import whole_charge
 from ...shared.residuals import mean_variance, sum_variance
@@ -36,9 +37,11 @@ BOUND_DELTA = Fraction(1, 20)
 def guarantee(design: Design, description: Description, tables: int, *, exact: bool) -> Guarantee:
     """The promise of a whole plan: ε or ρ; not `exact` where the measurements cost less than it."""
     published = () if design.published is None else design.published.margins
-    known = [f"the margin {design.workload.words(margin)}" for margin in published]
+    known = [
+        say("the margin {margin}", margin=design.workload.words(margin)) for margin in published
+    ]
     if design.total is not None and description.records is None and not known:
-        known = [f"the number of records, {design.total:,}"]
+        known = [say("the number of records, {total}", total=design.total)]
     return dp_guarantee(
         design.settings.loss,
         description,
@@ -47,8 +50,10 @@ def guarantee(design: Design, description: Description, tables: int, *, exact: b
         exact=exact,
         invariants=known,
         caveats=(
-            "Every table, margin and record made from the synthetic table is covered at no "
-            "further cost.",
+            say(
+                "Every table, margin and record made from the synthetic table is covered at no "
+                "further cost."
+            ),
         ),
     )
 
@@ -92,7 +97,7 @@ def _expected(design: Design, wanted: Wanted) -> ExpectedError:
     cells = math.prod(n + spec.totals for n in wanted.shape)
     inside = wanted.inside(found)
     if not np.isfinite(inside).all() and design.source is not None:
-        return ExpectedError(spec, cells, math.inf, 0, note="Follows from the model only.")
+        return ExpectedError(spec, cells, math.inf, 0, note=say("Follows from the model only."))
     if not np.isfinite(inside).all():
         about = design.settings.records_about or design.total or 0
         mean = about / max(1, size(design.workload.shape, wanted.margin))
@@ -101,8 +106,10 @@ def _expected(design: Design, wanted: Wanted) -> ExpectedError:
             cells,
             mean,
             math.ceil(2 * mean),
-            note="Not measured: too thin for its noise. Filled as if its variables were "
-            "independent; the error said is the mean cell.",
+            note=say(
+                "Not measured: too thin for its noise. Filled as if its variables were "
+                "independent; the error said is the mean cell."
+            ),
         )
     sd = math.sqrt(float(inside.mean()))
     sds = totals_by_name(spec, lambda kept: math.sqrt(found[part_at(kept, wanted.shape)].mean()))
@@ -119,7 +126,7 @@ def _expected(design: Design, wanted: Wanted) -> ExpectedError:
 
 def _note(design: Design, wanted: Wanted) -> str:
     if design.coding is None:
-        return "Before it is known that no count is negative; the fit is usually closer."
+        return say("Before it is known that no count is negative; the fit is usually closer.")
     return theorem_in_words(design, wanted)
 
 
@@ -135,10 +142,12 @@ def theorem_in_words(design: Design, wanted: Wanted) -> str:
     order = len(design.space(wanted.margin))
     if design.treatment.objective == "shift":
         shift = float(simple_shift(len(measured), epsilon))
-        return (
-            f"barak §4.3: {shift:,.0f} records are spread evenly over all cells, "
-            f"{shift / 2**order:,.1f} in each of this table; with probability "
-            f"{1 - math.exp(-LEAST_T):.2f} no number is negative."
+        return say(
+            "barak §4.3: {shift} records are spread evenly over all cells, {shift_2} in "
+            "each of this table; with probability {value} no number is negative.",
+            shift=number(f"{shift:,.0f}"),
+            shift_2=number(f"{shift / 2**order:,.1f}"),
+            value=number(f"{1 - math.exp(-LEAST_T):.2f}"),
         )
     if design.settings.fourier:
         bound = theorem_7(order, len(measured), epsilon, BOUND_DELTA)
@@ -147,7 +156,11 @@ def theorem_in_words(design: Design, wanted: Wanted) -> str:
         total = sum(2 ** len(m) for m in margins)
         bound = theorem_8(order, len(margins), total, epsilon, BOUND_DELTA)
         which = "Theorem 8"
-    return f"barak {which}: with probability 0.95 the errors of all cells add up to ≤ {bound:,.0f}."
+    return say(
+        "barak {which}: with probability 0.95 the errors of all cells add up to ≤ {bound}.",
+        which=which,
+        bound=number(f"{bound:,.0f}"),
+    )
 
 
 def alternatives(design: Design, others: Sequence[Allocation]) -> tuple[Mapping[str, Any], ...]:
@@ -182,43 +195,60 @@ def _told(design: Design, budget: Allocation, chosen: bool) -> Mapping[str, Any]
 
 def warnings(design: Design, description: Description) -> tuple[str, ...]:
     """What a custodian or asker should know before spending."""
-    found = []
+    found: list[str] = []
     settings, workload = design.settings, design.workload
     records = description.records or settings.records_about
     if workload.mixed:
         found.append(
-            f"{', '.join(workload.mixed)} is asked for at several levels and measured at the finest "
-            "of them."
+            say(
+                "{names} is asked for at several levels and measured at the finest of them.",
+                names=", ".join(workload.mixed),
+            )
         )
     if design.allocation.dropped:
         names = [workload.words(margin) for margin in design.allocation.dropped]
-        shown = "; ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        shown = shortened(names, 5)
         found.append(
-            f"{len(names)} of {len(workload.margins)} margins are too thin for their noise and are "
-            f"not measured but filled as if independent: {shown}."
+            say(
+                "{many} of {many_2} margins are too thin for their noise and are not measured "
+                "but filled as if independent: {shown}.",
+                many=len(names),
+                many_2=len(workload.margins),
+                shown=shown,
+            )
         )
         if records:
-            found[-1] += _enough_for_thin(design, records, description.records_per_unit)
+            enough = _enough_for_thin(design, records, description.records_per_unit)
+            found[-1] = together(found[-1], enough)
     if records is not None:
         found += _thin(design, records)
     elif settings.mode == "modern":
         found.append(
-            "Whether noise exceeds the counts cannot be told: no number of records is public. "
-            "Say roughly how many there are in records_about."
+            say(
+                "Whether noise exceeds the counts cannot be told: no number of records is "
+                "public. Say roughly how many there are in records_about."
+            )
         )
     found.append(_measured_in_words(design))
     took = seconds(design)
-    found.append(f"Fitting takes about {took:{'.0f' if took >= 10 else '.1g'}} s on one core.")
+    found.append(
+        say(
+            "Fitting takes about {took} s on one core.",
+            took=number(f"{took:{'.0f' if took >= 10 else '.1g'}}"),
+        )
+    )
     return tuple(found)
 
 
 def _measured_in_words(design: Design) -> str:
     """Which tables will be measured, by name."""
     if design.coding is not None:
-        return f"Measured: {len(design.allocation.measured):,} coefficients or margins of bits."
+        return say(
+            "Measured: {many} coefficients or margins of bits.",
+            many=len(design.allocation.measured),
+        )
     names = [design.workload.words(m.margin) for m in design.allocation.measured]
-    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
-    return f"Measured: {'; '.join(names[:12])}{more}."
+    return say("Measured: {names}.", names=shortened(names, 12))
 
 
 def _enough_for_thin(design: Design, records: int, per_unit: int) -> str:
@@ -229,14 +259,18 @@ def _enough_for_thin(design: Design, records: int, per_unit: int) -> str:
         name, enough = "Epsilon", math.sqrt(2) * tables * per_unit / half
     else:
         name, enough = "Rho", tables * per_unit**2 / (2 * half**2)
-    return f" {name} {_two_digits(enough)} would bring the noise of all of them below half a mean cell."
+    return say(
+        "{name} {enough} would bring the noise of all of them below half a mean cell.",
+        name=name,
+        enough=number(_two_digits(enough)),
+    )
 
 
 def _thin(design: Design, records: int) -> list[str]:
     """Tables whose noise exceeds their counts, and the ε (ρ) that would do."""
     settings = design.settings
     name, power = ("Epsilon", 1) if settings.rho is None else ("Rho", 2)
-    said = []
+    said: list[str] = []
     for wanted in design.workload.tables:
         mean = records / size(design.workload.shape, wanted.margin)
         inside = wanted.inside(variances(design, wanted, totals=False))
@@ -244,13 +278,24 @@ def _thin(design: Design, records: int) -> list[str]:
             continue
         sd = math.sqrt(float(inside.mean()))
         if sd > mean:
-            words = " × ".join(str(ref) for ref in wanted.spec.axes) or "total"
+            words = " × ".join(str(ref) for ref in wanted.spec.axes) or say("total")
             enough = float(settings.amount) * (sd / (mean / 2)) ** power
             said.append(
-                f"{words}: the noise (standard deviation {_figure(sd)}) exceeds the mean cell "
-                f"({_figure(mean)}). {name} {_two_digits(enough)} would bring it to half of that."
+                say(
+                    "{words}: the noise (standard deviation {sd}) exceeds the mean cell ({mean}). "
+                    "{name} {enough} would bring it to half of that.",
+                    words=words,
+                    sd=number(_figure(sd)),
+                    mean=number(_figure(mean)),
+                    name=name,
+                    enough=number(_two_digits(enough)),
+                )
             )
-    more = [f"{len(said) - 3} more margins have noise above their mean cell."] if said[3:] else []
+    more = (
+        [say("{many} more margins have noise above their mean cell.", many=len(said) - 3)]
+        if said[3:]
+        else []
+    )
     return said[:3] + more
 
 

@@ -10,6 +10,7 @@ from ....core.cell_law import Source, axis_names
 from ....core.product import Reals
 from ....core.table import Noise, ProtectedTable, Status
 from ....core.true_values import add_totals
+from ....languages import number, say
 from ...base import Facts, Plan, provenance
 from ...shared.assembly import (
     WIDTH,
@@ -112,9 +113,11 @@ def _moved(off: Reals, sd: Reals) -> str:
     noise, by = float(np.sqrt((sd**2).mean())), float(np.abs(off).mean())
     if noise >= 1 or by < 0.005:
         return ""
-    return (
-        f"Whole counts that agree in all tables are {by:.2f} a cell from the unbiased estimates, on "
-        f"average; the noise has a standard deviation of {noise:.2g}."
+    return say(
+        "Whole counts that agree in all tables are {by} a cell from the unbiased "
+        "estimates, on average; the noise has a standard deviation of {noise}.",
+        by=number(f"{by:.2f}"),
+        noise=number(f"{noise:.2g}"),
     )
 
 
@@ -122,42 +125,51 @@ def _notes(design: Design, plan: Plan, wanted: Wanted, known: bool) -> list[str]
     """What a reader should know of a table's numbers: where they come from, how far they reach."""
     shifts = design.treatment.objective == "shift"
     if shifts:
-        notes = [
-            "Numbers come straight from the noisy coefficients, rounded one by one: tables agree "
-            "wherever they overlap, but for the rounding.",
+        notes: list[str] = [
+            say(
+                "Numbers come straight from the noisy coefficients, rounded one by one: tables "
+                "agree wherever they overlap, but for the rounding."
+            ),
         ]
     else:
         notes = [
-            "All tables of this release are read off one synthetic table of whole counts, so they "
-            "agree wherever they overlap.",
+            say(
+                "All tables of this release are read off one synthetic table of whole counts, "
+                "so they agree wherever they overlap."
+            ),
         ]
     if design.coding is not None and (design.source is None or shifts):
         notes.append(theorem_in_words(design, wanted))
     if design.source is not None:
         notes.append(
-            f"Read off release {plan.question_hash[:12]} at no further cost; the guarantee is that "
-            "of the release."
+            say(
+                "Read off release {question_hash} at no further cost; the guarantee is that of "
+                "the release.",
+                question_hash=plan.question_hash[:12],
+            )
         )
     if known and design.source is not None and not fitted_together(design, wanted):
         notes.append(
-            "Measured but not fitted: these variables were measured as part of a table too wide for "
-            "the fit. Take the column unbiased and its interval; the counts follow from the model, "
-            "and those outside the interval are marked unreliable."
+            say(
+                "Measured but not fitted: these variables were measured as part of a table too "
+                "wide for the fit. Take the column unbiased and its interval; the counts "
+                "follow from the model, and those outside the interval are marked unreliable."
+            )
         )
     if known:
-        last = (
-            "Noise intervals and the column unbiased come from the measurements before the fit: "
-            "unbiased, but they need not add up and may be negative."
+        last = say(
+            "Noise intervals and the column unbiased come from the measurements before the "
+            "fit: unbiased, but they need not add up and may be negative."
         )
     elif design.source is not None:
-        last = (
-            "Not measured: this release did not measure these variables together. The numbers "
-            "follow from the model only, and no interval can be given."
+        last = say(
+            "Not measured: this release did not measure these variables together. The "
+            "numbers follow from the model only, and no interval can be given."
         )
     else:
-        last = (
-            "This margin was too thin for its noise and was not measured; it is filled as if its "
-            "variables were independent."
+        last = say(
+            "This margin was too thin for its noise and was not measured; it is filled as "
+            "if its variables were independent."
         )
     return [*notes, last]
 
