@@ -9,8 +9,9 @@ from ...core.exact import rounded_up
 from ...core.guarantee import Guarantee, Kind
 from ...core.question import Question
 from ...errors import RecipeError, Refusal
-from ...languages import counted, number, say, together
+from ...languages import Sentence, counted, number, say, together
 from ..shared.guarantee import not_tiny
+from .ptable import PTable
 from .risk import SAMENESS, Risk, real_three
 from .settings import Settings
 
@@ -40,23 +41,7 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
     epsilon, delta = found.at_epsilon if asked else found.epsilon, found.delta
     finite = epsilon is not None and delta <= NEGLIGIBLE
     if not finite:
-        positive = table.audit(wanted, least_count=1, records=records)
-        if table.zeros_kept and positive.epsilon is not None and positive.delta <= NEGLIGIBLE:
-            caveats.append(
-                say(
-                    "Empty cells stay 0, so no finite ε covers a cell that may be empty; between "
-                    "counts of 1 and more ε = {at_epsilon} with δ = {delta}.",
-                    at_epsilon=number(rounded_up(positive.at_epsilon, 4)),
-                    delta=number(rounded_up(positive.delta, 3)),
-                )
-            )
-        else:
-            caveats.append(
-                say(
-                    "Some published numbers are possible for one count and impossible for the "
-                    "next, so no finite ε covers a cell."
-                )
-            )
+        caveats.append(_why_infinite(table, wanted, records))
     if settings.sameness == SAMENESS[0]:
         caveats.append(say("The same people give the same perturbation."))
     else:
@@ -78,6 +63,22 @@ def law_of_a_cell(settings: Settings, numbers: Risk, records: int = 1) -> Guaran
             real_three(table, settings.prior),
             say("Of 100 large cells, about {moved} are published as another number.", moved=moved),
         ),
+    )
+
+
+def _why_infinite(table: PTable, wanted: Fraction | None, records: int) -> Sentence:
+    """Why no finite ε covers a cell, and what holds between counts of 1 and more."""
+    positive = table.audit(wanted, least_count=1, records=records)
+    if table.zeros_kept and positive.epsilon is not None and positive.delta <= NEGLIGIBLE:
+        return say(
+            "Empty cells stay 0, so no finite ε covers a cell that may be empty; between "
+            "counts of 1 and more ε = {at_epsilon} with δ = {delta}.",
+            at_epsilon=number(rounded_up(positive.at_epsilon, 4)),
+            delta=number(rounded_up(positive.delta, 3)),
+        )
+    return say(
+        "Some published numbers are possible for one count and impossible for the next, so no "
+        "finite ε covers a cell."
     )
 
 
