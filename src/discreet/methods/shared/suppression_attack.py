@@ -92,7 +92,7 @@ class Attacked:
                 )
             )
         elif self.linked:
-            said.append("Attack by the rule: not tried on linked tables and hidden totals.")
+            said.append(say("Attack by the rule: not tried on linked tables and hidden totals."))
         else:
             said.append(
                 say("Attack by the rule: too many tables fit the totals to try them all here.")
