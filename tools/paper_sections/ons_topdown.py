@@ -262,7 +262,7 @@ def _curves(found: Found) -> list[Figure]:
         holds(
             f"beyond the article: error a cell, independent noise of ε/14 ÷ modern, {said}",
             "–",
-            min(beside) > 0.8,
+            min(beside) > 1,
             _times(beside),
         ),
     ]

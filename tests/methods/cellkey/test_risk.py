@@ -328,7 +328,9 @@ def test_the_guarantee_counts_earlier_laws():
     question = world.plan(spec("firm")).question
     facts = replace(world.facts, earlier_laws=2)
     told = world.method.plan(question, Treatment(), facts).guarantee.caveats[-1]
-    assert "2 other laws before: a cell may have been answered 3 times. Each answer has noise" in told
+    assert (
+        "2 other laws before: a cell may have been answered 3 times. Each answer has noise" in told
+    )
     classic = firms({**BEFORE, "keys": "sadeghi"}, number)[0]
     facts = replace(classic.facts, earlier_laws=1)
     told = classic.method.plan(question, Treatment(), facts).guarantee.caveats[-1]

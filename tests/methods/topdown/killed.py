@@ -25,12 +25,13 @@ def asked(data: DataSet, epsilon: str) -> flow.Asked:
 
 
 def release(folder: str, epsilon: str, moment: int) -> None:
-    """Release, but be killed at this step of the work or write to disk, whichever is the next."""
+    """Release, but be killed at this step of the work or write to disk, having said at which."""
     left = moment
 
-    def count(*_: Any) -> None:
+    def count(_: Any, doing: str) -> None:
         nonlocal left
         if left == 0:
+            print(doing, flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
         left -= 1
 
@@ -39,7 +40,7 @@ def release(folder: str, epsilon: str, moment: int) -> None:
         original = os.fsync
 
         def synced(handle: Any) -> None:
-            count()
+            count(0, "writing")
             original(handle)
 
         os.fsync = synced  # type: ignore[assignment]

@@ -14,14 +14,15 @@ from ...core.guarantee import Guarantee
 from ...core.neighbours import Neighbours
 from ...core.plan_loss import Move, moves_of
 from ...core.product import Reals, Whole, size
-from ...languages import number, say
+from ...languages import Number, Sentence, number, say, together
 from ..base import ExpectedError
 from ..shared.assembly import WIDTH, part_at, shortened, totals_by_name
 from ..shared.guarantee import Exposure, dp_guarantee
 from ..shared.question_settings import whole_charge
 from .design import Asked, Design
+from .fit.top_down import MOST_OF_WHOLE, most_sweeps
 from .measured_tables import Measured
-from .planner import Allocation
+from .planner import DIFFER, Allocation, predicted
 
 _MODERN = say(
     "Of the unbiased estimate, whatever the data are; the fitted counts are "
@@ -148,10 +149,14 @@ def _expected(design: Design, asked: Asked) -> ExpectedError:
             cells,
             mean,
             math.ceil(2 * mean),
-            note=say(
-                "Too thin for its noise at this level: measured for larger areas and shared "
-                "out as they are; the error said is the mean cell, and the true one depends on "
-                "how far areas differ."
+            note=_with(
+                say(
+                    "Too thin for its noise at this level: measured for larger areas and shared "
+                    "out as they are; the error said is the mean cell, and the true one depends on "
+                    "how far areas differ."
+                ),
+                design,
+                asked,
             ),
         )
     sd = math.sqrt(float(inside.mean()))
@@ -164,8 +169,38 @@ def _expected(design: Design, asked: Asked) -> ExpectedError:
         sds,
         {name: math.ceil(WIDTH[design.settings.noise] * sd) for name, sd in sds.items()},
         share_unchanged=_unchanged(design, asked),
-        note=_PILOT if design.settings.mode == "pilot" else _MODERN,
+        note=_PILOT if design.settings.mode == "pilot" else _with(_MODERN, design, asked),
     )
+
+
+def _with(said: Sentence, design: Design, asked: Asked) -> Sentence:
+    """The same, and what is usual of the fitted counts, which depends on the data."""
+    if design.records is None or design.allocation.name != "tables":
+        return said
+    key = asked.level, asked.margin
+    alike, apart = (
+        math.sqrt(predicted(design.known, design.records, key, differ)) for differ in (0.0, DIFFER)
+    )
+    usual = (
+        say(
+            "For the fitted counts a root mean square error of about {apart} is usual; it is no "
+            "promise.",
+            apart=_short(apart),
+        )
+        if alike > 0.9 * apart
+        else say(
+            "For the fitted counts a root mean square error of about {alike} is usual where areas "
+            "resemble the larger ones they lie in, {apart} where they differ by a fifth; it is no "
+            "promise.",
+            alike=_short(alike),
+            apart=_short(apart),
+        )
+    )
+    return together(said, usual)
+
+
+def _short(value: float) -> Number:
+    return number(f"{value:,.0f}" if value >= 10 else f"{value:.2g}")
 
 
 def _unchanged(design: Design, asked: Asked) -> float | None:
@@ -293,6 +328,6 @@ def seconds(design: Design) -> float:
     return (
         0.05
         + 6e-8 * many * held
-        + 4e-6 * many * cells
+        + 1e-8 * many * cells * most_sweeps(cells, MOST_OF_WHOLE)
         + 2e-5 * min(held, cells * tree.sizes[-2 if tree.depth else -1])
     )

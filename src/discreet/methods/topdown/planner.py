@@ -31,7 +31,8 @@ from .tree import Tree
 Key = tuple[int, Margin]
 MOST_CELLS = 1 << 24
 """All cells are measured only where they are no more than this."""
-_DIFFER = 0.2
+DIFFER = 0.2
+"""The share of a count by which children are supposed to differ from their parent's image."""
 _WORTH = 4.0
 _OF_FINEST = (Fraction(0), Fraction(1), Fraction(3))
 """The weight of the finest level's totals: none of its tables moved up, up to half, more."""
@@ -201,34 +202,37 @@ def _thinnest(aim: Aim, at: Mapping[Key, int], variance: Mapping[Key, float]) ->
     return None if worst is None else worst[1]
 
 
-def _varies(mean: float) -> float:
+def _varies(mean: float, differ: float = DIFFER) -> float:
     """How much a child's count of about this size varies about its parent's image."""
-    return mean + (_DIFFER * mean) ** 2
+    return mean + (differ * mean) ** 2
 
 
 def _expected(aim: Aim, estimates: Estimates) -> float:
     """The expected error of a cell, on average over the tables asked for."""
-    every = [math.sqrt(predicted(aim, estimates, key)) for key in aim.asked]
+    every = [math.sqrt(predicted(estimates, aim.records, key)) for key in aim.asked]
     return sum(every) / len(every)
 
 
-def predicted(aim: Aim, estimates: Estimates, key: Key) -> float:
-    """The variance to expect of a fitted cell: of its estimate and of its parent's image, joined."""
-    level, margin = key
+def predicted(estimates: Estimates, records: int | None, key: Key, differ: float = DIFFER) -> float:
+    """The variance to expect of a fitted cell: of its estimate and of its parent's image, joined.
+
+    Supposing that children differ from their parent's image by chance and by this share of a count.
+    """
+    (level, margin), tree = key, estimates.tree
     own = estimates.mean_variance(level, margin)
-    if aim.records is None:
+    if records is None:
         return own + _ROUNDED if math.isfinite(own) else 1e18
-    mean = aim.records / aim.cells(key)
+    cells = size(estimates.shape, margin)
+    mean = records / (tree.sizes[level] * cells)
     if level == 0:
         image = mean**2 + 1
     else:
-        share = aim.tree.sizes[level - 1] / aim.tree.sizes[level]
-        cells = size(aim.shape, margin)
+        share = tree.sizes[level - 1] / tree.sizes[level]
         of_total = estimates.mean_variance(level, ()) / cells**2
         if not margin:
             return own + _ROUNDED
-        image = _varies(mean) + of_total
-        image += predicted(aim, estimates, (level - 1, margin)) * share**2
+        image = _varies(mean, differ) + of_total
+        image += predicted(estimates, records, (level - 1, margin), differ) * share**2
     if math.isinf(own):
         return image + _ROUNDED
     return own * image / max(own + image, 1e-300) + _ROUNDED

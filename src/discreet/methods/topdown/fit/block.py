@@ -61,7 +61,7 @@ def fit_block(
     parent: Reals | None,
     sweeps: int,
     fixed: Sequence[Pull] = (),
-    close: float = 3e-3,
+    close: float,
 ) -> Reals:
     """The fitted table, cells by children, from its `prior`; without a `parent` one table alone.
 

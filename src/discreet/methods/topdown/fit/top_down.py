@@ -24,7 +24,12 @@ from .block import Pull, fit_block, projected
 from .targets import Target, Targets
 from .whole import whole_children, with_margin
 
-_SWEEPS_OF_WHOLE, _SWEEPS = 80, 30
+_WORK, _LEAST_SWEEPS = 3e7, 30
+"""Cells times children times sweeps at most, but for the least: small blocks are fitted to the end."""
+MOST_OF_WHOLE, _MOST = 1000, 100
+"""Sweeps at most; an error of the whole is shared out among all below it."""
+_CLOSE_OF_WHOLE, _CLOSE = 1e-5, 3e-4
+"""A fit ends when a sweep moves no more than this share of a child's records."""
 _MOST_STRENGTH, _LEAST_STRENGTH = 1.0, 1e-4
 _REPAIRS = 200
 
@@ -148,8 +153,9 @@ def _whole(problem: Problem) -> Cells:
         pulls,
         strength,
         parent=None,
-        sweeps=_SWEEPS_OF_WHOLE,
+        sweeps=most_sweeps(len(every), MOST_OF_WHOLE),
         fixed=_public(problem, every),
+        close=_CLOSE_OF_WHOLE,
     )[:, 0]
     dense = np.zeros(cells)
     dense[every] = fitted
@@ -158,6 +164,11 @@ def _whole(problem: Problem) -> Cells:
         counts = _kept(problem, counts, dense)
     at = np.flatnonzero(counts)
     return Cells(at, counts[at])
+
+
+def most_sweeps(numbers: int, most: int) -> int:
+    """How often a block of so many numbers is gone over at most."""
+    return int(np.clip(_WORK / max(1, numbers), _LEAST_SWEEPS, most))
 
 
 def _public(problem: Problem, every: Whole) -> list[Pull]:
@@ -257,7 +268,16 @@ def _split(
         places = problem.places(known[0], cells.at)
         wanted = known[1][children].reshape(len(children), -1).T
         fixed.append(Pull(places, wanted.astype(np.float64), np.ones(len(children))))
-    fitted = fit_block(prior, totals, pulls, strength, parent=parent, sweeps=_SWEEPS, fixed=fixed)
+    fitted = fit_block(
+        prior,
+        totals,
+        pulls,
+        strength,
+        parent=parent,
+        sweeps=most_sweeps(prior.size, _MOST),
+        fixed=fixed,
+        close=_CLOSE,
+    )
     margins = [problem.places(m, cells.at) for m in problem.kept[level]]
     counts = whole_children(fitted, cells.counts, margins, allowed)
     if known is not None:
