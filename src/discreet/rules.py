@@ -270,12 +270,11 @@ def check_rules(policy: Policy, description: Description) -> None:
 
 def judge(question: Question, description: Description, policy: Policy) -> Verdict:
     """The verdict on a question, from public facts alone, with alternatives that pass."""
-    rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
     cells = sum(cells_of(spec, description) for spec in question.tables)
     broken: list[Breach] = []
     offered: list[Offer] = []
     for number, spec in enumerate(question.tables):
-        here = _breaches(spec, description, rules)
+        here = breaches(spec, description, policy)
         which = f"Table {number + 1}: " if len(question.tables) > 1 else ""
         broken += [replace(b, sentence=which + b.sentence) for b in here]
         if here:
@@ -283,7 +282,7 @@ def judge(question: Question, description: Description, policy: Policy) -> Verdi
             offered += [
                 Offer(which + " and ".join(c.words for c in changes), number, changed, changes)
                 for changes, changed in passing(
-                    spec, public, lambda changed: not _breaches(changed, description, rules)
+                    spec, public, lambda changed: not breaches(changed, description, policy)
                 )
             ]
     return Verdict(cells, tuple(broken), tuple(offered))
@@ -291,7 +290,22 @@ def judge(question: Question, description: Description, policy: Policy) -> Verdi
 
 def breaches(spec: TableSpec, description: Description, policy: Policy) -> list[Breach]:
     """The rules of a policy that one table breaks; a limit on cells is always there."""
-    return _breaches(spec, description, {"max_cells": DEFAULT_MOST_CELLS, **policy.rules})
+    rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
+    return [*_counted(spec, description, policy), *_breaches(spec, description, rules)]
+
+
+def _counted(spec: TableSpec, description: Description, policy: Policy) -> list[Breach]:
+    """What suppression counts is no variable of a table: its categories are what must not be learnt."""
+    asked = {variable.name for variable in description.askable(policy.family).variables}
+    return [
+        Breach(
+            "private-attribute",
+            f"{name} is a private attribute: a table by it, or filtered by it, would tell what must "
+            "not be learnt. It is what tables count here.",
+        )
+        for name in dict.fromkeys(ref.variable for ref in _refs(spec))
+        if name not in asked
+    ]
 
 
 def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any]) -> list[Breach]:

@@ -98,6 +98,20 @@ class Description:
     language: str = ""
     featured: tuple[Featured, ...] = ()
 
+    def askable(self, family: Family) -> Description:
+        """The same with the variables that tables may be by: not what suppression counts.
+
+        >>> from discreet.core.domain import variable
+        >>> gene = replace(variable("gene", ["no", "yes"]), role="private")
+        >>> people = Description("people", Text.of("People"), (variable("eyes", ["blue"]), gene))
+        >>> [one.name for one in people.askable(Family.SUPPRESSION).variables]
+        ['eyes']
+        """
+        if family is not Family.SUPPRESSION:
+            return self
+        kept = tuple(variable for variable in self.variables if variable.role != "private")
+        return replace(self, variables=kept)
+
     def public(self, family: Family) -> Description:
         """What anybody may be told under a family: the one rule of what is public before protection.
 

@@ -13,7 +13,7 @@ from .service import told
 
 def listed(asking: Asking, language: str = "") -> dict[str, Any]:
     """The variables an asker is told of, each level with what it could do in the table asked for."""
-    shown = told(asking.asker, asking.data)
+    shown = told(asking.asker, asking.data).askable(asking.data.policy.family)
     levels: dict[str, list[Option]] = defaultdict(list)
     for option in asking.asked.options(shown):
         levels[option.ref.variable].append(option)

@@ -99,7 +99,7 @@ def test_unsafe_totals_are_refused_before_any_data_are_read(tmp_path: Path):
 def test_what_cannot_be_decided_is_refused(folder: Path, asked: dict, rule: str):
     """Each with its rule, in one sentence."""
     with dc.open(folder) as data, pytest.raises(Refusal) as caught:
-        _ = data.recipe(asked).standing
+        data.recipe(asked).release()
     assert caught.value.rule == rule
 
 

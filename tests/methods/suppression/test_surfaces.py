@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import openpyxl
 import pytest
 
@@ -42,6 +43,13 @@ def test_the_same_stars_over_http_in_python_and_on_the_command_line(starred: Pat
             refused = ana.post("/datasets/people/tables", json={"rows": "eyes"})
             assert refused.status_code in (403, 409, 422)
             assert refused.json()["rule"] == "overlapping-table"
+            options = ana.post("/datasets/people/tables:options", json=QUESTION).json()
+            assert [one["name"] for one in options["variables"]] == ["eyes", "hair", "half"]
+            by_gene = ana.post("/datasets/people/tables:check", json={"rows": "gene"})
+            assert "gene is a private attribute: a table by it" in by_gene.text
+            page = httpx.get(f"{url}/build/people", headers=ana.headers, follow_redirects=True).text
+            assert 'value="hair"' in page
+            assert 'value="gene"' not in page
     with dc.open(starred) as data:
         table = data.table(**QUESTION).release().protected
     letters = [Status(int(code)).letter for code in table.status.ravel()]

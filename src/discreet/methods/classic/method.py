@@ -61,6 +61,7 @@ class ClassicMethod:
                 Kind.NONE,
                 facts.description.unit,
                 "not used",
+                notices=facts.description.counted,
                 caveats=(
                     say(
                         "Classic suppression gives no guarantee: which cells are hidden depends on "

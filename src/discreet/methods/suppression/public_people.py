@@ -78,7 +78,7 @@ class PublicPeople:
         if description.variable(name).role == "private":
             raise Refusal(
                 f"{name} is a private attribute: a table by it, or filtered by it, would tell what "
-                "must not be learnt.",
+                "must not be learnt. It is what tables count here.",
                 rule="private-attribute",
             )
         if name not in self.variables:

@@ -59,6 +59,7 @@ def promise(
         settings.delta,
         exact=False,
         scope=say("everything ever released about {name}", name=attribute.name),
+        notices=description.counted,
         caveats=(
             say(
                 "The promise is to each person against readers who hold the stated prior, take "
