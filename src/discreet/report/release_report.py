@@ -19,6 +19,7 @@ from ..formats.notes import SYNTHETIC, footnote, three_digits, typical_error
 from ..workspace.report_declarations import DECLARATIONS
 from . import charts
 from .facts import Edition, ReleaseFacts
+from .risk_picture import risk_map
 
 MISSING = "not declared"
 NOT_DECLARED = "Not declared"
@@ -202,6 +203,8 @@ def _method(facts: ReleaseFacts) -> Section:
         Picture(charts.to_svg(charts.law_chart(pmf, name)), charts.law_summary(pmf))
         for name, pmf in facts.laws.items()
     )
+    maps = [found for table in facts.tables if (found := risk_map(table)) is not None]
+    pictures += tuple(Picture(charts.to_svg(spec), words) for spec, words in maps)
     return Section(5, "Method", tuple(lines), (policy,) if facts.policy else (), pictures)
 
 

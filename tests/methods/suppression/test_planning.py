@@ -40,7 +40,9 @@ def test_a_prior_that_is_wrong_by_eight_points_is_fatal_and_an_interval_covers_i
 
     room = prior_room(cells(0.4), 0.2, 0.2)
     assert 0.32 < room.low < 0.4 < room.high < 0.48
-    rooms = [prior_room(cells(law[1]), 0.2, 0.2) for law in _points(Fraction(8, 25), Fraction(12, 25))]
+    rooms = [
+        prior_room(cells(law[1]), 0.2, 0.2) for law in _points(Fraction(8, 25), Fraction(12, 25))
+    ]
     assert len(rooms) >= 9
     assert min(one.low for one in rooms) < 0.32
     assert max(one.high for one in rooms) > 0.48

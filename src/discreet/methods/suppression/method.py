@@ -173,6 +173,7 @@ class SuppressionMethod:
                 about={
                     "counts": words.counted(attribute, facts.description),
                     "risk_unit": f"1/{CHARGE_UNIT}",
+                    "risk_axes": [ref.level for ref in spec.axes],
                     "risk": measurements.arrays["charges"].ravel().tolist(),
                     "order_of_cells": told["order_of_cells"],
                 },
