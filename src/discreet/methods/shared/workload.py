@@ -130,7 +130,7 @@ class Workload:
 
     def words(self, margin: Margin) -> str:
         """A margin by the levels it keeps."""
-        return " × ".join(self.refs[axis].level for axis in margin) or "total"
+        return " × ".join(self.refs[axis].level for axis in margin) or say("total")
 
     @cached_property
     def margins(self) -> tuple[Margin, ...]:

@@ -351,8 +351,8 @@ def _notes(
             "{order}, by the {rule} rule.",
             spent=number(words.rounded_up_float(spent)),
             delta=number(told["delta"]),
-            order=told["order"],
-            rule=told["rule"],
+            order=words.CHOICES.get(told["order"], told["order"]),
+            rule=words.CHOICES.get(told["rule"], told["rule"]),
         ),
     ]
     if (decided == Decided.SUPPRESSED).any():

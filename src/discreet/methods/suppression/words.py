@@ -15,6 +15,12 @@ STAR = say(
 )
 
 
+CHOICES = {
+    str(one): one for one in (say("smallest risk"), say("rows"), say("spending"), say("share"))
+}
+"""Orders and rules of decisions, as readers see them."""
+
+
 def counted(attribute: Attribute, description: Description) -> str:
     """What a table counts, in a phrase."""
     variable = description.variable(attribute.name)

@@ -14,6 +14,7 @@ from ...core.domain import Domain
 from ...core.product import Margin, Reals, Shape, Whole, size
 from ...core.question import Question
 from ...errors import Bug, RecipeError
+from ...languages import say
 from ..base import Plan, own_part
 from ..shared.counting import covers_of
 from ..shared.workload import Wanted, Workload, wanted_over, wanted_within
@@ -85,7 +86,7 @@ class Design:
     def words(self, level: int, margin: Margin) -> str:
         """A table by the levels it keeps."""
         names = [self.workload.refs[axis].level for axis in margin]
-        return " × ".join([self.tree.names[level], *names] if level else names) or "total"
+        return " × ".join([self.tree.names[level], *names] if level else names) or say("total")
 
 
 def design_of(plan: Plan) -> Design:

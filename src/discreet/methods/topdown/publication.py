@@ -11,7 +11,7 @@ from ...core.cell_law import CellLaw, Source
 from ...core.product import Reals
 from ...core.table import Noise, ProtectedTable, Status
 from ...core.true_values import add_totals
-from ...languages import number, say
+from ...languages import number, say, together
 from ..base import Facts, Plan, provenance
 from ..shared.assembly import WIDTH, as_whole, interval, protected, with_totals, zero_status
 from ..shared.synthetic_table import SyntheticTable
@@ -136,7 +136,7 @@ def _notes(design: Design, plan: Plan, known: bool) -> list[str]:
             "All tables of this release are read off one synthetic table of whole counts "
             "for all levels ({names}), so they agree wherever they overlap and every level "
             "adds up to the one above.",
-            names=", ".join(design.tree.names),
+            names=together(say("total"), *design.tree.names[1:], between=", "),
         ),
     ]
     if design.source is not None:
