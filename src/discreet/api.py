@@ -127,6 +127,12 @@ class DataSet(Asks["Draft"]):
             "entries": entries,
         }
 
+    @property
+    def worst_case(self) -> str:
+        """What a reader could conclude about one unit from all that was spent so far, at worst."""
+        spent = self._data.ledger().spent()
+        return "" if spent is None else self._worst_case(spent)
+
     def _worst_case(self, spent: Loss) -> str:
         facts = self._data.description
         add_remove = facts.neighbours is Neighbours.ADD_REMOVE

@@ -67,6 +67,15 @@ def released(
             yield question, stored
 
 
+def question_named(data: DataSet, name: str) -> Question | None:
+    """The question that a hash stands for, where its answer is stored; nothing else of it is read."""
+    stored = data.ledger().find(name) if data.spends is not Spends.NOTHING else None
+    if stored is not None:
+        return Measurements.from_bytes(stored.measurements, stored.form).question
+    kept = data.results().get(name) if data.spends is Spends.NOTHING else None
+    return None if kept is None else Measurements.from_bytes(kept).question
+
+
 def history(data: DataSet) -> History:
     """Everything ever released about these people, whatever the version of the data (rule 7)."""
     ledger_history = data.ledger().history()

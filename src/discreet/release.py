@@ -260,7 +260,8 @@ class Asked(Previewed):
         if stored is not None:
             return Measurements.from_bytes(stored), True
         measurements = self._measured(self.plan, control)
-        cache.put(digest, measurements.to_bytes())
+        facts = {**measurements.facts, "question": self.plan.question.canonical()}
+        cache.put(digest, replace(measurements, facts=facts).to_bytes())
         return measurements, False
 
     def _charged(

@@ -193,6 +193,20 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
         (f"{DATA}/people/tables/metadata?{BY_SEX}", None),
         (f"{DATA}/people/tables/metadata?rows=disease&epsilon=1", None),
     ],
+    "GET /api/v1/datasets/{dataset}/questions/{question}": [
+        (f"{DATA}/people/questions/{'0' * 64}", None),
+        (f"{DATA}/raw/questions/{'f' * 64}", None),
+    ],
+    "GET /api/v1/datasets/{dataset}/requests": [(f"{DATA}/people/requests", None)],
+    "POST /api/v1/datasets/{dataset}/requests": [
+        (f"{DATA}/people/requests", {"words": "please", "recipe": question})
+        for question in QUESTIONS[:6]
+    ],
+    "POST /api/v1/datasets/{dataset}/requests/{request_id}/answer": [
+        (f"{DATA}/people/requests/none/answer", {"words": "no"})
+    ],
+    "GET /api/v1/datasets/{dataset}/ledger:verify": [(f"{DATA}/people/ledger:verify", None)],
+    "POST /api/v1/session/keep": [("/api/v1/session/keep", None)],
     "GET /api/v1/datasets/{dataset}/budget": [(f"{DATA}/people/budget", None)],
     "GET /api/v1/datasets/{dataset}/register": [(f"{DATA}/people/register", None)],
     "GET /api/v1/datasets/{dataset}/ledger": [(f"{DATA}/people/ledger", None)],
@@ -256,7 +270,11 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
     "GET /api/v1/users": [("/api/v1/users", None)],
     "POST /api/v1/users": [("/api/v1/users", {"name": "zoe", "role": "analyst"})],
     "DELETE /api/v1/users/{user}": [("/api/v1/users/none", None)],
-    "GET /api/v1/audit": [("/api/v1/audit?user=ana&dataset=people&most=1000", None)],
+    "GET /api/v1/audit": [
+        ("/api/v1/audit?user=ana&dataset=people&most=1000", None),
+        ("/api/v1/audit?group=rule&dataset=people", None),
+        ("/api/v1/audit?group=question&dataset=people", None),
+    ],
     "GET /api/v1/proposals": [("/api/v1/proposals", None)],
     "POST /api/v1/proposals": [
         ("/api/v1/proposals", {"dataset": "people", "epsilon": "50", "reason": "more"})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 from ..core.question import TableSpec, Treatment
-from ..errors import Alternative, BudgetExceeded, Refusal
+from ..errors import Alternative, BudgetExceeded, Refusal, StoreError
 from ..methods import registry
 from ..methods.declaration import Part
 from ..offers import Change
@@ -19,12 +19,25 @@ from .service import told
 
 
 @contextmanager
-def with_alternatives(asking: Asking) -> Iterator[None]:
-    """Turn a refusal inside the block into a problem that says what would work instead."""
+def with_alternatives(asking: Asking, *, counts: bool = True) -> Iterator[None]:
+    """Turn a refusal inside the block into a problem that says what would work instead.
+
+    It `counts` as asked and refused, unless somebody only looks whether it would be.
+    """
     try:
         yield
     except Refusal as refusal:
+        if counts:
+            note(asking, refusal.rule)
         raise problems.of(refusal, alternatives(asking, refusal)) from None
+
+
+def note(asking: Asking, rule: str) -> None:
+    """Keep what was asked and refused, for the custodian to read; a full disk does not matter here."""
+    question = asking.recipe.fingerprints["question"]
+    asking.notes.setdefault("question", question)
+    with suppress(StoreError):
+        asking.service.inbox.note_refused(question, asking.dataset, rule, to_mapping(asking.recipe))
 
 
 def alternatives(asking: Asking, refusal: Refusal | None = None) -> list[dict[str, Any]]:

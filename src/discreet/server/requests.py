@@ -190,6 +190,19 @@ class InferForm(_AboutTable):
     arguments: Annotated[dict[Name, Any], Field(max_length=20)] = {}
 
 
+class RequestForm(Form):
+    """What one wishes of a custodian, in words, and the recipe it is about."""
+
+    words: Sentence
+    recipe: RecipeForm | None = None
+
+
+class AnswerForm(Form):
+    """What a custodian says to a request."""
+
+    words: Sentence
+
+
 class LoginForm(Form):
     """Name and password."""
 

@@ -16,7 +16,7 @@ from ..store.published import State
 from .problems import Alternative
 
 
-def _listing(name: str, words: str, **items: Any) -> type[BaseModel]:
+def listing(name: str, words: str, **items: Any) -> type[BaseModel]:
     """An object that holds a list."""
     fields: dict[str, Any] = {key: (kind, ...) for key, kind in items.items()}
     return create_model(name, __doc__=words, **fields)
@@ -352,27 +352,22 @@ class SessionShape:
     role: str
     scopes: list[str]
     csrf: str | None
+    idle_until: float | None = None
+    """When the session ends if nothing is asked before, in seconds since 1970."""
+    expires_at: float | None = None
+    """When it ends in any case."""
 
 
-class StandingShape(BaseModel):
-    """Where a budget or a share of it stands."""
-
-    scope: str
-    cap: str
-    spent: str
-    left: str
-
-
-DataSets = _listing("DataSets", "The catalogue.", datasets=list[DataSetShape])
-Variables = _listing("Variables", "Variables of a data set.", variables=list[VariableShape])
-Options = _listing(
+DataSets = listing("DataSets", "The catalogue.", datasets=list[DataSetShape])
+Variables = listing("Variables", "Variables of a data set.", variables=list[VariableShape])
+Options = listing(
     "Options", "What each variable could do in a table.", variables=list[VariableOption]
 )
-JobsShape = _listing("JobsShape", "One's own jobs.", jobs=list[JobShape])
-SavedList = _listing("SavedList", "Saved tables one may read.", saved=list[SavedTable])
-ReleaseList = _listing("ReleaseList", "Releases one may see.", releases=list[ReleaseShape])
-UserList = _listing("UserList", "All accounts.", users=list[User])
-TokenList = _listing("TokenList", "One's own tokens.", tokens=list[Token])
+JobsShape = listing("JobsShape", "One's own jobs.", jobs=list[JobShape])
+SavedList = listing("SavedList", "Saved tables one may read.", saved=list[SavedTable])
+ReleaseList = listing("ReleaseList", "Releases one may see.", releases=list[ReleaseShape])
+UserList = listing("UserList", "All accounts.", users=list[User])
+TokenList = listing("TokenList", "One's own tokens.", tokens=list[Token])
 
 
 @dataclass(frozen=True)
@@ -382,9 +377,4 @@ class Settled(Proposal):
     token: str | None = None
 
 
-ProposalList = _listing("ProposalList", "All proposals.", proposals=list[Proposal])
-Standings = _listing(
-    "Standings",
-    "The data set's budget, then one's own share where there is one.",
-    standings=list[StandingShape],
-)
+ProposalList = listing("ProposalList", "All proposals.", proposals=list[Proposal])

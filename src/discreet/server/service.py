@@ -17,6 +17,7 @@ from ..store import Jobs
 from ..store.accounts import Accounts
 from ..store.audit_log import AuditLog
 from ..store.catalogue import Catalogue
+from ..store.inbox import Inbox
 from ..store.published import Releases
 from ..store.workspace_database import WorkspaceDatabase
 from ..workspace import DataSet
@@ -51,6 +52,7 @@ class Service:
         self.accounts = Accounts(self.database)
         self.catalogue = Catalogue(self.database)
         self.releases = Releases(self.database)
+        self.inbox = Inbox(self.database)
         two_custodians.finish_accounts(self.catalogue, self.accounts)
         self.audit = AuditLog(workspace)
         self.jobs = Jobs(workspace)

@@ -26,6 +26,8 @@ from .workspace_database import WorkspaceDatabase
 Role: TypeAlias = Literal["public", "analyst", "custodian", "auditor"]
 ROLES: tuple[Role, ...] = ("analyst", "custodian", "auditor")
 SCOPES = ("read", "tables", "manage", "audit")
+IDLE_HOURS = 1
+"""A session in which nothing is asked for so long has ended."""
 """What a token may be used for: catalogue, asking, a custodian's changes, ledger and audit log."""
 
 _USER = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
@@ -245,7 +247,19 @@ class Accounts:
             )
         return secret
 
-    def by_session(self, secret: str, *, idle_hours: float = 1) -> Identity | None:
+    def session_ends(self, secret: str) -> tuple[float, float] | None:
+        """When a session ends by itself if nothing is asked, and at the latest; None: it has ended."""
+        rows = self._db.rows(
+            "SELECT seen, expires FROM sessions WHERE digest = ?", self._db.keyed("session", secret)
+        )
+        return (min(rows[0][0] + IDLE_HOURS * 3600, rows[0][1]), rows[0][1]) if rows else None
+
+    def keep_session(self, secret: str) -> None:
+        """A session that is used at this moment."""
+        digest = self._db.keyed("session", secret)
+        self._db.execute("UPDATE sessions SET seen = ? WHERE digest = ?", self._db.clock(), digest)
+
+    def by_session(self, secret: str, *, idle_hours: float = IDLE_HOURS) -> Identity | None:
         """Who a session belongs to; None where it is unknown, expired or idle for too long."""
         now, digest = self._db.clock(), self._db.keyed("session", secret)
         rows = self._db.rows(

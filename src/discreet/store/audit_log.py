@@ -78,15 +78,34 @@ class AuditLog:
         return done
 
     def page(
-        self, *, before: int | None = None, dataset: str = "", user: str = "", most: int = 100
+        self,
+        *,
+        before: int | None = None,
+        dataset: str = "",
+        user: str = "",
+        rule: str = "",
+        most: int = 100,
     ) -> list[dict[str, Any]]:
-        """Rows, newest first, from below the number `before`."""
+        """Rows, newest first, from below the number `before`; `rule` is one that refused."""
         rows = self._database.rows(
             "SELECT seq, body, hash FROM log WHERE (?1 IS NULL OR seq < ?1) "
-            "AND (?2 = '' OR dataset = ?2) AND (?3 = '' OR user = ?3) ORDER BY seq DESC LIMIT ?4",
-            *(before, dataset, user, most),
+            "AND (?2 = '' OR dataset = ?2) AND (?3 = '' OR user = ?3) "
+            "AND (?5 = '' OR json_extract(body, '$.rule') = ?5) ORDER BY seq DESC LIMIT ?4",
+            *(before, dataset, user, most, rule),
         )
         return [{"number": seq, **json.loads(body), "hash": stored} for seq, body, stored in rows]
+
+    def refusals(self, *, dataset: str = "", user: str = "") -> list[dict[str, Any]]:
+        """How often each rule refused on each data set, the most frequent first."""
+        rows = self._database.rows(
+            "SELECT json_extract(body, '$.rule') AS rule, dataset, count(*), min(at), max(at) "
+            "FROM log WHERE json_extract(body, '$.rule') IS NOT NULL "
+            "AND (?1 = '' OR dataset = ?1) AND (?2 = '' OR user = ?2) "
+            "GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2",
+            *(dataset, user),
+        )
+        names = ("rule", "dataset", "times", "first", "last")
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def verify(self) -> int:
         """Recompute the chain; how many rows there are."""

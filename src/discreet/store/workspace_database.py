@@ -41,6 +41,12 @@ CREATE TABLE IF NOT EXISTS releases (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
 CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
     change TEXT NOT NULL, reason TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL,
     state TEXT NOT NULL, decided_by TEXT, decided_at REAL, note TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS refused (question TEXT NOT NULL, dataset TEXT NOT NULL,
+    rule TEXT NOT NULL, recipe TEXT NOT NULL, times INTEGER NOT NULL, first REAL NOT NULL,
+    last REAL NOT NULL, PRIMARY KEY (question, dataset, rule)) STRICT;
+CREATE TABLE IF NOT EXISTS custodian_requests (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
+    recipe TEXT NOT NULL, words TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL,
+    answer TEXT NOT NULL, answered_by TEXT NOT NULL, answered_at REAL) STRICT;
 CREATE TABLE IF NOT EXISTS policy_log (seq INTEGER PRIMARY KEY, dataset TEXT NOT NULL,
     version TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL, note TEXT NOT NULL) STRICT;
 """

@@ -4,11 +4,33 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from . import accounts, catalogue, inference, jobs, oversight, releases, saved, search, tables
+from . import (
+    accounts,
+    catalogue,
+    inference,
+    jobs,
+    oversight,
+    questions,
+    releases,
+    saved,
+    search,
+    tables,
+)
 
 
 def routers() -> list[APIRouter]:
     """Every router of the API, to be mounted under /api/v1."""
     # routes are tried in order: tables first, which are asked for most
-    rooms = (tables, inference, catalogue, search, jobs, saved, releases, accounts, oversight)
+    rooms = (
+        tables,
+        inference,
+        catalogue,
+        search,
+        jobs,
+        saved,
+        releases,
+        accounts,
+        oversight,
+        questions,
+    )
     return [router for room in rooms for router in room.ROUTERS]

@@ -77,6 +77,14 @@ def logged_in(
     return secret
 
 
+@sessions.post("/session/keep")
+def keep(service: Serving, asker: CurrentAsker) -> responses.SessionShape:
+    """Stay logged in: the session is idle from now on anew; its end stays where it is."""
+    if asker.session:
+        service.accounts.keep_session(asker.session)
+    return _facts(service, asker)
+
+
 @sessions.delete("/session", status_code=204, response_class=Response)
 def log_out(service: Serving, asker: CurrentAsker) -> Response:
     """End the session."""
@@ -170,4 +178,8 @@ def end(request: Request, service: Serving, user: Annotated[str, Path(max_length
 
 def _facts(service: Service, asker: Asker) -> responses.SessionShape:
     csrf = service.accounts.csrf(asker.session) if asker.session else None
-    return responses.SessionShape(asker.name or None, asker.role, list(asker.scopes), csrf)
+    ends = service.accounts.session_ends(asker.session) if asker.session else None
+    idle_until, expires_at = ends or (None, None)
+    return responses.SessionShape(
+        asker.name or None, asker.role, list(asker.scopes), csrf, idle_until, expires_at
+    )

@@ -8,18 +8,20 @@ ledger and answer say that one sufficed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
 
 from ... import api
-from ...errors import InputError, did_you_mean
+from ...core.loss import Loss, PureLoss, loss_to_json, read_as
+from ...errors import InputError, LedgerDamaged, did_you_mean
 from ...methods.declaration import Spends
 from ...store.base import Standing
 from ...store.catalogue import Proposal
 from ...workspace import DataSet
 from ...workspace.dataset import loss_written
-from .. import responses, two_custodians
+from .. import oversight_responses, responses, two_custodians
 from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, Asker, CurrentAsker, guarded
 from ..problems import Problem, documented, not_found
 from ..requests import BudgetForm, ProposalForm, project_name
@@ -31,10 +33,12 @@ overseeing = guarded(OVERSEERS, "audit", "oversight")
 custody = guarded(CUSTODIANS, "manage", "budgets")
 ROUTERS = [public, overseeing, custody]
 
+_EPSILONS = ("0.1", "0.5", "1")
+"""For which ε it is said how many more tables would fit."""
 ProposalId = Annotated[str, Path(max_length=64)]
 
 
-@public.get("/datasets/{dataset}/budget", response_model=responses.Standings)
+@public.get("/datasets/{dataset}/budget", response_model=oversight_responses.BudgetShape)
 def budget(
     service: Serving,
     asker: CurrentAsker,
@@ -45,7 +49,46 @@ def budget(
     with service.dataset(asker, dataset) as data:
         if data.policy.budget is None:
             return {"standings": []}
-        return _standings(data.ledger().standing(user=asker.user, project=project_name(project)))
+        ledger = data.ledger()
+        standings = ledger.standing(user=asker.user, project=project_name(project))
+        overseer = asker.role in OVERSEERS
+        return {
+            **_standings(standings),
+            "shares": _standings(ledger.shares())["standings"] if overseer else [],
+            "worst_case": api.DataSet(data).worst_case,
+            "more": _more(ledger.left(user=asker.user, project=project_name(project))),
+        }
+
+
+def _more(left: Loss | None) -> list[dict[str, Any]]:
+    """How many more tables of one ε each would fit into what is left."""
+    if left is None:
+        return []
+    counted = []
+    for epsilon in _EPSILONS:
+        each = read_as(PureLoss(epsilon), left.kind)
+        part = next(name for name in ("epsilon", "rho") if name in each.parts)
+        counted.append({"epsilon": epsilon, "tables": int(left.parts[part] // each.parts[part])})
+    return counted
+
+
+@overseeing.get(
+    "/datasets/{dataset}/ledger:verify", response_model=oversight_responses.VerifiedShape
+)
+def verify(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
+    """Check the whole ledger again: chain, sums, every stored answer, and the anchors beside it."""
+    with service.dataset(asker, dataset) as data:
+        if data.spends is Spends.NOTHING:
+            raise not_found("ledger")
+        said = {"dataset": dataset, "at": service.database.clock()}
+        try:
+            found = data.ledger().verify()
+        except LedgerDamaged as damaged:
+            return said | {"sound": False, "problem": damaged.message}
+        names = ("entries", "answers", "head", "anchored", "anchored_outside")
+        facts = {name: getattr(found, name) for name in names}
+        spent = None if found.spent is None else str(found.spent)
+        return said | facts | {"sound": True, "spent": spent}
 
 
 @public.get("/datasets/{dataset}/register", response_model=dict[str, Any])
@@ -83,10 +126,21 @@ def audit(
     before: Annotated[int | None, Query(ge=1, le=2**60)] = None,
     dataset: Annotated[str, Query(max_length=200)] = "",
     user: Annotated[str, Query(max_length=64)] = "",
+    rule: Annotated[str, Query(max_length=64, description="Only what this rule refused.")] = "",
+    group: Annotated[
+        Literal["", "rule", "question"],
+        Query(description="Refusals counted by rule, or by question with its recipe."),
+    ] = "",
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
-    """The audit log, newest first; `next` says where to go on."""
-    rows = service.audit.page(before=before, dataset=dataset, user=user, most=most)
+    """The audit log, newest first; `next` says where to go on. Or what was asked and refused."""
+    if group == "rule":
+        counted = service.audit.refusals(dataset=dataset, user=user)
+        return {"groups": [one for one in counted if not rule or one["rule"] == rule][:most]}
+    if group == "question":
+        refused = service.inbox.refused(dataset=dataset, rule=rule, most=most)
+        return {"groups": [asdict(one) for one in refused]}
+    rows = service.audit.page(before=before, dataset=dataset, user=user, rule=rule, most=most)
     return {"rows": rows, "next": rows[-1]["number"] if len(rows) == most else None}
 
 
@@ -178,7 +232,7 @@ def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> Propo
 
 @custody.put(
     "/datasets/{dataset}/budgets/{scope}",
-    response_model=responses.Standings,
+    response_model=oversight_responses.Standings,
     responses=documented(409, 415),
 )
 def share(
@@ -207,8 +261,14 @@ def share(
 
 
 def _standings(standings: Sequence[Standing]) -> dict[str, Any]:
-    names = ("scope", "cap", "spent", "left")
-    return {"standings": [{name: str(getattr(one, name)) for name in names} for one in standings]}
+    names, parts = ("scope", "cap", "spent", "left"), ("cap", "spent", "held", "left")
+    return {
+        "standings": [
+            {name: str(getattr(one, name)) for name in names}
+            | {"figures": {name: loss_to_json(getattr(one, name)) for name in parts}}
+            for one in standings
+        ]
+    }
 
 
 def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: str) -> Proposal:

@@ -120,7 +120,7 @@ def check(
         hopeless = not asked.verdict.allowed and asked.verdict.cells > rules.DEFAULT_MOST_CELLS
         if free or hopeless:
             return _without_plan(asked) | _judgement(asked)
-        with refusals.with_alternatives(asked):
+        with refusals.with_alternatives(asked, counts=False):
             seen = asked.asked.to_json(look_back=False) | _judgement(asked)
             seen["alternatives"] = seen["alternatives"] or refusals.unaffordable(asked)
             return seen | ({"ladder": asked.asked.ladder()} if ladder else {})
