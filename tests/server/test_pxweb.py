@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
+from csv import DictReader as csv_reader
 from typing import Any
 
 import httpx
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,7 +52,8 @@ def cells(dataset: dict[str, Any]) -> dict[tuple[str, ...], Any]:
     """Numbers by codes, by a plain loop."""
     import itertools
 
-    lists = [list(dataset["dimension"][name]["category"]["index"]) for name in dataset["id"]]
+    names = [name for name in dataset["id"] if name != "ContentsCode"]
+    lists = [list(dataset["dimension"][name]["category"]["index"]) for name in names]
     return dict(zip(itertools.product(*lists), dataset["value"], strict=True))
 
 
@@ -59,7 +63,7 @@ def test_pxwebpy_reads_a_saved_table(served: Served, saved: str) -> None:
     assert api.number_of_tables
     assert saved in [table["id"] for table in api.search(query="deaths region")["tables"]]
     variables = api.get_table_variables(saved)
-    assert set(variables) == {"region", "sex"}
+    assert set(variables) == {"region", "sex", "ContentsCode"}
     native = cells(whole(served, saved))
     rows = api.get_table_data_all(saved, show="code")
     labels = {name: api.get_table_metadata(saved)["dimension"][name]["label"] for name in variables}
@@ -69,6 +73,25 @@ def test_pxwebpy_reads_a_saved_table(served: Served, saved: str) -> None:
     assert len(some) == 2 * len([c for c, s in native if s == "F" and c.startswith("E12")])
     for row in some:
         assert row["value"] == native[(row[labels["region"]], row[labels["sex"]])]
+
+
+def test_pxstatspy_makes_a_data_frame(served: Served, saved: str) -> None:
+    """Another client, which looks for what a table counts in a dimension of its own."""
+    from pxstatspy import OutputFormatParam, PxAPI, PxAPIConfig
+
+    api = PxAPI(PxAPIConfig(base_url=f"{served.url}/pxweb/v2"))
+    frame = api.get_data_as_dataframe(
+        saved,
+        {"region": ["top(2)"], "sex": ["F", "M"]},
+        output_format_param=OutputFormatParam.USE_CODES,
+    )
+    with face(served) as client:
+        part = client.get(
+            f"/tables/{saved}/data?valuecodes[region]=top(2)&valuecodes[sex]=F,M"
+        ).json()
+    numbers = [column for column in frame.columns if frame[column].dtype.kind in "if"]
+    assert sorted(int(n) for n in frame[numbers[-1]]) == sorted(part["value"])
+    assert len(frame) == 4
 
 
 def test_pxwebpy_splits_a_large_table_and_gets_all_of_it(served: Served, saved: str) -> None:
@@ -84,7 +107,7 @@ def test_a_variable_left_out_is_read_at_its_published_total(served: Served, save
     native = cells(whole(served, saved))
     with face(served) as client:
         part = client.get(f"/tables/{saved}/data", params={"valuecodes[region]": "*"}).json()
-    assert part["id"] == ["region"]
+    assert part["id"] == ["region", "ContentsCode"]
     assert cells(part) == {(r,): n for (r, s), n in native.items() if s == TOTAL}
     assert "published totals: sex" in part["note"][0]
 
@@ -107,6 +130,7 @@ def test_get_and_post_select_alike(served: Served, saved: str) -> None:
     native = cells(full)
     assert cells(part) == {key: native[key] for key in cells(part)}
     assert len(part["value"]) == part["size"][0] * part["size"][1] == 12
+    assert part["size"][2] == 1
     sds = dict(zip(native, full["extension"]["noise"]["sd"], strict=True))
     assert part["extension"]["noise"]["sd"] == [sds[key] for key in cells(part)]
 
@@ -118,11 +142,17 @@ def test_config_and_metadata_say_what_readers_need(served: Served, saved: str) -
         one = client.get(f"/tables/{saved}").json()
     assert config["apiVersion"].startswith("2.")
     assert config["maxDataCells"] > 0
-    assert "value" not in metadata
+    assert metadata["value"] == []
+    assert metadata["role"]["metric"] == ["ContentsCode"]
     assert metadata["dimension"]["sex"]["extension"]["elimination"] is True
     assert metadata["extension"]["px"]["aggregallowed"] is False
     assert one["variableNames"]
-    assert {link["rel"] for link in one["links"]} == {"self", "metadata", "data"}
+    assert {link["rel"] for link in one["links"]} == {
+        "self",
+        "metadata",
+        "data",
+        "defaultselection",
+    }
 
 
 @pytest.mark.parametrize(
@@ -135,7 +165,8 @@ def test_config_and_metadata_say_what_readers_need(served: Served, saved: str) -
         ("valuecodes[region]=top(x)", "top takes a number"),
         ("valuecodes[region]=range(a)", "range takes two codes"),
         ("codelist[region]=vs_x", "no codelists here"),
-        ("outputFormat=px", "json-stat2"),
+        ("outputFormat=json-px", "json-stat2"),
+        ("valuecodes[sex]=F&valuecodes[SEX]=M", "selected twice"),
     ],
 )
 def test_bad_selections_get_one_sentence(
@@ -195,6 +226,9 @@ def test_expressions_mean_what_pxweb_says() -> None:
         "to(N2)": [0, 1],
         "range(N2,9)": [1, 2, 3],
         "[a,b]": [4],
+        "[range(N2,9)]": [1, 2, 3],
+        "[TOP(1)],[n2]": [0, 1],
+        "n*": [0, 1],
         "N1,_T": [0, 5],
         "S1,N1,S1": [0, 2],
     }.items():
@@ -208,6 +242,74 @@ def test_no_selection_breaks_the_reader(text: str, codes: list[str]) -> None:
         found = select(split(text), codes, "v")
         assert found == sorted(set(found))
         assert all(0 <= place < len(codes) for place in found)
+
+
+def test_the_top_of_time_is_what_is_latest() -> None:
+    years = ["2019", "2020", "2021", TOTAL]
+    assert select(["top(2)"], years, "year", time=True) == [1, 2]
+    assert select(["bottom(1)"], years, "year", time=True) == [0]
+    assert select(["top(1,1)"], years, "year", time=True) == [1]
+    dataset = {
+        "id": ["year", "ContentsCode"],
+        "size": [3, 1],
+        "role": {"time": ["year"], "metric": ["ContentsCode"]},
+        "dimension": {
+            "year": {"category": {"index": years[:3], "label": {y: y for y in years}}},
+            "ContentsCode": {"category": {"index": ["count"], "label": {"count": "deaths"}}},
+        },
+        "value": [1, 2, 3],
+    }
+    for name in ("year", "YEAR", "time"):
+        assert cut(dataset, {name: ["top(1)"]})["value"] == [3]
+
+
+def test_every_format_of_a_part_holds_the_same_numbers(served: Served, saved: str) -> None:
+    """Cut as JSON-stat is cut; a part carries no law, whose places are those of the whole table."""
+    chosen = "valuecodes[region]=top(3),_T&valuecodes[sex]=[range(F,M)]"
+    with face(served) as client:
+        part = client.get(f"/tables/{saved}/data?{chosen}").json()
+        csv = client.get(f"/tables/{saved}/data?{chosen}&outputFormat=csv")
+        others = {
+            name: client.get(f"/tables/{saved}/data?{chosen}&outputFormat={name}")
+            for name in ("px", "xlsx", "parquet")
+        }
+        config = client.get("/config").json()
+        whole_csv = client.get(f"/tables/{saved}/data?outputFormat=CSV")
+    assert set(config["dataFormats"]) == {"json-stat2", "csv", *others}
+    assert "law" not in part["extension"]
+    assert part["dimension"]["ContentsCode"]["category"]["unit"]["count"]["decimals"] == 0
+    rows = list(csv_reader(io.StringIO(csv.text)))
+    assert [int(row["count"]) for row in rows] == part["value"]
+    assert {answer.status_code for answer in others.values()} == {200}
+    frame = pq.read_table(io.BytesIO(others["parquet"].content)).to_pylist()
+    assert [row["count"] for row in frame] == part["value"]
+    native = whole(served, saved)
+    assert [int(row["count"]) for row in csv_reader(io.StringIO(whole_csv.text))] == native["value"]
+
+
+def test_a_default_selection_and_a_body_of_nothing_are_the_whole_table(
+    served: Served, saved: str
+) -> None:
+    with face(served) as client:
+        told = client.get(f"/tables/{saved}/defaultselection").json()
+        by_default = client.post(
+            f"/tables/{saved}/data",
+            json={"selection": told["selection"], "placement": told["placement"], "more": 1},
+        )
+        without = client.post(f"/tables/{saved}/data")
+        wrong = client.get("/tables?pageNumber=zero")
+        other = client.request("OPTIONS", f"/tables/{saved}/data")
+    assert by_default.json()["value"] == without.json()["value"] == whole(served, saved)["value"]
+    assert (wrong.status_code, other.status_code) == (400, 405)
+    assert other.headers["Allow"] == "GET, HEAD, POST"
+
+
+def test_a_language_that_is_not_there_is_not_claimed(served: Served, saved: str) -> None:
+    with face(served) as client:
+        one = client.get(f"/tables/{saved}?lang=xx").json()
+        data = client.get(f"/tables/{saved}/data?lang=xx").json()
+    assert one["language"] == data["extension"]["px"]["language"] == "en"
+    assert {link["hreflang"] for link in one["links"]} == {"en"}
 
 
 def test_a_variable_without_total_must_be_selected() -> None:

@@ -14,6 +14,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from .. import __version__
 from ..errors import Bug, DiscreetError
@@ -82,11 +83,27 @@ def guarded_routers() -> list[tuple[APIRouter, str]]:
 async def _on_error(request: Request, error: Exception) -> Response:
     """Whatever a route raised: a problem document, or on a page for people a page."""
     problem = problems.behind(error)
+    if problem.status == 422 and request.url.path.startswith(pxweb.PREFIX):
+        problem.status = 400  # as PxWebApi documents it
+    if problem.status == 405:
+        problem.headers = {**(problem.headers or {}), "Allow": ", ".join(_methods(request))}
     if rule := problem.more.get("rule"):
         request.state.notes["rule"] = rule
     if frame.asks_for_page(request.url.path, request.headers.get("accept", "")):
         return frame.problem(request, problem)
     return problem.response()
+
+
+def _methods(request: Request) -> list[str]:
+    """All methods that the address takes, by whatever routes; what can be read, HEAD too."""
+    taken: set[str] = set()
+    path = request.url.path
+    for router, prefix in guarded_routers():
+        scope = {**request.scope, "path": path.removeprefix(prefix), "root_path": ""}
+        for route in router.routes:
+            if isinstance(route, Route) and route.matches(scope)[0] is not Match.NONE:
+                taken |= route.methods or set()
+    return sorted(taken | ({"HEAD"} if "GET" in taken else set()))
 
 
 def from_environment() -> FastAPI:

@@ -16,109 +16,45 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import Path, Query, Request
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
 
-from .. import __version__
+from .. import formats
 from ..core.domain import TOTAL
+from ..core.table import ProtectedTable
 from ..errors import DiscreetError, InputError
+from ..formats import reading
+from ..formats.reading import codes_of
 from ..store.catalogue import Saved
 from . import table_answers
 from .asking import Asking, Wish, understood
 from .auth import ASKERS, Asker, CurrentAsker, guarded
-from .problems import Problem, documented, not_found
+from .problems import Problem, not_found
 from .pxweb_selection import cut, split
-from .requests import Form, Name
-from .responses import Shape
+from .pxweb_shapes import (
+    CONTENTS,
+    DATA,
+    FORMATS,
+    JSON_STAT,
+    VALUE_CODES,
+    ConfigOut,
+    DataForm,
+    TableOut,
+    TablesOut,
+)
 from .service import Service, Serving
 
 PREFIX = "/pxweb/v2"
 router = guarded(ASKERS, "tables", "PxWebApi v2")
 router.prefix = PREFIX
 
-_FORMATS = ("json-stat2",)
 _DAY = 86_400.0
+_PARTS = ("metadata", "data", "defaultselection")
 
 TableId = Annotated[str, Path(max_length=64, description="A saved table.")]
 Lang = Annotated[str, Query(max_length=20, description="Language of labels.")]
-
-
-class SelectionForm(Form):
-    """What is wanted of one variable."""
-
-    variableCode: Name
-    valueCodes: Annotated[list[Name], Field(max_length=10_000)]
-    codelist: Name | None = None
-
-
-class PlacementForm(Form):
-    """Accepted and not used: JSON-stat has no headings."""
-
-    heading: Annotated[list[Name], Field(max_length=64)] | None = None
-    stub: Annotated[list[Name], Field(max_length=64)] | None = None
-
-
-class DataForm(Form):
-    """A selection of a table, as PxWebApi v2 sends it."""
-
-    selection: Annotated[list[SelectionForm], Field(max_length=64)] = Field(default_factory=list)
-    placement: PlacementForm | None = None
-
-
-class ConfigOut(Shape):
-    """Limits and languages."""
-
-    apiVersion: str = "2.0.0"
-    appVersion: str = __version__
-    languages: list[dict[str, str]]
-    defaultLanguage: str = "en"
-    maxDataCells: int
-    maxCallsPerTimeWindow: int
-    timeWindow: int = 60
-    license: str = ""
-    sourceReferences: list[dict[str, str]] = Field([])
-    defaultDataFormat: str = _FORMATS[0]
-    dataFormats: list[str] = Field(list(_FORMATS))
-    features: list[dict[str, Any]] = Field([])
-
-
-class TableOut(Shape):
-    """A table in the list."""
-
-    type: str = "Table"
-    id: str
-    label: str
-    description: str = ""
-    updated: str
-    firstPeriod: str
-    lastPeriod: str
-    category: str = "public"
-    discontinued: bool = False
-    source: str
-    variableNames: list[str]
-    paths: list[list[dict[str, str]]]
-    links: list[dict[str, str]]
-    language: str
-
-
-class TablesOut(BaseModel):
-    """A page of the list."""
-
-    language: str
-    tables: list[TableOut]
-    page: dict[str, Any]
-    links: list[dict[str, str]]
-
-
-DATA: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "JSON-stat 2.0.",
-        "content": {"application/json": {"schema": {"type": "object"}}},
-    },
-    **documented(409, 415),
-}
 
 
 @dataclass(frozen=True)
@@ -127,6 +63,18 @@ class _Ready:
 
     saved: Saved
     asking: Asking
+
+    @property
+    def updated(self) -> datetime:
+        """When its figures changed last: with the data they are of, or when it was saved."""
+        loaded = datetime.fromisoformat(self.asking.data.manifest.loaded)
+        return max(datetime.fromtimestamp(self.saved.created, UTC), loaded)
+
+    def language(self, asked: str) -> str:
+        """The language that labels come in where this one is asked for."""
+        known = self.asking.data.description.languages
+        alike = [name for name in known if name.casefold() == asked.casefold()]
+        return alike[0] if alike else next(iter(known), "en")
 
 
 @router.get("/config", response_model=ConfigOut)
@@ -160,10 +108,10 @@ def tables(
     listed = []
     seen = set(service.visible(asker))
     for saved in service.catalogue.saved():
-        if not saved.shared or saved.dataset not in seen or saved.created < since:
+        if not saved.shared or saved.dataset not in seen:
             continue
         with _open(service, asker, saved) as ready:
-            if ready is None:
+            if ready is None or ready.updated.timestamp() < since:
                 continue
             facts = _facts(ready, lang)
             text = " ".join([facts["label"], saved.id, saved.dataset, *facts["variableNames"]])
@@ -199,20 +147,50 @@ def metadata(
     """Variables and codes: the JSON-stat table without its numbers."""
     with _must_open(service, asker, table) as ready:
         whole = _whole(ready, lang, request)
-    for name in ("value", "status"):
-        whole.pop(name, None)
-    for name in ("noise", "percent", "extra"):
+    whole["value"] = []
+    whole.pop("status", None)
+    for name in ("noise", "percent", "extra", "layout"):
         whole["extension"].pop(name, None)
     return JSONResponse(whole)
 
 
-@router.get("/tables/{table}/data", response_class=JSONResponse, responses=DATA)
+@router.get("/tables/{table}/defaultselection", response_class=JSONResponse, responses=DATA)
+def default_selection(
+    request: Request, service: Serving, asker: CurrentAsker, table: TableId, lang: Lang = "en"
+) -> JSONResponse:
+    """What is answered where nothing is selected: all of it."""
+    with _must_open(service, asker, table) as ready:
+        whole = _whole(ready, lang, request)
+        told = ready.language(lang)
+    px = whole["extension"]["px"]
+    return JSONResponse(
+        {
+            "language": told,
+            "selection": [
+                {"variableCode": name, "codelist": None, "valueCodes": codes_of(whole, name)}
+                for name in whole["id"]
+            ],
+            "placement": {"heading": px["heading"], "stub": px["stub"]},
+            "links": [
+                _link("self", f"tables/{table}/defaultselection", told),
+                _link("data", f"tables/{table}/data", told),
+            ],
+        }
+    )
+
+
+@router.get(
+    "/tables/{table}/data",
+    response_class=Response,
+    responses=DATA,
+    openapi_extra={"parameters": [VALUE_CODES]},
+)
 def data(
     request: Request,
     table: TableId,
     lang: Lang = "en",
     outputFormat: Annotated[str, Query(max_length=40)] = "json-stat2",
-) -> JSONResponse:
+) -> Response:
     """The table or, with `valuecodes[variable]=…`, a part of it; nothing is added up."""
     selection: dict[str, list[str]] = {}
     for key, value in request.query_params.multi_items():
@@ -222,17 +200,17 @@ def data(
     return _answer(request, table, lang, outputFormat, selection)
 
 
-@router.post("/tables/{table}/data", response_class=JSONResponse, responses=DATA)
+@router.post("/tables/{table}/data", response_class=Response, responses=DATA)
 def post_data(
     request: Request,
     table: TableId,
-    body: DataForm,
+    body: DataForm | None = None,
     lang: Lang = "en",
     outputFormat: Annotated[str, Query(max_length=40)] = "json-stat2",
-) -> JSONResponse:
-    """The same with the selection in the body."""
+) -> Response:
+    """The same with the selection in the body; without one, all of it."""
     selection: dict[str, list[str]] = {}
-    for part in body.selection:
+    for part in body.selection if body is not None else ():
         if part.variableCode in selection:
             raise InputError(f"{part.variableCode[:60]!r} is selected twice. Select it once.")
         if part.codelist:
@@ -245,14 +223,22 @@ def post_data(
 
 def _answer(
     request: Request, table: str, lang: str, output: str, selection: Mapping[str, list[str]]
-) -> JSONResponse:
-    if output.casefold() not in _FORMATS:
+) -> Response:
+    form = FORMATS.get(output.casefold())
+    if form is None:
         raise InputError(
-            f"Here tables come as {', '.join(_FORMATS)}, got outputFormat={output[:40]!r}. Other "
-            f"formats are at /api/v1/saved/{table}/table?format=…"
+            f"Here tables come as {', '.join(FORMATS)}, got outputFormat={output[:40]!r}. Choose "
+            "one of them."
         )
     with _must_open(request.app.state.service, request.state.asker, table) as ready:
-        return JSONResponse(cut(_whole(ready, lang, request), selection))
+        part = cut(_whole(ready, lang, request), selection)
+    if output.casefold() != JSON_STAT:
+        told = formats.by_name(form)
+        name = f"{table}{told.extension}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(formats.to_bytes(_as_table(part), form), 200, headers, told.media_type)
+    part["extension"] = {n: v for n, v in part["extension"].items() if n != "layout"}
+    return JSONResponse(part)
 
 
 def _named(key: str) -> str | None:
@@ -295,9 +281,9 @@ def _must_open(service: Service, asker: Asker, identity: str) -> Iterator[_Ready
         yield ready
 
 
-def _whole(ready: _Ready, lang: str, request: Request) -> dict[str, Any]:
+def _whole(ready: _Ready, asked: str, request: Request) -> dict[str, Any]:
     """The whole table as JSON-stat, with what PxWeb's readers look for."""
-    asking = ready.asking
+    asking, lang = ready.asking, ready.language(asked)
     if lang in asking.data.description.languages:
         asking = replace(asking, wish=Wish(language=lang))
     answer = table_answers.respond(asking)
@@ -318,7 +304,9 @@ def _whole(ready: _Ready, lang: str, request: Request) -> dict[str, Any]:
             "show": "value",
             "codelists": [],
         }
-    sides = whole["extension"].pop("layout")
+    if "metric" not in whole.get("role", {}):
+        _add_contents(whole)
+    sides = whole["extension"]["layout"]
     stub = [*sides["layers"], *sides["rows"]]
     whole["extension"]["px"] = {
         "tableid": ready.saved.id,
@@ -333,7 +321,37 @@ def _whole(ready: _Ready, lang: str, request: Request) -> dict[str, Any]:
     return whole
 
 
-def _facts(ready: _Ready, lang: str) -> dict[str, Any]:
+def _add_contents(whole: dict[str, Any]) -> None:
+    measure = whole["extension"]["measure"]
+    whole["id"] = [*whole["id"], CONTENTS]
+    whole["size"] = [*whole["size"], 1]
+    whole["role"] = {**whole.get("role", {}), "metric": [CONTENTS]}
+    whole["dimension"][CONTENTS] = {
+        "label": "contents",
+        "category": {
+            "index": {"count": 0},
+            "label": {"count": measure},
+            "unit": {"count": {"base": measure, "decimals": 0}},
+        },
+        "extension": {"elimination": True, "show": "value", "codelists": []},
+    }
+
+
+def _as_table(part: dict[str, Any]) -> ProtectedTable:
+    """The same as a table that any format writes."""
+    left = [name for name in part["id"] if name != CONTENTS]
+    plain = {**part, "id": left, "size": part["size"][: len(left)]}
+    if part["role"].get("metric") == [CONTENTS]:
+        plain["role"] = {role: names for role, names in part["role"].items() if role != "metric"}
+    sides = part["extension"]["layout"]
+    kept = {side: [n for n in sides[side] if n in left] for side in ("layers", "rows", "columns")}
+    plain["extension"] = {**part["extension"], "layout": {**sides, **kept}}
+    (table,) = reading.tables(plain)
+    return table
+
+
+def _facts(ready: _Ready, asked: str) -> dict[str, Any]:
+    lang = ready.language(asked)
     description, saved = ready.asking.data.description, ready.saved
     spec = ready.asking.recipe.question.tables[0]
     axes = [description.axis(ref) for ref in spec.axes]
@@ -341,11 +359,10 @@ def _facts(ready: _Ready, lang: str) -> dict[str, Any]:
     title = saved.title or f"{description.title.says(lang)}: " + " and ".join(
         axis.name for axis in axes
     )
-    created = datetime.fromtimestamp(saved.created, UTC)
     return {
         "id": saved.id,
         "label": title,
-        "updated": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "updated": ready.updated.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "firstPeriod": times[0][0] if times and times[0] else "",
         "lastPeriod": times[0][-1] if times and times[0] else "",
         "source": description.source,
@@ -353,11 +370,11 @@ def _facts(ready: _Ready, lang: str) -> dict[str, Any]:
         "paths": [[{"id": saved.dataset, "label": description.title.says(lang)}]],
         "links": [
             _link("self", f"tables/{saved.id}", lang),
-            *(_link(part, f"tables/{saved.id}/{part}", lang) for part in ("metadata", "data")),
+            *(_link(part, f"tables/{saved.id}/{part}", lang) for part in _PARTS),
         ],
         "language": lang,
     }
 
 
 def _link(rel: str, path: str, lang: str) -> dict[str, str]:
-    return {"rel": rel, "hreflang": lang, "href": f"{PREFIX}/{path}"}
+    return {"rel": rel, "hreflang": lang, "href": f"{PREFIX}/{path}?lang={quote(lang)}"}

@@ -2,12 +2,14 @@
 
     *  ?                  any characters, one character        A*,?1
     top(n)  bottom(n)     the first and the last n             top(3), or top(3,1) to leave one out
+                          of a time variable the latest and the earliest
     from(a)  to(b)        from a on, up to b
     range(a,b)            from a to b
-    [a,b]                 one code that holds a comma or an asterisk
+    [ … ]                 a code or an expression with a comma [range(1,3)], [a,b]
 
-A variable that is left out is read at its published total and goes from the table; one that has
-no total must be selected. Nothing is ever added up.
+Names and codes may be in any case where that leaves no doubt. A variable that is left out is read at
+its published total and goes from the table; one that has no total must be selected. Nothing is ever
+added up.
 """
 
 from __future__ import annotations
@@ -36,45 +38,68 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in _PARTS.findall(text) if part.strip()]
 
 
-def select(parts: Sequence[str], codes: Sequence[str], variable: str) -> list[int]:
+def select(
+    parts: Sequence[str], codes: Sequence[str], variable: str, *, time: bool = False
+) -> list[int]:
     """The positions that a selection means, in the table's order, each once.
+
+    Of a variable of time the top is what is latest.
 
     >>> select(["N*", "top(1)"], ["S1", "N1", "N2", "_T"], "region")
     [0, 1, 2]
     """
     positions: set[int] = set()
-    place = {code: i for i, code in enumerate(codes)}
+    named = _Codes(codes, variable, time)
     for part in parts:
-        positions |= set(_meant(part, codes, place, variable))
+        positions |= set(named.meant(part))
     if not positions:
         raise InputError(f"The selection of {variable} holds no code. Select one or more, or *.")
     return sorted(positions)
 
 
-def _meant(
-    part: str, codes: Sequence[str], place: Mapping[str, int], variable: str
-) -> Sequence[int]:
-    if part in place:
-        return [place[part]]
-    if part.startswith("[") and part.endswith("]"):
-        return [_place(part[1:-1], place, variable)]
-    called = _EXPRESSION.fullmatch(part)
-    if called is not None:
-        return _called(called[1].lower(), called[2], codes, place, variable)
-    if "*" in part or "?" in part:
-        literal = part.replace("[", "[[]")  # brackets mean nothing here
-        pattern = re.compile(translate(re.sub(r"\*+", "*", literal)))
-        matched = [i for i, code in enumerate(codes) if pattern.match(code)]
-        if not matched:
-            raise InputError(f"No code of {variable} fits {part[:60]!r}.")
-        return matched
-    return [_place(part, place, variable)]
+class _Codes:
+    """The codes of one variable, and what expressions about them mean."""
 
+    def __init__(self, codes: Sequence[str], variable: str, time: bool) -> None:
+        self.codes = codes
+        self.variable = variable
+        self.time = time
+        self.places = {code: i for i, code in enumerate(codes)}
 
-def _called(
-    name: str, inside: str, codes: Sequence[str], place: Mapping[str, int], variable: str
-) -> Sequence[int]:
-    if name in ("top", "bottom"):
+    def meant(self, part: str) -> Sequence[int]:
+        """The positions of a code, an expression or a pattern; in brackets or not."""
+        if part in self.places:
+            return [self.places[part]]
+        if part.startswith("[") and part.endswith("]"):
+            part = part[1:-1]
+            if part in self.places:
+                return [self.places[part]]
+        called = _EXPRESSION.fullmatch(part)
+        if called is not None:
+            return self._called(called[1].lower(), called[2])
+        if "*" in part or "?" in part:
+            literal = part.replace("[", "[[]")  # brackets mean nothing here
+            pattern = re.compile(translate(re.sub(r"\*+", "*", literal)), re.IGNORECASE)
+            matched = [i for i, code in enumerate(self.codes) if pattern.match(code)]
+            if not matched:
+                raise InputError(f"No code of {self.variable} fits {part[:60]!r}.")
+            return matched
+        return [self._place(part)]
+
+    def _called(self, name: str, inside: str) -> Sequence[int]:
+        if name in ("top", "bottom"):
+            return self._end(name, inside)
+        if name == "range":
+            first, comma, last = inside.partition(",")
+            if not comma:
+                raise InputError(f"range takes two codes, as in range(a,b), got {inside[:60]!r}.")
+            start, end = self._place(first.strip()), self._place(last.strip())
+            return range(min(start, end), max(start, end) + 1)
+        at = self._place(inside.strip())
+        end = len(self.codes) - (self.codes[-1] == TOTAL)
+        return range(at, max(end, at + 1)) if name == "from" else range(at + 1)
+
+    def _end(self, name: str, inside: str) -> Sequence[int]:
         numbers = [word.strip() for word in inside.split(",")]
         if not 1 <= len(numbers) <= 2 or not all(re.fullmatch(r"[0-9]{1,9}", n) for n in numbers):
             raise InputError(
@@ -82,45 +107,52 @@ def _called(
             )
         many, skipped = int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else 0
         # a total is no first or last category
-        plain = [i for i, code in enumerate(codes) if code != TOTAL]
-        ordered = plain if name == "top" else plain[::-1]
+        plain = [i for i, code in enumerate(self.codes) if code != TOTAL]
+        ordered = plain if (name == "top") != self.time else plain[::-1]
         return ordered[skipped : skipped + many]
-    if name == "range":
-        first, comma, last = inside.partition(",")
-        if not comma:
-            raise InputError(f"range takes two codes, as in range(a,b), got {inside[:60]!r}.")
-        start, end = _place(first.strip(), place, variable), _place(last.strip(), place, variable)
-        return range(min(start, end), max(start, end) + 1)
-    at = _place(inside.strip(), place, variable)
-    end = len(codes) - (codes[-1] == TOTAL)
-    return range(at, max(end, at + 1)) if name == "from" else range(at + 1)
+
+    def _place(self, code: str) -> int:
+        found = named(code, self.codes)
+        if found is None:
+            raise InputError(
+                f"{self.variable} has no code {code[:60]!r} in this table."
+                f"{did_you_mean(code[:60], self.codes)}"
+            )
+        return self.places[found]
 
 
-def _place(code: str, place: Mapping[str, int], variable: str) -> int:
-    if code not in place:
-        raise InputError(
-            f"{variable} has no code {code[:60]!r} in this table.{did_you_mean(code[:60], place)}"
-        )
-    return place[code]
+def named(wanted: str, names: Sequence[str]) -> str | None:
+    """The name that is meant: as it is written, else the only one that differs in case alone.
+
+    >>> named("SEX", ["sex", "age"]), named("a", ["A", "Á"]), named("x", ["X", "x"])
+    ('sex', 'A', 'x')
+    """
+    if wanted in names:
+        return wanted
+    alike = [name for name in names if name.casefold() == wanted.casefold()]
+    return alike[0] if len(alike) == 1 else None
 
 
 def cut(dataset: Mapping[str, Any], selection: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """The part of a JSON-stat table that is selected; without a selection, all of it."""
     names: list[str] = list(dataset["id"])
-    for name in selection:
-        if name not in names:
-            raise InputError(
-                f"This table has no variable {name[:60]!r}; it has {', '.join(names)}."
-                f"{did_you_mean(name[:60], names)}"
-            )
-    if not selection:
+    roles = dataset.get("role", {})
+    times = roles.get("time", [])
+    wanted = {_variable(name, names, times): parts for name, parts in selection.items()}
+    if len(wanted) < len(selection):
+        raise InputError(
+            "A variable is selected twice, under names that differ in case. Once will do."
+        )
+    if not wanted:
         return dict(dataset)
     selected: list[list[int]] = []
     gone: list[str] = []
     for name in names:
         codes = codes_of(dataset, name)
-        if name in selection:
-            selected.append(select(selection[name], codes, name))
+        if name in wanted:
+            selected.append(select(wanted[name], codes, name, time=name in times))
+        elif name in roles.get("metric", []):
+            selected.append(list(range(len(codes))))
         elif codes[-1] == TOTAL:
             selected.append([len(codes) - 1])
             gone.append(name)
@@ -132,6 +164,19 @@ def cut(dataset: Mapping[str, Any], selection: Mapping[str, Sequence[str]]) -> d
     places = np.arange(int(np.prod(dataset["size"])), dtype=np.int64).reshape(dataset["size"])
     chosen: list[int] = places[np.ix_(*selected)].reshape(-1).tolist()
     return _part(dataset, dict(zip(names, selected, strict=True)), gone, chosen)
+
+
+def _variable(wanted: str, names: Sequence[str], times: Sequence[str]) -> str:
+    """A variable of the table by its name; `time` is the one of time where there is one."""
+    found = named(wanted, names)
+    if found is None and wanted.casefold() == "time" and len(times) == 1:
+        return times[0]
+    if found is None:
+        raise InputError(
+            f"This table has no variable {wanted[:60]!r}; it has {', '.join(names)}."
+            f"{did_you_mean(wanted[:60], names)}"
+        )
+    return found
 
 
 def _part(
@@ -153,6 +198,7 @@ def _part(
         labels = dimension["category"]["label"]
         some = [codes[i] for i in selected[name]]
         dimension["category"] = {
+            **dimension["category"],
             "index": {code: i for i, code in enumerate(some)},
             "label": {code: labels[code] for code in some},
         }
@@ -178,8 +224,11 @@ def _part(
 
 
 def _columns(extension: Mapping[str, Any], chosen: list[int]) -> dict[str, Any]:
-    """Noise, percentages and further columns, cut like the values."""
-    part = dict(extension)
+    """Noise, percentages and further columns, cut like the values.
+
+    The law names categories by their place in the whole table, so a part goes without it.
+    """
+    part = {name: value for name, value in extension.items() if name != "law"}
     for group in ("noise", "percent", "extra"):
         if group in part:
             part[group] = {
