@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import Refusal
+from discreet.methods.suppression import decisions, laws
 from discreet.methods.suppression.cell_weights import CellPeople
 from discreet.methods.suppression.decisions import Decided, Rule
 from discreet.methods.suppression.past import Earlier, Past, Split
@@ -138,6 +139,32 @@ def test_successive_questions_break_at_most_what_is_spent():
         runs[table.tobytes()] = out, spent
     broken, spent = broken_and_spent(every, epsilon, runs)
     assert broken <= spent + 1e-9
+
+
+@pytest.mark.slow
+def test_what_is_decided_by_draws_breaks_at_most_what_is_spent(monkeypatch: pytest.MonkeyPatch):
+    """The same bound where no law is computed exactly and every cell is decided by drawn tables."""
+    for module, name in (
+        (laws, "EXACT_ALWAYS"),
+        (laws, "EXACT_AT_MOST"),
+        (decisions, "EXACT_AT_MOST"),
+    ):
+        monkeypatch.setattr(module, name, -1.0)
+    epsilon, delta = 0.8, 0.6
+    cells = [cell_of([HALF] * 3) for _ in range(4)]
+    every = DataSets(cells)
+    made = plan([cells], (2, 2), epsilon, delta)
+    runs: dict[bytes, tuple[bytes, float]] = {}
+    solvers: set[str] = set()
+    for table in np.unique(every.tables, axis=0):
+        result = made.run(table)
+        solvers |= set(result.solvers)
+        runs[table.tobytes()] = published(result), result.charged[0]
+    broken, spent = broken_and_spent(every, epsilon, runs)
+    assert "draws" in solvers
+    assert "exact" not in solvers
+    assert broken <= spent + 1e-9
+    assert spent <= delta + 1e-9
 
 
 def test_tables_of_other_people_break_at_most_what_is_spent():

@@ -8,9 +8,10 @@ import pytest
 from discreet.methods.suppression.beliefs import Model
 from discreet.methods.suppression.board import Board
 from discreet.methods.suppression.cell_weights import CellPeople, cell_law
+from discreet.methods.suppression.drawn_law import drawn_risk, drawn_safe
 from discreet.methods.suppression.draws import Sampler
 from discreet.methods.suppression.exact_law import marginals, parts
-from discreet.methods.suppression.laws import beliefs_off
+from discreet.methods.suppression.laws import _exact, beliefs_off
 from discreet.methods.suppression.outlook import (
     CARRIES,
     LEAST_VARIANCE,
@@ -230,3 +231,19 @@ def test_drawn_tables_have_the_law_of_every_data_set(people: int):
         law = exact[cell][: model.most[cell] + 1]
         error = np.sqrt(law * (1 - law) / (20_000 * draws.effective)) + 1e-4
         assert (np.abs(draws.law(place, len(law)) - law) <= 5 * error).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_chances_are_bracketed_from_above(seed: int):
+    """By draws a chance is at least the exact one and not far above, and no unsafe count is missed."""
+    random = np.random.default_rng(seed)
+    cells = [CellPeople.of({(0.5, 0.5): 12, (0.6, 0.4): k % 3}) for k in range(9)]
+    model = Model.of(cells, 0.8)
+    grid = random.binomial(model.most, 0.5).reshape(3, 3)
+    board = Board.of_grid(model.most.reshape(3, 3), grid.sum(axis=1), grid.sum(axis=0))
+    outlook = Outlook(model, board)
+    exact = _exact(board, model, 0, board.unknown)
+    chance, unsafe = drawn_risk(board, model, 0, outlook, 1.0)
+    assert exact.charge <= chance <= 2 * exact.charge + 0.01
+    assert not (exact.unsafe & ~unsafe).any()
+    assert drawn_safe(board, model) == model.safe_exactly(board)

@@ -106,6 +106,13 @@ class Board:
                 break
         return low, high
 
+    def span(self, cell: int) -> tuple[int, int]:
+        """Between which counts an unknown cell lies, by the residual sums."""
+        cells = self.unknown
+        low, high = self._bounds(cells)
+        place = int(np.searchsorted(cells, cell))
+        return int(low[place]), int(high[place])
+
     def bridge(self, cell: int) -> int | None:
         """The count of a cell without which its two sums fall apart; None where they do not."""
         cells = self.unknown

@@ -20,8 +20,9 @@ import numpy.typing as npt
 from ...core.control import Control
 from .beliefs import Model
 from .board import Board, Whole
+from .drawn_law import drawn_safe
 from .exact_law import Undecided, effort, parts
-from .laws import EXACT_AT_MOST, Risk, beliefs_off, risk
+from .laws import EXACT_AT_MOST, MOST_DRAWN, Risk, beliefs_off, risk
 from .outlook import Outlook, guard
 
 
@@ -97,7 +98,7 @@ def _of_part(board: Board, part: npt.NDArray[np.int64]) -> Board:
 def _safe_by_tilt(board: Board, model: Model) -> bool:
     outlook = Outlook(model, board)
     if outlook.carry is None:
-        return False
+        return len(outlook.cells) <= MOST_DRAWN and drawn_safe(board, model)
     closer = model.epsilon - guard(outlook.carry)
     return bool((beliefs_off(model, board, outlook.tilted) <= closer).all())
 

@@ -29,7 +29,10 @@ class Draws:
     counts: Whole
     """(tables, cells)."""
     weight: Floats
-    """Up to one constant for a board; 0 where a table misses a sum."""
+    """The largest 1; 0 where a table misses a sum."""
+    scale: float
+    """The logarithm of what weights are to be multiplied with: their mean is then the probability
+    of the sums, since a tilt changes nothing for tables that meet them."""
 
     @property
     def effective(self) -> float:
@@ -99,8 +102,9 @@ class Sampler:
         alive &= (left == 0).all(axis=1)
         if not alive.any():
             raise Undecided
-        weight = np.where(alive, np.exp(logged - logged[alive].max()), 0.0)
-        return Draws(self.cells, counts, weight)
+        most = float(logged[alive].max())
+        weight = np.where(alive, np.exp(logged - most), 0.0)
+        return Draws(self.cells, counts, weight, most)
 
     def _cell(
         self, t: int, left: Floats, off: Floats, random: np.random.Generator

@@ -3,6 +3,7 @@
     exact        sums over everything (`exact_law`); where few sums are on one side
     look-ahead   all other cells taken as normal (`outlook`); decides only far from any doubt
     saddlepoint  the tilt solved again for each count (`saddlepoint`); where variances allow (`carriers`)
+    draws        tables drawn for each count (`drawn_law`); where nothing else serves
 
 Each gives a chance with a bracket: what is charged is the unsafe end.
 """
@@ -17,6 +18,7 @@ import numpy as np
 from .beliefs import Model, look_ahead
 from .board import Board, Whole
 from .cell_weights import TIE, Flags, Floats
+from .drawn_law import drawn_risk
 from .exact_law import Undecided, effort, marginals, parts
 from .outlook import BRIDGE, LEAST_VARIANCE, NEGLIGIBLE, Outlook, guard
 from .saddlepoint import Refit
@@ -30,6 +32,8 @@ CHARGE_SADDLEPOINT = 1.05
 CHARGE_LOOK_AHEAD = 2.0
 CHARGE_MORE = 1e-9
 """What chances are multiplied with, and what is added, before they are charged."""
+MOST_DRAWN = 150
+"""Of more unknown cells no tables are drawn: it takes too long."""
 SURE, APART = 0.7, 0.05
 """Beliefs within this part of ε at first order, and this far inside it, are not looked at again."""
 IN_NO_DOUBT = 0.25
@@ -65,7 +69,10 @@ def risk(board: Board, model: Model, cell: int, outlook: Outlook, left: float, c
         return quick if quick is not None else _saddlepoint(board, model, cell, outlook)
     if need <= EXACT_AT_MOST:
         return _exact(board, model, cell, part)
-    raise Undecided
+    if outlook.carry is not None or len(outlook.cells) > MOST_DRAWN:
+        raise Undecided  # a cell that thin ones need, or too many to draw
+    chance, unsafe = drawn_risk(board, model, cell, outlook, left)
+    return Risk(chance + CHARGE_MORE, unsafe, "draws")
 
 
 def _exact(board: Board, model: Model, cell: int, part: Whole) -> Risk:
