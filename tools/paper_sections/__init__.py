@@ -8,6 +8,7 @@ from __future__ import annotations
 
 SECTIONS = (
     "rinott_example",
+    "rinott_figures",
     "rinott_laws",
     "rinott_inference",
     "rinott_overlap",

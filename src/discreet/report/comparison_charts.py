@@ -1,14 +1,15 @@
-"""Pictures of a comparison: box plots by setting, transition heat maps, a map of risk and error."""
+"""Pictures of a comparison: box plots by setting, and a map of risk and error."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..quality.measures import BANDS
-from ..quality.results import MEASURES, Result
+from ..core.noise_law import Floats
+from ..quality.results import Result
 from ..quality.verdicts import frontier
 from .charts import BLUE, CONFIG, INK, ORANGE, Spec
 
@@ -16,30 +17,37 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PALETTE = (BLUE, ORANGE, "#2f9e77", "#a05bb5", "#c0435a", "#7a7f87", "#8a6d1f")
 
 
-def box_plot(results: Sequence[Result], measure: str, truth: float | None = None) -> Spec:
-    """A box for each setting, as in rinott Figures 1 to 3: quartiles, median, least and largest."""
-    rows = _boxes(results, measure)
-    names = [row["name"] for row in rows]
+@dataclass(frozen=True)
+class Series:
+    """The draws of one setting: what it is called, which group it is of, a number for each draw."""
+
+    name: str
+    group: str
+    values: Floats
+
+
+def box_plot(series: Sequence[Series], title: str, truth: float | None = None) -> Spec:
+    """A box for each setting, as in rinott Figures 1 to 3: quartiles, median, least and largest.
+
+    Where boxes lie more than 20 times apart, on a logarithmic axis. The dashed line is the truth.
+    """
+    rows = _boxes(series)
     scale: dict[str, Any] = {"zero": False}
-    least = min((row["low"] for row in rows), default=0)
-    if measure in ("l1", "l2", "l3") and 0 < 20 * least < max(row["most"] for row in rows):
+    least = min((row["least"] for row in rows), default=0)
+    if 0 < 20 * least < max(row["most"] for row in rows) and truth is None:
         scale = {"type": "log"}
     x = {
         "field": "name",
         "type": "nominal",
-        "sort": names,
+        "sort": [row["name"] for row in rows],
         "title": None,
         "axis": {"labelAngle": -40},
     }
-    colour = _colour(results)
     y = {"type": "quantitative", "scale": scale}
     layers: list[Spec] = [
         {
             "mark": {"type": "rule"},
-            "encoding": {
-                "y": {"field": "least", "title": MEASURES[measure], **y},
-                "y2": {"field": "most"},
-            },
+            "encoding": {"y": {"field": "least", "title": None, **y}, "y2": {"field": "most"}},
         },
         {
             "mark": {"type": "bar", "width": {"band": 0.6}},
@@ -51,116 +59,91 @@ def box_plot(results: Sequence[Result], measure: str, truth: float | None = None
         },
     ]
     if truth is not None and np.isfinite(truth):
-        layers.append(
-            {
-                "data": {"values": [{"truth": truth}]},
-                "mark": {"type": "rule", "strokeDash": [5, 4], "color": INK},
-                "encoding": {"y": {"field": "truth", **y}, "x": None, "color": {"value": INK}},
-            }
-        )
+        layers.append(_line_at(truth, y))
     return {
         "$schema": _SCHEMA,
-        "description": f"Box plots of {MEASURES[measure]}",
-        "title": {"text": MEASURES[measure], "anchor": "start"},
+        "description": f"Box plots of {title}",
+        "title": {"text": title, "anchor": "start"},
         "width": max(280, 26 * len(rows)),
         "height": 180,
         "background": None,
         "data": {"values": rows},
-        "encoding": {"x": x, "color": colour},
+        "encoding": {"x": x, "color": _colour([one.group for one in series])},
         "layer": layers,
         "config": CONFIG,
     }
 
 
-def _boxes(results: Sequence[Result], measure: str) -> list[dict[str, Any]]:
+def _line_at(truth: float, y: Spec) -> Spec:
+    return {
+        "data": {"values": [{"truth": truth}]},
+        "mark": {"type": "rule", "strokeDash": [5, 4], "color": INK},
+        "encoding": {"y": {"field": "truth", **y}, "x": None, "color": {"value": INK}},
+    }
+
+
+def _boxes(series: Sequence[Series]) -> list[dict[str, Any]]:
     """Least, quartiles and largest of each setting."""
     rows = []
-    for one in results:
-        values = one.measures[measure]
-        values = values[np.isfinite(values)]
+    for one in series:
+        values = one.values[np.isfinite(one.values)]
         if values.size:
-            least, low, middle, high, most = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
-            rows.append(
-                {
-                    "name": one.contestant.name,
-                    "method": one.contestant.group,
-                    "least": least,
-                    "low": low,
-                    "middle": middle,
-                    "high": high,
-                    "most": most,
-                }
-            )
+            ends = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
+            named = dict(zip(("least", "low", "middle", "high", "most"), ends, strict=True))
+            rows.append({"name": one.name, "method": one.group, **named})
     return rows
 
 
-def heat_map(result: Result) -> Spec:
-    """From which band to which band cells go: shares of each row."""
-    rows = _shares(result)
-    bands = list(BANDS)
-    axes = {
-        "y": {"field": "before", "type": "ordinal", "sort": bands, "title": "true count"},
-        "x": {
-            "field": "after",
-            "type": "ordinal",
-            "sort": bands,
-            "title": "published",
-            "axis": {"labelAngle": -40},
-        },
-    }
+def together(specs: Sequence[Spec], title: str) -> Spec:
+    """Several pictures in two columns, as one."""
+    parts = [
+        {key: part for key, part in spec.items() if key not in ("$schema", "config", "background")}
+        for spec in specs
+    ]
     return {
         "$schema": _SCHEMA,
-        "description": f"Transition matrix of {result.contestant.name}, per cent of each row",
-        "title": {"text": f"{result.contestant.name}: % of cells by band", "anchor": "start"},
-        "width": 300,
-        "height": 260,
+        "description": title,
+        "title": {"text": title, "anchor": "start"},
         "background": None,
-        "data": {"values": rows},
-        "encoding": axes,
-        "layer": [
-            {
-                "mark": "rect",
-                "encoding": {
-                    "color": {
-                        "field": "share",
-                        "type": "quantitative",
-                        "scale": {"range": ["#f2f5fa", "#2c5fa8"], "domain": [0, 1]},
-                        "legend": None,
-                    }
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 9},
-                "encoding": {
-                    "text": {"field": "text"},
-                    "color": {
-                        "condition": {"test": "datum.share > 0.5", "value": "white"},
-                        "value": "#222222",
-                    },
-                },
-            },
-        ],
+        "concat": parts,
+        "columns": 2,
         "config": CONFIG,
     }
 
 
-def _shares(result: Result) -> list[dict[str, Any]]:
-    """The share of each band's cells that ends in each band."""
-    matrix = result.transition
-    sums = matrix.sum(axis=1)
-    return [
-        {
-            "before": before,
-            "after": after,
-            "share": float(matrix[i, j] / sums[i]),
-            "text": f"{100 * matrix[i, j] / sums[i]:.0f}"
-            if matrix[i, j] / sums[i] >= 0.005
-            else "",
-        }
-        for i, before in enumerate(BANDS)
-        if sums[i]
-        for j, after in enumerate(BANDS)
-    ]
+def bars(panels: Mapping[str, Mapping[str, float]], title: str, wide: str) -> Spec:
+    """Bars of shares, a panel for each name, beside each other."""
+    parts = []
+    for name, shares in panels.items():
+        values = [{"at": at, "share": share} for at, share in shares.items()]
+        parts.append(
+            {
+                "title": {"text": name, "anchor": "start"},
+                "width": 320,
+                "height": 180,
+                "data": {"values": values},
+                "mark": "bar",
+                "encoding": {
+                    "x": {
+                        "field": "at",
+                        "type": "ordinal",
+                        "sort": list(shares),
+                        "title": wide,
+                        "axis": {"labelAngle": -40},
+                    },
+                    "y": {"field": "share", "type": "quantitative", "title": "share"},
+                    "color": {"value": BLUE},
+                },
+            }
+        )
+    return {
+        "$schema": _SCHEMA,
+        "description": title,
+        "title": {"text": title, "anchor": "start"},
+        "background": None,
+        "hconcat": parts,
+        "config": CONFIG,
+    }
 
 
 def risk_map(results: Sequence[Result]) -> Spec:
@@ -212,7 +195,11 @@ def risk_map(results: Sequence[Result]) -> Spec:
             {
                 "data": {"values": rows},
                 "mark": {"type": "point", "filled": True, "size": 60},
-                "encoding": {"x": x, "y": y, "color": _colour(results)},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "color": _colour([one.contestant.group for one in results]),
+                },
             },
             {
                 "data": {"values": rows},
@@ -224,8 +211,8 @@ def risk_map(results: Sequence[Result]) -> Spec:
     }
 
 
-def _colour(results: Sequence[Result]) -> Mapping[str, Any]:
-    groups = list(dict.fromkeys(one.contestant.group for one in results))
+def _colour(names: Sequence[str]) -> Mapping[str, Any]:
+    groups = list(dict.fromkeys(names))
     colours = [PALETTE[place % len(PALETTE)] for place in range(len(groups))]
     return {
         "field": "method",

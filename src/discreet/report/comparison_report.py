@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..quality.results import Comparison, Result
+import numpy as np
+
+from ..quality.results import MEASURES, Comparison, Result
 from ..quality.verdicts import sentences
 from . import charts
-from .comparison_charts import box_plot, heat_map, risk_map
+from .comparison_charts import Series, box_plot, risk_map
 from .rehearsal_report import rehearsal_page, write_own
 from .release_report import Grid, Line, Picture, Section, Tag
+from .utility_pictures import transition_heat_map
 
 DRAWN = ("p_value", "cramers_v", "l1", "l2", "l3", "on_diagonal")
 """The measures that get a box plot: those of rinott Figures 1 to 3, and the bands of ons."""
@@ -25,9 +28,20 @@ def pictures(comparison: Comparison) -> dict[str, charts.Spec]:
         found[f"{table}: risk and error"] = risk_map(results)
         for measure in DRAWN:
             if all(measure in one.measures for one in results):
-                found[f"{table}: {measure}"] = box_plot(results, measure, truth.get(measure))
+                series = [
+                    Series(one.contestant.name, one.contestant.group, one.measures[measure])
+                    for one in results
+                ]
+                found[f"{table}: {measure}"] = box_plot(
+                    series, MEASURES[measure], truth.get(measure)
+                )
         for one in _middle(results)[:MOST_HEAT_MAPS]:
-            found[f"{table}: {one.contestant.name}"] = heat_map(one)
+            cells = np.rint(one.transition * one.draws).astype(np.int64)
+            title, beside = (
+                f"{one.contestant.name}: from band to band",
+                f"cells of {one.draws} draws",
+            )
+            found[f"{table}: {one.contestant.name}"] = transition_heat_map(cells, title, beside)
     return found
 
 
