@@ -31,6 +31,8 @@ from .quality.epsilon_scale import Suspicion
 from .quality.results import Comparison
 from .quality.simulator import Simulation, Wishes
 from .quality.simulator import simulate as _simulate
+from .quality.small_numbers import SmallNumbers
+from .quality.small_numbers import small_numbers as _small_numbers
 from .workspace import rehearsed
 
 
@@ -176,6 +178,15 @@ def _specs(
         recipes.from_mapping({"rows": names}, described, data.policy).question.tables[0]
         for names in named
     ]
+
+
+def small_numbers(path: str | Path, found: Simulation, *, who: str = "") -> SmallNumbers:
+    """What a small-number rule would blank in the tables a policy allows: a rehearsal.
+
+    That somebody looked is an entry in the ledger, and every later table says so.
+    """
+    with workspace.DataSet.open(path) as data:
+        return _small_numbers(data, found, who)
 
 
 def share(text: Exact) -> Fraction:

@@ -241,3 +241,21 @@ def test_what_cannot_be_attacked_is_said(demo: Path) -> None:
         with pytest.raises(InputError, match="spend no ε"):
             run.attack(data, [], epsilon="1")
     assert Fraction(tables._each("1")) * tables.QUERIES == 1
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", ["deaths", "deaths-dp"])
+def test_the_demo_policies_under_all_attacks(
+    demo: Path, name: str, record_property: Callable[[str, object], None]
+) -> None:
+    """Every attack succeeds on its baseline; the demo's cell keys give the computed numbers, its dp
+    policy stays under every ceiling.
+    """
+    with DataSet.open(demo / name) as data:
+        found = run.attack(data)
+    for one in found.found:
+        if one.measured is not None:
+            limit = "" if one.ceiling is None else f", ceiling {one.ceiling:.3f}"
+            computed = "" if one.expected is None else f", computed {one.expected:.3f}"
+            record_property(f"{name}, {one.group}", f"{one.measured:.3f}{computed}{limit}")
+    assert found.refuted == ()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
+from discreet import trials
 from discreet.errors import InputError
 from discreet.file_names import DATA
 from discreet.quality.simulator import Wishes, difference, how_many, simulate, tables_of
@@ -90,3 +91,22 @@ def test_bad_wishes_are_said(demo: Path) -> None:
             dc.simulate(demo / "deaths-dp", **wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="has no data set"):
         dc.simulate(demo / "nothing")
+
+
+def test_what_a_small_number_rule_blanks_is_a_rehearsal(fresh_demo: Path) -> None:
+    """Counted cell by cell against a count of the records; noted in the ledger; not written anywhere."""
+    folder = fresh_demo / "deaths-dp"
+    found = dc.simulate(folder)
+    looked = trials.small_numbers(folder, found, who="ana")
+    assert len(looked.tables) == len(found.allowed) == 73
+    table = next(one for one in looked.tables if one.table == "area:region × cause")
+    import duckdb
+
+    source = str(folder / "source" / "records.parquet")
+    rows = duckdb.sql(f"SELECT count(*) FROM '{source}' GROUP BY region, cause").fetchall()
+    counts = [n for (n,) in rows]
+    assert table.filled == len(counts)
+    assert table.hidden == sum(n < 10 for n in counts)
+    with DataSet.open(folder) as data:
+        assert [e.body["about"] for e in data.ledger().rehearsals()] == ["policy simulate"]
+    assert "blanks" in " ".join(looked.sentences())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,7 @@ from typer import Option
 
 from ..errors import InputError
 from . import show
-from .tables import DataSetPath, Json
+from .tables import DataSetPath, Json, _asker
 
 if TYPE_CHECKING:
     from ..quality.simulator import Outlook, Simulation
@@ -34,6 +35,13 @@ def simulate(
     against: Annotated[
         str | None, Option(help="Another data set: what does its policy change?")
     ] = None,
+    rehearse: Annotated[
+        bool,
+        Option(
+            "--rehearse",
+            help="Also count what a small-number rule would blank: sees true data, noted for ever.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Which ε, which law, which tables? From public facts: no record is read.
@@ -52,9 +60,17 @@ def simulate(
 
     found = simulated(path)
     changes = difference(found, simulated(against)) if against else ()
+    looked = trials.small_numbers(path, found, who=_asker(None)).sentences() if rehearse else ()
     if json:
-        show.as_json(found.to_json(), **({"difference": list(changes)} if against else {}))
+        more = {"difference": list(changes)} if against else {}
+        more |= {"custodian_only": list(looked)} if rehearse else {}
+        show.as_json(found.to_json(), **more)
         return
+    _tell(path, found, changes, looked)
+
+
+def _tell(path: str, found: Simulation, changes: Sequence[str], looked: Sequence[str]) -> None:
+    """Everything for people: the scale, the tables, what changes, what to run next."""
     show.prose("From public facts only: no record was read.", style="dim")
     for words in found.scale.sentences():
         show.prose(words)
@@ -73,12 +89,21 @@ def simulate(
     )
     show.grid("Tables", columns, rows, tight=True)
     if len(found.outlooks) > _MOST_SHOWN:
-        more = len(found.outlooks) - _MOST_SHOWN
-        show.prose(f"{more:,} more with --json.", style="dim")
-    if against:
-        show.console().print()
-        for words in changes:
-            show.prose(words)
+        others = len(found.outlooks) - _MOST_SHOWN
+        show.prose(f"{others:,} more with --json.", style="dim")
+    for words in changes:
+        show.prose(words)
+    if looked:
+        show.prose("Custodian only: counted on true data.", style="bold")
+    for words in looked:
+        show.prose(words)
+    show.prose("Next, on your own data (the first sees true counts and is noted):", style="dim")
+    show.command("discreet", "compare", path)
+    show.command("discreet", "attack", path)
+    first = found.allowed[0].axes[0] if found.allowed else ""
+    if found.epsilon and first:
+        asked = ("--rows", first, "--epsilon", found.epsilon, "--dry-run")
+        show.command("discreet", "table", path, *asked)
 
 
 def _row(one: Outlook) -> tuple[object, ...]:

@@ -39,6 +39,8 @@ MOST_CELLS = 2_000_000
 """Draws are measured in blocks of so many cells."""
 FITTED_DRAWS = 5
 """How often a table is protected that has to be fitted anew for each draw, unless more is asked."""
+DRAWLESS = ("classic",)
+"""Methods that give one table and no other."""
 MOST_SECONDS = 120.0
 """A contestant whose first draw takes longer is left out."""
 
@@ -228,7 +230,8 @@ class _Work:
         for draw in range(draws):
             quiet = Control(cancelled=control.cancelled)
             quiet.step(0.0, "drawing")
-            made = tables if draw == 0 else trial.once(quiet)
+            same = draw == 0 or trial.plan.method in DRAWLESS
+            made = tables if same else trial.once(quiet)
             for place, table in enumerate(made):
                 values, possible, stars = interior(table)
                 after[place][draw] = values

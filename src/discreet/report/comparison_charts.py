@@ -160,13 +160,7 @@ def risk_map(results: Sequence[Result]) -> Spec:
         }
         for one in results
     ]
-    lines = []
-    for kind in dict.fromkeys(one.kind for one in results):
-        best = frontier([one for one in results if one.kind == kind])
-        lines += [
-            {"risk": 100 * one.risk, "error": max(one.mean_error, 1e-3), "kind": kind}
-            for one in best
-        ]
+    lines = _frontiers(results)
     x = {
         "field": "risk",
         "type": "quantitative",
@@ -209,6 +203,18 @@ def risk_map(results: Sequence[Result]) -> Spec:
         ],
         "config": CONFIG,
     }
+
+
+def _frontiers(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """The settings that no other of their kind beats."""
+    lines = []
+    for kind in dict.fromkeys(one.kind for one in results):
+        best = frontier([one for one in results if one.kind == kind])
+        lines += [
+            {"risk": 100 * one.risk, "error": max(one.mean_error, 1e-3), "kind": kind}
+            for one in best
+        ]
+    return lines
 
 
 def _colour(names: Sequence[str]) -> Mapping[str, Any]:
