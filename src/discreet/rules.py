@@ -139,16 +139,23 @@ def _blocked_levels(spec: TableSpec, description: Description, names: Any) -> st
 def _least_population(spec: TableSpec, description: Description, least: Any) -> str | None:
     least = _whole(least, "rules.least_population")
     for ref in _refs(spec):
-        level = description.axis(ref).level
-        small = [
-            c.code for c in level.categories if c.population is not None and c.population < least
-        ]
+        small = _small(description.variable(ref.variable), ref.level, least)
         if small:
             return (
                 f"{ref} has categories with a public population below {least:,} "
                 f"({', '.join(small[:3])}{' …' if len(small) > 3 else ''})."
             )
     return None
+
+
+def _small(variable: Variable, name: str, least: int) -> list[str]:
+    """The categories of a level with a public population below `least`; looked for once."""
+    codes: list[str] | None = variable.kept.get(("small", name, least))
+    if codes is None:
+        categories = variable.level(name).categories
+        codes = [c.code for c in categories if c.population is not None and c.population < least]
+        variable.kept["small", name, least] = codes
+    return codes
 
 
 def _max_cells_per_record(spec: TableSpec, description: Description, most: Any) -> str | None:
@@ -172,7 +179,10 @@ def _sliver_population(spec: TableSpec, description: Description, least: Any) ->
     least = _whole(least, "rules.sliver_population")
     for ref in _refs(spec):
         variable = description.variable(ref.variable)
-        other = _sliver(variable, ref.level, least)
+        key = ("sliver", ref.level, least)
+        if key not in variable.kept:  # looked for once
+            variable.kept[key] = _sliver(variable, ref.level, least)
+        other = variable.kept[key]
         if other:
             return (
                 f"{ref} and {other} overlap in slivers with a public population below {least:,}; "
