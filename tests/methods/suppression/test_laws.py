@@ -209,6 +209,12 @@ def test_thin_cells_are_carried_only_by_two_large_ones_in_every_sum():
     assert carriers(board, cells, thick.ravel()) is not None
     thick[0, 1:3] = 0.5
     assert carriers(board, cells, thick.ravel()) is None
+    thick[0, 1:3] = 10.0
+    peopled = np.arange(16) != 5
+    thick[1, 2] = 0.5
+    assert carriers(board, cells, thick.ravel()) is not None
+    peopled[[4, 5]] = False  # numbers of which nothing is known carry nothing
+    assert carriers(board, cells, thick.ravel(), peopled) is None
     apart = np.kron(np.eye(2), np.full((2, 2), 10.0)) + 0.5
     assert carriers(board, cells, apart.ravel()) is None
 

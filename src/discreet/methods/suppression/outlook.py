@@ -29,11 +29,18 @@ NEGLIGIBLE = 1e-11
 """Counts less likely than this are taken as unsafe without a look."""
 
 
-def carriers(board: Board, cells: Whole, variance: Floats) -> Flags | None:
-    """The cells that carry the saddlepoint; all of them, or those that carry thin ones; None: too thin."""
+def carriers(
+    board: Board, cells: Whole, variance: Floats, peopled: Flags | None = None
+) -> Flags | None:
+    """The cells that carry the saddlepoint; all of them, or those that carry thin ones; None: too thin.
+
+    Thin ones are carried by cells with people only (`peopled`, of all cells of the board).
+    """
     if not len(cells) or float(variance.min()) >= LEAST_VARIANCE:
         return np.ones(len(cells), dtype=bool)
     carry: Flags = variance >= CARRIES
+    if peopled is not None:
+        carry &= peopled[cells]
     for side in (board.left[cells], board.right[cells]):
         if (np.bincount(side[carry], minlength=side.max() + 1)[side] < 2).any():
             return None
@@ -62,7 +69,7 @@ class Outlook:
         self.carry: Flags | None = None
         """The cells by which the saddlepoint can be trusted; None where it cannot."""
         if self.solved:
-            self.carry = carriers(board, self.cells, self.tilted.variance[0])
+            self.carry = carriers(board, self.cells, self.tilted.variance[0], model.peopled)
             self._invert()
 
     def _invert(self) -> None:
@@ -115,7 +122,8 @@ class Outlook:
         place = int(self.place[cell])
         left = self.leverage_without(place) <= BRIDGE
         left[place] = False
-        return carriers(board, self.cells[left], self.tilted.variance[0, left]) is not None
+        variance = self.tilted.variance[0, left]
+        return carriers(board, self.cells[left], variance, self.model.peopled) is not None
 
     def others_off(self, place: int, counts: Whole) -> float:
         """The largest first-order |1 − ratio| in other cells when one has any of these counts."""
