@@ -19,14 +19,21 @@ from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
 
+import httpx._config
 import pytest
 from hypothesis import HealthCheck, settings
+
+from .patience import PATIENCE
 
 # no example fails because the machine is busy
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # what `make check` takes: a part of the examples where a test does not say how many
 settings.register_profile("quick", settings.get_profile("patient"), max_examples=20)
 settings.load_profile("patient")
+
+# no answer is too late because the machine is busy: httpx would give up after five seconds
+for _wait in ("connect", "read", "write", "pool"):
+    setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, _wait, PATIENCE)
 
 # no test speaks TLS, and each client that is made would read all authorities anew
 ssl.create_default_context = cache(ssl.create_default_context)
