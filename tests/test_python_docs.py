@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
 import textwrap
@@ -36,6 +37,46 @@ def test_every_public_name_is_on_the_page() -> None:
     text = PYTHON.read_text("utf-8")
     missing = [name for name in dc.__all__ if not re.search(rf"\b{name}\b", text)]
     assert not missing
+
+
+PUBLIC = [
+    name
+    for name in dc.__all__
+    if callable(getattr(dc, name))
+    and not (inspect.isclass(getattr(dc, name)) and issubclass(getattr(dc, name), Exception))
+]
+
+
+def example_of(name: str) -> str:
+    """The last paragraph of the help of a public name, where it is indented."""
+    last = (inspect.getdoc(getattr(dc, name)) or "").rpartition("\n\n")[2]
+    return textwrap.dedent(last) if last.startswith("    ") else ""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_help_has_every_parameter_and_an_example(name: str) -> None:
+    """What `help(dc.name)` shows: each parameter by its name, and something to try."""
+    words = inspect.getdoc(getattr(dc, name)) or ""
+    parameters = inspect.signature(getattr(dc, name)).parameters
+    assert not [one for one in parameters if not re.search(rf"\b{one}\b", words)]
+    assert ">>>" in words or example_of(name)
+
+
+def test_the_examples_of_a_custodian_run(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that need a folder, one after the other as a custodian would."""
+    shutil.copytree(demo, tmp_path / "demo")
+    lines = [f"p{number},{'fm'[number % 2]}" for number in range(60)]
+    (tmp_path / "people.csv").write_text("\n".join(["person_id,sex", *lines]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    named = [name for name in PUBLIC if example_of(name) and name != "connect"]
+    order = ["init", "declare_unit", "load", "declare", "check", "open", "simulate", "compare"]
+    assert sorted(named) == sorted([*order, "synthetic", "upgrade"])
+    for name in [*order, "synthetic", "upgrade"]:
+        exec(compile(example_of(name), f"help({name})", "exec"), {"dc": dc})
+    with dc.open("demo/deaths-open") as synthetic:
+        assert "sex" in synthetic.variables
 
 
 def test_the_client_and_tool_examples_run(

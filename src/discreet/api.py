@@ -42,7 +42,15 @@ if TYPE_CHECKING:
 
 
 def open(path: str | Path) -> DataSet:
-    """Open a data set by its folder, or a workspace that holds just one."""
+    """Open a data set by its folder, or a workspace that holds just one.
+
+    path    the folder: "demo/deaths"
+
+        with dc.open("demo/deaths-dp") as deaths:
+            draft = deaths.table(rows=["region"], columns=["sex"], epsilon="0.5")
+            print(draft.cost, draft.guarantee)      # nothing is read or spent yet
+            table = draft.release()
+    """
     return DataSet(workspace.DataSet.open(workspace.resolve(path)))
 
 

@@ -37,8 +37,16 @@ def synthetic(
 ) -> Path:
     """Make the data set `into` of the synthetic records of a release; returns its folder.
 
-    `release` is the beginning of the release's question hash; the newest release where not said.
     Any table can be asked of the new data set, at no cost and with the release's guarantee.
+
+    path      the data set that has the release
+    into      the folder of the new data set
+    control   progress and cancelling
+    release   the beginning of the release's question hash; the newest release where not said
+
+        with dc.open("demo/deaths-dp") as deaths:
+            deaths.recipe("demo/recipes/margins.yaml").release()
+        dc.synthetic("demo/deaths-dp", "demo/deaths-open")
     """
     control = control or Control()
     if Path(into).exists():

@@ -47,10 +47,13 @@ def simulate(
 ) -> Simulation:
     """What a data set's policy makes possible, from public facts: no record is read.
 
+    path         the folder of the data set
     within, of   the accuracy wanted: so many per cent of cells within ± this
     risk         guesses, and how sure each may become at most
     tables       how many tables of that accuracy are to be published
     records      roughly how many records there are, where that may be said
+
+        print(dc.simulate("demo/deaths-dp", within=10))
     """
     if within < 0:
         raise InputError(f"within must be a whole number ≥ 0, got {within}.")
@@ -106,12 +109,19 @@ def compare(
 
     That somebody looked is an entry in the ledger, and every later table says so.
 
+    path       the folder of the data set
     tables     each a list of variables or levels: "region,cause"; default: two small ones
     methods    of cell-key, laplace, normal, gaussian, max-entropy, marginals, topdown, classic
     epsilons   for everything that spends; p_tables: "MAX:VARIANCE" for cell keys
     draws      how often each table is protected; methods that fit are tried `fitted_draws` times
     minutes    a grid that would take longer is refused, with its time and a smaller one
+    threads    how many tables are protected at once
     recipe     a file with the tables instead
+    who        who looked, for the ledger
+    control    progress and cancelling
+
+        found = dc.compare("demo/deaths", ["region,sex"], ["cell-key"], draws=20)
+        print(found)
     """
     with workspace.DataSet.open(path) as data:
         grid = contestants.grid(methods, epsilons, p_tables)

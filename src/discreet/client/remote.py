@@ -33,7 +33,14 @@ def connect(
 ) -> Server:
     """A server at `url`; with `token`, as the account it belongs to.
 
-    A token is sent to https addresses and to this machine only, unless `insecure` is said.
+    url         where it is: "https://tables.example.org"
+    token       as `discreet user add` printed it
+    insecure    send the token over plain http too; else to https and to this machine only
+    timeout     seconds to wait for one answer; long tables are jobs and take as long as they take
+
+        with dc.connect("http://127.0.0.1:8000") as server:
+            print(server.datasets)
+            table = server.open("deaths").table(rows=["region"]).release()
     """
     connection = Connection(url, token, insecure=insecure, timeout=timeout)
     try:

@@ -131,6 +131,11 @@ def audit(
     touches: a finite law is then still measured at its own ε (what one cell's figure hides), an
     untruncated Laplace at the sum of its ε, where δ is 0.
 
+    law               a law, a p-table, a design, Gaussian noise, or laws of counts 0, 1, …
+    epsilon           δ is measured at this ε, exact, as text
+    neighbours        "add-remove" or "replace-one"
+    cells             how many cells one person touches
+
     >>> from discreet.core.law_builders import laplace
     >>> found = audit(laplace(epsilon="0.5", max_perturbation=7))
     >>> rounded_up(found.delta, 6), found.epsilon <= Fraction(1, 2)
@@ -192,6 +197,9 @@ def audit_pairs(rows: Sequence[tuple[Pairs, int]], epsilon: Fraction | None) -> 
 def delta(law: AuditedLaw | Sequence[Law], epsilon: Exact) -> Fraction:
     """δ(ε) for one cell, both directions, never rounded down; neighbours: add or remove one.
 
+    law               a law, or laws of counts 0, 1, …
+    epsilon           exact, as text: "0.5", "1/3"
+
     >>> from discreet.core.law_builders import laplace
     >>> float(delta(laplace("1", 10), "1"))
     2.0980598824578878e-05
@@ -206,6 +214,9 @@ def probabilistic_delta(law: Law | CountLaw | Sequence[Law], epsilon: Exact) -> 
     """The chance that a likelihood ratio exceeds e^ε: probabilistic DP, rinott (4.5), Lemma 1.
 
     Never smaller than `delta`. Where a ratio lies within 10^-70 of e^ε it counts as exceeding.
+
+    law               a law, a p-table, or laws of counts 0, 1, …
+    epsilon           exact, as text: "0.5", "1/3"
 
     >>> from discreet.core.law_builders import laplace
     >>> float(probabilistic_delta(laplace("1", 10), "1"))

@@ -76,6 +76,11 @@ def design(
     variance follows from ε and D (30) and only D is looked for, as sadeghi III-D does;
     `iota_share` belongs to it.
 
+    epsilon, delta    what must be kept, exact, as text: "0.5", "1e-4"
+    rule              smallest or sadeghi
+    key_bits          weights are whole numbers over 2 to this power
+    quantiser         symmetric (mean exactly 0) or ceil (as sadeghi rounds)
+
     >>> found = design(epsilon="0.9", delta="1e-7")
     >>> found.max_perturbation, round(float(found.variance), 3), rounded_up(found.audit.delta, 4)
     (29, 26.944, '1e-7')

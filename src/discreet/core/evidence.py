@@ -34,6 +34,8 @@ class Evidence:
 def evidence(epsilon: Exact) -> Evidence:
     """How strong the evidence for one person being in the data can get under ε with δ = 0.
 
+    epsilon           exact, as text: "0.5", "1/3"
+
     >>> found = evidence("0.5")
     >>> round(float(found.ratio), 3), found.words
     (1.649, 'limited evidence')

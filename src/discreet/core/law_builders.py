@@ -55,6 +55,13 @@ def laplace(
     Untruncated it is ε-differentially private with δ = 0. Truncated, δ is the mass of one end.
     A record of weight up to `sensitivity` gets ε / sensitivity.
 
+    epsilon           exact, as text: "0.5", "1/3"
+    max_perturbation  no number moves further than this; None: untruncated, δ = 0
+    delta             the law must keep this δ, else it is refused
+    sensitivity       how far one unit moves a count
+    key_bits          weights are whole numbers over 2 to this power
+    quantiser         symmetric (mean exactly 0) or ceil (as sadeghi rounds)
+
     >>> law = laplace(epsilon="0.5", max_perturbation=7)
     >>> float(law.pmf[7]), law.mean
     (0.007568475196759471, Fraction(0, 1))
@@ -86,6 +93,12 @@ def normal(
 ) -> Law:
     """The truncated normal law of rinott (5.3): p(z) ∝ exp(−ε z² / (2m + 1)).
 
+    epsilon           exact, as text: "0.5", "1/3"
+    max_perturbation  no number moves further than this
+    delta             the law must keep this δ, else it is refused
+    key_bits          weights are whole numbers over 2 to this power
+    quantiser         symmetric (mean exactly 0) or ceil (as sadeghi rounds)
+
     >>> law = normal(epsilon="1", max_perturbation=10)
     >>> round(float(law.pmf[10]), 7)
     0.0010538
@@ -108,6 +121,11 @@ def discrete_normal(
 
     Its exact δ(ε), for one cell or many, is what `audit` says; the mass lost by the cut is part
     of it.
+
+    variance          σ² before the cut, exact, as text
+    max_perturbation  no number moves further than this
+    key_bits          weights are whole numbers over 2 to this power
+    quantiser         symmetric (mean exactly 0) or ceil (as sadeghi rounds)
 
     >>> round(float(discrete_normal("4", 30).variance), 6)
     4.0
@@ -132,6 +150,13 @@ def exponential(
 
     p(z) ∝ exp(ε u(z) / Δ), Δ the largest step of u between neighbours. A function is also asked at
     ±(m + 1), as (4.8) does for (5.3); a table may stop at ±m.
+
+    utility           a function of the perturbation, or a table of its values
+    epsilon           exact, as text: "0.5", "1/3"
+    max_perturbation  no number moves further than this
+    delta             the law must keep this δ, else it is refused
+    key_bits          weights are whole numbers over 2 to this power
+    quantiser         symmetric (mean exactly 0) or ceil (as sadeghi rounds)
 
     >>> law = exponential(lambda z: -z * z, "1", 10)
     >>> law.weights == normal("1", 10).weights
@@ -179,6 +204,11 @@ def max_entropy(
 
     p(z) ∝ exp(−γ z²), γ solved from V to 80 digits. V must lie in (0, D(D + 1) / 3).
 
+    max_perturbation  no number moves further than this
+    variance          exact, as text: "2"
+    key_bits          weights are whole numbers over 2 to this power
+    quantiser         symmetric (mean exactly 0) or ceil (as sadeghi rounds)
+
     >>> round(float(max_entropy(11, "4").variance), 12)
     4.0
     """
@@ -208,6 +238,13 @@ def max_entropy_for(
 
     |ι| is `iota_share` of its largest value 2ε / (4D² − 1); a tenth is the paper's choice.
 
+    epsilon           exact, as text: "0.5", "1/3"
+    max_perturbation  no number moves further than this
+    iota_share        how much of its largest value |ι| takes
+    delta             the law must keep this δ, else it is refused
+    key_bits          weights are whole numbers over 2 to this power
+    quantiser         symmetric (mean exactly 0) or ceil (as sadeghi rounds)
+
     >>> law = max_entropy_for("0.5", 25)
     >>> round(float(law.variance), 4), round(float(law.pmf[25]), 10)
     (49.0022, 9.91298e-05)
@@ -231,6 +268,11 @@ def hellinger(
 
     It depends on the count a, so it is one law for each a ≤ max_count. Every count shares the
     range 0 … max_value, so cutting it there costs no δ (Theorem 4.1). Larger counts are refused.
+
+    epsilon           exact, as text: "0.5", "1/3"
+    max_count         the largest true count served
+    max_value         the largest number that can be published
+    key_bits          weights are whole numbers over 2 to this power
 
     >>> rows = hellinger("1", 3, 40)
     >>> rows.row(2).start, rows.row(2).end

@@ -71,6 +71,9 @@ def within(
 ) -> Probability:
     """P(a released value is within ±half_width of the true count): rinott Table 2 with `clip`.
 
+    law       any law; one that depends on the count needs `count`, and so does clipping
+    clip      negatives become 0
+
     >>> from discreet.core.law_builders import laplace
     >>> round(float(within(laplace("0.5", 7), 0, 0, clip=True)), 2)
     0.63
@@ -107,6 +110,9 @@ class TableLosses:
 
 def table_losses(law: AnyLaw, counts: Iterable[int], *, clip: bool = False) -> TableLosses:
     """What noise is expected to cost over a whole table of known counts, rinott §4.2 and §5.6.
+
+    law       any law; counts: the true counts of the table
+    clip      negatives become 0
 
     >>> from discreet.core.law_builders import laplace
     >>> found = table_losses(laplace("1"), [0, 3, 12], clip=True)

@@ -27,12 +27,24 @@ _MOST_SEARCHED = 2000
 def delta_curve(
     law: AuditedLaw | Sequence[Law], epsilons: Sequence[Exact]
 ) -> list[tuple[Fraction, Fraction]]:
-    """(ε, δ(ε)) for every ε given, one cell, never rounded down: sadeghi Fig. 1."""
+    """(ε, δ(ε)) for every ε given, one cell, never rounded down: sadeghi Fig. 1.
+
+    law               a law, or laws of counts 0, 1, …
+    epsilons          exact, as text: ["0.5", "1"]
+
+    >>> from discreet.core.law_builders import laplace
+    >>> [round(float(delta), 4) for _, delta in delta_curve(laplace("1", 5), ["0.5", "1"])]
+    [0.2899, 0.0031]
+    """
     return [(audited.at_epsilon, audited.delta) for audited in (audit(law, e) for e in epsilons)]
 
 
 def matching_normal(law: Law, epsilon: Exact | None = None, *, most: int = _MOST_SEARCHED) -> Law:
     """The normal law (rinott 5.3) with the smallest m whose δ is no larger than that of `law`.
+
+    law               the law to match
+    epsilon           where δ is measured, exact, as text; None: the law's own ε
+    most              the largest m tried
 
     >>> from discreet.core.law_builders import laplace
     >>> matching_normal(laplace("0.5", 7)).max_perturbation
@@ -82,6 +94,10 @@ def least_delta(epsilon: Exact, max_perturbation: int, *, key_bits: int = 64) ->
     sadeghi's rule is γ = ε/(2D − 1), with δ as in (29). δ falls with γ until one more outcome has a
     ratio above e^ε, which happens at γ = ε/(2j − 1) for j = D, …, 1; the least δ is at one of these
     (no γ of a fine scan does better, for any D up to 80 and ε from 0.01 to 8).
+
+    epsilon           exact, as text: "0.5", "1/3"
+    max_perturbation  D: no number moves further than this
+    key_bits          weights are whole numbers over 2 to this power
 
     >>> found = least_delta("1", 11)
     >>> found.gamma, found.rule_gamma, round(float(found.delta / found.rule_delta), 3)
@@ -152,6 +168,12 @@ def key_sizes(
     iota_share: Exact = "1/10",
 ) -> list[KeySize]:
     """What cutting a law to few cell keys does to it: sadeghi V-C, by default its own experiment.
+
+    max_perturbation  the support of every law
+    epsilons          exact, as text; None: those of the paper
+    key_bits          sizes of keys to try: weights over 2 to this power
+    quantiser         ceil (as the paper rounds) or symmetric
+    iota_share        as in `max_entropy_for`
 
     >>> rows = key_sizes(10, ["0.6", "0.7"], [8])
     >>> [bool(row.unreachable) for row in rows], float(rows[0].bias)

@@ -34,6 +34,12 @@ def exponential_counts(
     Δ is the largest change of u between neighbouring counts for one published value, rinott (4.7).
     Every count shares the range of values, so δ = 0 up to rounding, which `audit` tells.
 
+    utility           a function of the true count and the published value
+    epsilon           exact, as text: "0.5", "1/3"
+    max_count         the largest true count served
+    max_value         the largest number that can be published
+    key_bits          weights are whole numbers over 2 to this power
+
     >>> rows = exponential_counts(lambda a, b: -abs(a - b), "1", 3, 20)
     >>> rows.row(2).start, rows.row(2).end, rows.row(2).mean > 0
     (-2, 18, True)

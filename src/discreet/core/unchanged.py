@@ -33,6 +33,9 @@ def unchanged(epsilon: Exact, *, gaussian_delta: Exact = "0.05") -> Unchanged:
     Gaussian noise σ = √(2 ln(1.25/δ)) / ε, where the print does not say δ and its figures are those
     of 0.05; (1 − e^−ε) / (1 + e^−ε) for the discrete Laplace, rinott (5.1).
 
+    epsilon           exact, as text: "0.5", "1/3"
+    gaussian_delta    the δ of the Gaussian noise
+
     >>> found = unchanged("1")
     >>> [round(x, 4) for x in (found.rounded_laplace, found.rounded_gaussian, found.discrete_laplace)]
     [0.3935, 0.1562, 0.4621]

@@ -34,7 +34,14 @@ SHARED = 0.9
 
 
 def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
-    """Everything found about the data set in `folder`, worst first."""
+    """Everything found about the data set in `folder`, worst first.
+
+    folder    the folder of the data set
+    control   progress and cancelling
+
+        for finding in dc.check("work/people"):
+            print(finding)
+    """
     folder = Path(folder)
     control = control or Control()
     versions.sweep_left_overs(folder)

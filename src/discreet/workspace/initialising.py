@@ -68,9 +68,19 @@ def init(
 ) -> Started:
     """Profile `data`, write discreet.yaml into the folder `into`, and load.
 
-    `options` says what is known of a CSV file (delimiter, encoding, quote, escape, header), `unit`
-    who one unit is. Where that is in doubt it stays undecided, and nothing is loaded. A description
-    that is there already is never overwritten.
+    data      a CSV, Parquet or XLSX file, or a table: "sqlite:///registry.db?table=deaths"
+    into      the folder of the new data set; a description that is there is never overwritten
+    control   progress and cancelling
+    family    cell-key or dp
+    budget    of family dp, for ever: {"epsilon": "2"}
+    options   of a CSV file, where they are not found out: delimiter, encoding, quote, escape, header
+    unit      who one unit is; where it is not said, guarantees speak of one record, and where the
+              file leaves a doubt it is undecided and nothing is loaded
+    load      False only writes the description
+
+        person = dc.UnitChoice("person", "person_id")
+        started = dc.init("people.csv", "work/people", unit=person)
+        print(started.draft.left_out, started.warnings())
     """
     control = control or Control()
     draft = proposal(data, into, control, family=family, budget=budget, options=options, unit=unit)

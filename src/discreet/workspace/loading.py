@@ -153,6 +153,12 @@ def load(folder: str | Path, control: Control | None = None) -> Loaded:
     """Load the source named in discreet.yaml as a new version and serve it.
 
     Killed, cancelled or out of disk at any moment, the version served before is served still.
+
+    folder    the folder of the data set
+    control   progress and cancelling
+
+        loaded = dc.load("work/people")
+        print(loaded.unchanged, loaded.manifest.data_version)
     """
     folder = Path(folder)
     described = read(folder)

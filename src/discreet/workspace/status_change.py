@@ -16,7 +16,13 @@ from .yaml_edit import with_value
 
 
 def declare(folder: str | Path, variables: Iterable[str] | None = None) -> list[str]:
-    """Set `status: declared` for these variables, or for all; the names that changed."""
+    """Set `status: declared` for these variables, or for all; the names that changed.
+
+    folder      the folder of the data set
+    variables   their names; None for all
+
+        dc.declare("work/people", ["sex"])
+    """
     folder = Path(folder)
     described = read(folder)
     known = [variable.name for variable in described.description.variables]

@@ -31,7 +31,16 @@ _WORD = re.compile(r"[^\W\d_][\w -]{0,39}")
 
 @dataclass(frozen=True)
 class UnitChoice:
-    """What a custodian said of the unit; what was not said is empty or None."""
+    """What a custodian said of the unit; what was not said is empty or None.
+
+    unit      what one unit is: person, household, …
+    id        the column that names it
+    records   how many records of one unit count at most
+    drop      leave out what is more, instead of refusing to load it
+
+    >>> UnitChoice("person", "patient_id", records=4, drop=True).records
+    4
+    """
 
     unit: str = ""
     """What one unit is: person, household, …"""
@@ -82,6 +91,12 @@ def declare_unit(
 
     Where a column is named and no number of records, that of the source is taken, and noted as
     such.
+
+    folder    the folder of the data set
+    choice    what is said of the unit
+    control   progress and cancelling
+
+        dc.declare_unit("work/people", dc.UnitChoice("person", "person_id", records=2, drop=True))
     """
     folder = Path(folder)
     described = read(folder)

@@ -88,6 +88,11 @@ def upgrade(path: str | Path) -> Upgraded:
     """Carry a workspace, or one data set, of version 0.1 over; what is of today's form stays.
 
     Stop the server first. A copy is left beside the workspace; to run it again is harmless.
+
+    path    the folder of the workspace or data set
+
+        done = dc.upgrade("demo")
+        print(done.copy, done.ledgers)
     """
     given = Path(path).resolve()
     workspace = Workspace.open(given)

@@ -45,7 +45,8 @@ def ptable(
     """The maximum-entropy p-table with these parameters, or `LawError` naming row and remedy.
 
     `max_perturbation` is D, `variance` V, `blocked_below` js. `p_stay` and `monotone` are one
-    value, or one for each row 1, 2, …. `keys` overrides 2^key_bits. With the default quantiser
+    value, or one for each row 1, 2, …. With `exact_variance` every row has the variance itself.
+    `keys` overrides 2^key_bits. With the default quantiser
     every row's mean is exactly 0 wherever whole weights allow it (they do in all but rows of two
     or three outcomes that are not neighbours; `PTable.bias` says what is left).
 
