@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import random
 import re
@@ -133,11 +134,14 @@ def path_of(work: Callable[[], object]) -> list[str]:
         if event == "call" and frame.f_globals.get("__name__", "").startswith("discreet."):
             names.append(frame.f_code.co_qualname)
 
+    gc.collect()
+    gc.disable()  # what is thrown away meanwhile may be anybody's
     sys.setprofile(note)
     try:
         work()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return names
 
 
@@ -159,7 +163,11 @@ def test_verdicts_take_the_same_path(neighbour_folders: list[Path]):
                 verdict()  # what is read once has been read
                 paths.append(path_of(verdict))
     assert len(paths[0]) > 20
-    assert paths[:2] == paths[2:]
+    for one, other in zip(paths[:2], paths[2:], strict=True):
+        first = next(
+            (n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0
+        )
+        assert one == other, (one[max(first - 3, 0) :][:9], other[max(first - 3, 0) :][:9])
 
 
 AXES = ["ccg", "region", "country", "cause", "age", "sex", "month", "marital"]
@@ -223,7 +231,7 @@ def offered_alternatives_work(
     for offer in problem["alternatives"]:
         assert offer["checked"]
         done = WIRE.post(f"{url}/datasets/deaths/tables", json=offer["recipe"])
-        assert done.status_code == 200, (rules, asked, offer, done.text)
+        assert done.status_code in (200, 202), (rules, asked, offer, done.text)
     return len(problem["alternatives"])
 
 
