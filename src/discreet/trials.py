@@ -145,8 +145,12 @@ def attack(
 ) -> Attacked:
     """Run known attacks against a data set's policy, on made-up people: no record is read.
 
+    path      the folder of the data set
     attacks   which ones; default: all of `discreet.quality.attacks.run.ATTACKS`
     epsilon   what one question spends, for policies that spend; default: the policy's, else 1
+    control   progress and cancelling
+
+        print(dc.attack("demo/deaths", ["same-set"]))
     """
     with workspace.DataSet.open(path) as data:
         found = _attack(data, attacks, epsilon=epsilon, control=control)
