@@ -62,6 +62,7 @@ def test_help_has_every_parameter_and_an_example(name: str) -> None:
     assert ">>>" in words or example_of(name)
 
 
+@pytest.mark.slow
 def test_the_examples_of_a_custodian_run(
     demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
