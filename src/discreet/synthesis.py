@@ -1,4 +1,4 @@
-"""From a release of consistent margins to its synthetic records: files, or a data set to serve.
+"""From a release of one synthetic table to its records: files, or a data set to serve.
 
 Everything here is computed from stored measurements alone. It reads no data, draws nothing and
 charges nothing; the guarantee is the release's own.

@@ -19,7 +19,7 @@ def synthetic(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Make a data set of the synthetic records of a release of consistent margins.
+    """Make a data set of the synthetic records of a release (marginals, topdown).
 
     Any table can be asked of it, at no cost and without rules: every table keeps the guarantee of
     the release. Nothing is read from the confidential records and nothing is charged.

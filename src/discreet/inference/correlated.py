@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..core.product import subsets
-from ..core.residual_law import ResidualAxis
+from ..core.residual_law import ResidualAxis, Residuals
 from ..core.table import Status
 from ..errors import CannotConclude
 from . import chi_square
@@ -85,7 +85,6 @@ class Estimates:
             )
         residuals = self.reading.law.residual_variance
         assert residuals is not None
-        known = dict(residuals.variances)
         parts = [self._sides(axis) for axis in residuals.axes]
         order = [self._place(axis) for axis in residuals.axes]
         total = np.zeros((cells, cells))
@@ -93,14 +92,26 @@ class Estimates:
             factors = [parts[i][0] if i in kept else parts[i][1] for i in range(len(parts))]
             if any(np.abs(factor).max() < 1e-12 for factor in factors):
                 continue
-            if kept not in known:
-                raise CannotConclude(
-                    "Not all parts of this table were measured, so the covariance of its noise is not "
-                    "known. Ask for a table that was measured."
-                )
-            if known[kept] > 0:
-                total += known[kept] * self._product(factors, order)
+            scale, more, places = self._known(residuals, kept)
+            if scale > 0:
+                total += scale * self._product([*factors, *more], [*order, *places])
         return total + _ROUNDED * np.eye(cells)
+
+    def _known(
+        self, residuals: Residuals, kept: tuple[int, ...]
+    ) -> tuple[float, list[Reals], list[int]]:
+        """How well a set of axes is known: a variance, or a factor for an axis of nodes."""
+        nodes = residuals.nodes
+        variances = dict(residuals.variances)
+        if kept not in (variances if nodes is None else nodes.by_set):
+            raise CannotConclude(
+                "Not all parts of this table were measured, so the covariance of its noise is not "
+                "known. Ask for a table that was measured."
+            )
+        if nodes is None:
+            return variances[kept], [], []
+        picked = self._picked(nodes.axis)
+        return 1.0, [picked @ nodes.by_set[kept] @ picked.T], [self._place(nodes.axis)]
 
     def _place(self, axis: ResidualAxis) -> int:
         """The table's axis, or −1 for one that the table only filters by."""
@@ -108,13 +119,17 @@ class Estimates:
 
     def _sides(self, axis: ResidualAxis) -> tuple[Reals, Reals]:
         """What an axis contributes inside and outside of a set: over pairs of its categories."""
-        places: list[int | None] = [None]
-        if not axis.summed:
-            places = list(range(self.reading.shape[self._place(axis)]))
-        picked = np.array([axis.picked(place) for place in places])
+        picked = self._picked(axis)
         size = picked.sum(1)
         both = np.outer(size, size)
         return picked @ picked.T - both / axis.length, both / axis.length**2
+
+    def _picked(self, axis: ResidualAxis) -> Reals:
+        """For each category of the table which of the measured ones it sums."""
+        places: list[int | None] = [None]
+        if not axis.summed:
+            places = list(range(self.reading.shape[self._place(axis)]))
+        return np.array([axis.picked(place) for place in places])
 
     def _product(self, factors: list[Reals], order: list[int]) -> Reals:
         """The Kronecker product in the order of the table's axes."""

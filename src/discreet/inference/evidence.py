@@ -290,7 +290,9 @@ def _law_names(table: ProtectedTable) -> tuple[str, ...]:
 def _names_in(law: CellLaw) -> set[str]:
     names = {name for part in law.cells for name in part.axes or ()}
     if law.residual_variance is not None:
-        names |= {axis.name for axis in law.residual_variance.axes if not axis.summed}
+        nodes = law.residual_variance.nodes
+        axes = [*law.residual_variance.axes, *([] if nodes is None else [nodes.axis])]
+        names |= {axis.name for axis in axes if not axis.summed}
     return names
 
 

@@ -50,5 +50,8 @@ def test_estimates_and_variances_are_those_of_the_normal_equations(data: st.Data
         for node, one in enumerate(nodes):
             if np.isfinite(wanted[node]):
                 assert abs(estimates[level][node, 0] - one @ solved) < 1e-8
+        if np.isfinite(wanted).all():
+            together = nodes @ inverse @ nodes.T
+            np.testing.assert_allclose(over.covariance(level), together, atol=1e-8)
     grouped = [variance(finest[places == group].sum(axis=0)) for group in range(3)]
     np.testing.assert_allclose(over.variances(2, places, 3), grouped, atol=1e-8)

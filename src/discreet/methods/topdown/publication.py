@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...core.cell_law import CellLaw, Source
+from ...core.cell_law import Source, axis_names
 from ...core.product import Reals
 from ...core.table import Noise, ProtectedTable, Status
 from ...core.true_values import add_totals
@@ -18,8 +17,7 @@ from ..shared.synthetic_table import SyntheticTable
 from .design import Asked, Design
 from .estimate import Estimates
 from .plan_facts import variances
-
-UNBIASED = "unbiased"
+from .table_law import UNBIASED, sources_of, table_law
 
 
 def publish(
@@ -30,7 +28,7 @@ def publish(
     facts: Facts,
 ) -> tuple[ProtectedTable, ...]:
     """One protected table for each asked one, in order."""
-    sources, where = _sources(design), provenance(plan, facts)
+    sources, where = sources_of(design), provenance(plan, facts)
     return tuple(
         protected(
             plan,
@@ -41,14 +39,6 @@ def publish(
         )
         for asked in design.tables
     )
-
-
-def _sources(design: Design) -> tuple[Source, ...]:
-    """The laws of the noise that was drawn, each with how many tables were measured by it."""
-    laws = {one.law: 0 for one in design.allocation.measured}
-    for one in design.allocation.measured:
-        laws[one.law] += 1
-    return tuple(Source(law.name, law, tables) for law, tables in laws.items())
 
 
 def _numbers(
@@ -78,12 +68,13 @@ def _numbers(
         lower, upper = interval(estimate, WIDTH[design.settings.noise] * sd)
         noise = Noise(sd=sd, lower=lower, upper=upper)
         near_estimate.append(_near(values - estimate, sd))
+    names = axis_names(facts.description.domain(spec.axes))
     return {
         "values": values,
         "status": status,
         "noise": noise,
         "extra": extra,
-        "law": _law(design, sources, known),
+        "law": table_law(design, asked, sources, names, known=known),
         "notes": (*_notes(design, plan, known), *near_estimate),
     }
 
@@ -98,22 +89,6 @@ def unbiased(asked: Asked, estimates: Estimates) -> Reals:
         margin = margin[0]
     cells = np.asarray(wanted.publish(margin), dtype=np.float64)
     return with_totals(cells) if wanted.spec.totals else cells
-
-
-def _law(design: Design, sources: Sequence[Source], known: bool) -> CellLaw:
-    """No count has a law of its own; the column unbiased has a standard deviation in each cell."""
-    return CellLaw(
-        tuple(sources),
-        consistency="synthetic table",
-        column=UNBIASED if known else "",
-        measured=known,
-        about={
-            "plan": design.allocation.name,
-            "tree": design.tree.variable,
-            "levels": ", ".join(design.tree.names[1:]),
-            "loss": str(design.settings.loss),
-        },
-    )
 
 
 def _near(differences: Reals, sd: Reals) -> str:

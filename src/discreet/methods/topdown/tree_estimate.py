@@ -104,6 +104,22 @@ class TreeEstimate:
             found.append(np.where(lost, np.inf, np.where(one, alone, mixed)))
         return found
 
+    def covariance(self, level: int) -> Reals:
+        """How the estimates of a level's nodes go together; where all of them are known."""
+        found = np.full((1, 1), 1 / max(float(self._up[0][0]), 1e-300))
+        for here in range(1, level + 1):
+            variance, _, portion = self._parts(here)
+            parents = self.tree.parents[here]
+            siblings = parents[:, None] == parents[None, :]
+            total = self._summed(here, variance)[parents]
+            within = np.diag(variance) + siblings * (
+                np.outer(portion, portion * total)
+                - np.outer(portion, variance)
+                - np.outer(variance, portion)
+            )
+            found = within + np.outer(portion, portion) * found[np.ix_(parents, parents)]
+        return np.asarray(found)
+
     def variances(self, level: int, places: Whole, groups: int) -> Reals:
         """The variance of the sum of a level's nodes in each group; −1: in none."""
         if level == 0:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ....core.cell_law import CellLaw, Source
 from ....core.product import subsets
-from ....core.residual_law import ResidualAxis, Residuals
+from ....core.residual_law import Residuals
+from ...shared.residual_axes import residual_axes
 from ...shared.residuals import HARD
 from ...shared.workload import Wanted
 
@@ -60,24 +59,15 @@ def _residuals(design: Design, wanted: Wanted, names: Sequence[str]) -> Residual
 
     None too for a variable by its own level, whose cells are no product of categories.
     """
-    sides = {
-        position: (name, places)
-        for name, (position, places) in zip(names, wanted.projection.sides, strict=True)
-    }
-    if design.coding is not None or len(sides) < len(names):
+    if design.coding is not None:
         return None
-    axes = []
-    for position, axis in enumerate(wanted.margin):
-        length, passing = design.workload.shape[axis], wanted.allowed[position]
-        own = str(design.workload.refs[axis]), np.zeros(length, np.int64)
-        name, found = sides.get(position, own)
-        places = np.arange(length) if found is None else found
-        plain = position in sides and found is None and bool(passing.all())
-        groups = None if plain else tuple(np.where(passing, places, -1).tolist())
-        axes.append(ResidualAxis(name, length, groups, position not in sides))
+    own = {axis: str(ref) for axis, ref in enumerate(design.workload.refs)}
+    axes = residual_axes(wanted, names, own)
+    if axes is None:
+        return None
     known = design.allocation.known
     return Residuals(
-        tuple(axes),
+        axes,
         tuple(
             (kept, 0.0 if precision >= HARD else 1 / precision)
             for kept in subsets(tuple(range(len(axes))))
