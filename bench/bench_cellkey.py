@@ -19,6 +19,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ from discreet.core.table import Status
 from discreet.core.text import Text
 from discreet.core.true_values import Cells, cube, reveal, seal
 from discreet.engines.coding import Source
-from discreet.engines.duckdb.engine import open_engine
 from discreet.engines.duckdb.loading import load
+from discreet.engines.opening import open_engine
 from discreet.methods.base import Facts
 from discreet.methods.cellkey.design import design
 from discreet.methods.cellkey.dialects import write as write_ptable
@@ -103,7 +104,7 @@ def speed(records: int, rounds: int) -> dict[str, Any]:
         folder = Path(name)
         write(folder / "records.parquet", records)
         load(Source.guess(folder / "records.parquet"), coding(), folder / "version")
-        with open_engine(folder / "version", about) as engine:
+        with closing(open_engine(folder / "version", about)) as engine:
             counts = next(iter(plans.values())).counts
 
             def count() -> object:

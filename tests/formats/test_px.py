@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from pyaxis import pyaxis
 from discreet import formats
 from discreet.arrangement import laid_out
 from discreet.core.table import ProtectedTable, Status
+from discreet.formats import px
+from discreet.formats.flat import flatten
 from discreet.formats.px import LINE, SYMBOLS, plain_text
 from discreet.recipe import Layout
 
@@ -111,6 +114,10 @@ def test_pyaxis_reads_the_same_cells(
     # pyaxis cuts at the first DATA= wherever it stands, tidies brackets in names, and takes text
     # longer than its line for two; none of these is PX.
     assume(text.count("DATA=") == 1 and "( " not in text and " )" not in text)
+    names = [
+        text for axis in flatten(table).axes for text in (axis.label, *axis.labels, *axis.codes)
+    ]
+    assume(max(map(len, names), default=0) < LINE // 2 - 20)
     frame = pyaxis.parse(str(path), encoding="utf-8")["DATA"]
     assert len(frame) == table.cells
     labels = [table.labels(i) for i in range(len(table.domain.axes))]
@@ -172,6 +179,55 @@ def test_unreliable_numbers_keep_their_value_and_get_a_mark() -> None:
     found = parsed(formats.to_bytes(table, "px").decode())
     assert [key for key in found if key.startswith("DATANOTECELL")] == ['DATANOTECELL("m")']
     assert found["DATA"] == ["9", "2", "11"]
+
+
+def test_very_many_unreliable_numbers_are_told_in_one_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(px, "MOST_CELL_NOTES", 1)
+    status = [Status.UNRELIABLE, Status.UNRELIABLE, Status.OK]
+    table = make([axis("sex", ["F", "M"])], (True,), values=[1, 2, 11], status=status)
+    found = parsed(formats.to_bytes(table, "px").decode())
+    assert not [key for key in found if key.startswith("DATANOTECELL")]
+    assert "2 numbers are unreliable" in "".join(found["NOTE"])
+
+
+def test_a_code_that_px_reads_as_all_codes_marks_no_other_cell() -> None:
+    status = [Status.UNRELIABLE, Status.OK]
+    table = make(
+        [axis("sex", ["F", "M"], codes=["*", "m"])], (False,), values=[1, 2], status=status
+    )
+    found = parsed(formats.to_bytes(table, "px").decode())
+    assert not [key for key in found if key.startswith("DATANOTECELL")]
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        (["2019", "2020"], 'TIMEVAL("period")=TLIST(A1),"2019","2020";'),
+        (["2020-Q1", "2020Q4"], 'TIMEVAL("period")=TLIST(Q1),"20201","20204";'),
+        (["2020-01", "2020M12"], 'TIMEVAL("period")=TLIST(M1),"202001","202012";'),
+        (["2020-W01", "2020W53"], 'TIMEVAL("period")=TLIST(W1),"202001","202053";'),
+        (["2020", "2020-01"], None),
+        (["2020-13", "2020-01"], None),
+    ],
+)
+def test_periods_are_told(codes: list[str], said: str | None) -> None:
+    """Readers know a variable of time by them; where one is none, nothing is claimed."""
+    made = axis("period", codes, codes=codes)
+    timed = replace(made, variable=replace(made.variable, kind="time"))
+    for total in (False, True):
+        table = make([timed], (total,), values=[1, 2, 3][: 2 + total])
+        text = formats.to_bytes(table, "px").decode()
+        lines = [line for line in text.split("\r\n") if line.startswith("TIMEVAL")]
+        assert lines == ([said] if said and not total else [])
+
+
+@pytest.mark.parametrize("size", [200, 246, 247, 248, 249, 250, 251, 252, 500, 1001])
+def test_long_labels_keep_within_lines(size: int) -> None:
+    label = "".join(chr(97 + i % 26) for i in range(size))
+    table = make([axis("sex", [label, "M", label + "!"])], (False,), values=[1, 2, 3])
+    text = formats.to_bytes(table, "px").decode()
+    assert max(map(len, text.split("\r\n"))) <= 256
+    assert parsed(text)['VALUES("sex")'] == [label, "M", label + "!"]
 
 
 def test_a_layout_decides_stub_and_heading() -> None:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.engines.duckdb.engine import DuckDBEngine
+from discreet.engines.memory.engine import MemoryEngine
 from discreet.server import Settings, logs, slow_clients
 from discreet.server.limits import Buckets, Slots
 from discreet.server.problems import Problem
@@ -167,9 +167,9 @@ def test_bodies_that_drip_are_let_go(served: Served):
 def test_giant_tables_are_refused_by_their_size(served: Served, monkeypatch):
     """A billion cells: refused from the dictionary, before the engine is asked to count."""
     counted: list[object] = []
-    count = DuckDBEngine.count
+    count = MemoryEngine.count
     monkeypatch.setattr(
-        DuckDBEngine, "count", lambda *words, **more: counted.append(words) or count(*words, **more)
+        MemoryEngine, "count", lambda *words, **more: counted.append(words) or count(*words, **more)
     )
     giant = {"rows": ["ccg", "cause", "age"], "columns": ["sex", "month", "marital"]}
     with served.client("ana") as ana:

@@ -1,7 +1,7 @@
 """PX (PC-Axis 2013), for PxWeb and its readers: counts in DATA, words in notes.
 
 UTF-8. Statuses are PX's own data symbols; an unreliable number keeps its value and gets a
-DATANOTECELL. Readers are told not to add: AGGREGALLOWED=NO, and a variable that is left out is
+DATANOTECELL, where they are not so many that readers would never end looking for them. Readers are told not to add: AGGREGALLOWED=NO, and a variable that is left out is
 read at its published total (ELIMINATION). A PX text cannot hold a double quote, so one becomes an
 apostrophe and a note says so. Noise intervals have no place in PX; a note says where they are.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core.table import ProtectedTable, Status
 from ..languages import ENGLISH, counted, listed, say
@@ -23,7 +24,7 @@ from .footnote import citation, law_elsewhere
 from .notes import notes
 
 LINE = 250
-"""PX lines have at most 256 characters; one text of a list is never broken."""
+"""PX lines have at most 256 characters."""
 
 SYMBOLS = {
     Status.NOT_RELEASED: ".",
@@ -33,6 +34,17 @@ SYMBOLS = {
     Status.STRUCTURAL_ZERO: "-",
 }
 """How a status is written in DATA, in double quotes."""
+
+MOST_CELL_NOTES = 2_000
+"""PxWeb looks through all of them for each cell it shows."""
+
+_TIMES = (
+    ("A1", re.compile(r"(\d{4})")),
+    ("Q1", re.compile(r"(\d{4})-?[QK]([1-4])")),
+    ("M1", re.compile(r"(\d{4})[-M](0[1-9]|1[0-2])")),
+    ("W1", re.compile(r"(\d{4})-?W(0[1-9]|[1-4]\d|5[0-3])")),
+)
+"""Years, quarters, months and weeks as codes write them, and PX's names of these."""
 
 _TOTAL_NOTE = say("A published total: it need not be the sum of its cells.")
 _SPACES = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
@@ -108,7 +120,23 @@ def _keywords(
             yield from _texts(f'ELIMINATION("{name}")', values[-1:])
         else:
             yield f'ELIMINATION("{name}")=NO;'
+    for name, axis in zip(words.names, axes, strict=True):
+        yield from _time(name, axis)
     yield from _about(table, flat, axes, words)
+
+
+def _time(name: str, axis: FlatAxis) -> Iterator[str]:
+    """The periods of a variable of time, by which readers know it; a total is none."""
+    if axis.kind != "time" or axis.total:
+        return
+    for unit, written in _TIMES:
+        found = [written.fullmatch(code) for code in axis.codes]
+        if all(found):
+            periods = ["".join(match.groups()) for match in found if match is not None]
+            head, *rest = _texts(f'TIMEVAL("{name}")', periods)
+            yield head.replace("=", f"=TLIST({unit}),", 1)
+            yield from rest
+            return
 
 
 def _about(
@@ -156,6 +184,13 @@ def _notes(table: ProtectedTable, flat: Flat, words: _Words) -> list[str]:
             more=listed(more),
         )
         sentences.append(table.tells(elsewhere))
+    if (many := _marked(flat).size) > MOST_CELL_NOTES:
+        unmarked = say(
+            "{n} numbers are unreliable, more than PX readers can mark one by one; which they are "
+            "is in the CSV, Parquet, JSON-stat and XLSX files of this table.",
+            n=many,
+        )
+        sentences.append(table.tells(unmarked))
     sentences += words.notes
     versions = say(
         "Question {hash}, data version {data}, policy version {policy}.",
@@ -171,11 +206,19 @@ def _notes(table: ProtectedTable, flat: Flat, words: _Words) -> list[str]:
 
 def _unreliable(flat: Flat, words: _Words) -> Iterator[str]:
     """The mark beside each unreliable number."""
-    marked = np.flatnonzero(flat.status == Status.UNRELIABLE)
+    marked = _marked(flat)
+    if marked.size > MOST_CELL_NOTES:
+        return
     places = np.unravel_index(marked, flat.shape) if flat.axes else (np.zeros_like(marked),)
     for cell in zip(*(place.tolist() for place in places), strict=True):
-        codes = (words.codes[axis][at] for axis, at in enumerate(cell))
+        codes = [words.codes[axis][at] for axis, at in enumerate(cell)]
+        if "*" in codes:
+            continue  # PX would take it for all codes
         yield "DATANOTECELL(" + ",".join(f'"{code}"' for code in codes) + ')="[u]";'
+
+
+def _marked(flat: Flat) -> npt.NDArray[np.intp]:
+    return np.flatnonzero(flat.status == Status.UNRELIABLE)
 
 
 def _data(flat: Flat, down: int) -> Iterator[str]:
@@ -203,7 +246,7 @@ def _data(flat: Flat, down: int) -> Iterator[str]:
 
 
 def _texts(keyword: str, texts: Iterable[str]) -> Iterator[str]:
-    """A keyword with a list of texts, broken between them only."""
+    """A keyword with a list of texts, broken between them, and within one that is too long."""
     line = f"{keyword}="
     parts = [f'"{plain_text(text)}"' for text in texts]
     for i, part in enumerate(parts):
@@ -211,7 +254,11 @@ def _texts(keyword: str, texts: Iterable[str]) -> Iterator[str]:
         if i and len(line) + len(part) + 1 > LINE:
             yield line
             line = ""
+        start = len(line)
         line += part + end
+        while len(line) > LINE > start + 2:  # adjoining quoted parts are one text
+            yield line[: LINE - 1] + '"'
+            line, start = '"' + line[LINE - 1 :], 0
     yield line
 
 

@@ -63,6 +63,9 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     fill(shell.getvalue(), stream, rows)
 
 
+_A4 = 9
+
+
 class _Workbook:
     """The sheets in the order a reader opens them."""
 
@@ -104,6 +107,9 @@ class _Workbook:
         for column, width in enumerate(widths):
             sheet.set_column(column, column, width)
         sheet.write_string(0, 0, cell_text(title), self.title)
+        sheet.set_paper(_A4)
+        sheet.set_landscape()
+        sheet.fit_to_pages(1, 0)  # as wide as a page, as long as it is
         return sheet
 
     def _cover(self, tables: Sequence[ProtectedTable], facts: Sequence[dict[str, Any]]) -> None:
@@ -162,6 +168,7 @@ class _Workbook:
         specimen += [0.0 if column.dtype.kind == "f" else 0 for column in flat.numbers.values()]
         self._grid(sheet, row, headings(flat), [specimen], name.replace(" ", "_"))
         sheet.freeze_panes(row + 1, 0)
+        sheet.repeat_rows(row)
         return row + 1
 
     def _notes(self, named: Sequence[tuple[str, dict[str, Any]]]) -> None:
