@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import discreet as dc
 from discreet.errors import Refusal
+from discreet.methods.suppression.alternatives import axis_mass, joined
 from discreet.methods.suppression.cell_weights import CellPeople, pooled
 from discreet.methods.suppression.planning import expected, people_needed, prior_room, unsafe_chance
 from discreet.methods.suppression.public_people import _points
+from discreet.workspace import load
 
 from . import world
 
@@ -83,3 +86,38 @@ def test_large_cells_are_expected_to_come_out():
     small = [CellPeople.of({(0.6, 0.4): 6}) for _ in range(9)]
     assert expected(large, (3, 3), 0.5, 0.2).stars == 0
     assert expected(small, (3, 3), 0.2, 0.01).stars == 9
+
+
+@pytest.mark.slow
+def test_a_refusal_proposes_groups_at_the_median_where_no_level_serves(tmp_path: Path):
+    """Declared as proposed, the coarser table is not refused."""
+    folder = world.make(tmp_path, epsilon="0.25", delta="0.02")
+    with dc.open(folder) as data, pytest.raises(Refusal) as caught:
+        _ = data.table(rows="eyes", columns="half").standing
+    groups = "blue | black, brown"
+    assert any(str(one).endswith(f"these groups: {groups}") for one in caught.value.alternatives)
+    described = world.described(epsilon="0.25", delta="0.02")
+    categories = {
+        eyes: {"label": eyes, "parent": "blue" if eyes == "blue" else "dark"} for eyes in world.EYES
+    }
+    described["variables"]["eyes"] = {
+        "status": "declared",
+        "levels": {
+            "eyes": {"column": "eyes", "categories": categories},
+            "shade": {"categories": {"blue": "blue", "dark": "dark"}},
+        },
+    }
+    (folder / "discreet.yaml").write_text(yaml.safe_dump(described, sort_keys=False))
+    load(folder)
+    with dc.open(folder) as data:
+        assert data.table(rows="shade", columns="half").standing == "affordable"
+
+
+def test_joined_categories_hold_the_same_people():
+    """Groups of columns, and of rows: nobody is lost, and each is where his group is."""
+    cells = [CellPeople.of({(0.6, 0.4): k + 1, (0.5, 0.5): 2}) for k in range(6)]
+    columns = joined(cells, (2, 3), 1, [0, 0, 1])
+    assert [cell.size for cell in columns] == [7, 5, 13, 8]
+    rows = joined(cells, (2, 3), 0, [0, 0])
+    assert [cell.size for cell in rows] == [9, 11, 13]
+    assert axis_mass(cells, (2, 3), 0) == pytest.approx([5.4, 9.0])

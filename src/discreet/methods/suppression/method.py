@@ -7,7 +7,7 @@ is decided. What is stored are counts that came out, statuses and charges: never
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -18,7 +18,6 @@ from ...core import true_values
 from ...core.cell_law import CellLaw, MarginLaw
 from ...core.charge import Charge
 from ...core.control import Control
-from ...core.description import Description
 from ...core.domain import AxisRef, Count
 from ...core.exact import plain, rounded_up
 from ...core.guarantee import unit_words
@@ -32,6 +31,7 @@ from ..declaration import Declaration
 from ..shared.assembly import protected, published_cells
 from ..shared.unit import check_unit
 from . import words
+from .alternatives import safe_alternatives
 from .board import Whole
 from .decisions import Decided
 from .declaration import DECLARATION
@@ -217,32 +217,10 @@ def _planned(
     except Refusal as refusal:
         if refusal.rule != "unsafe-totals":
             raise
-        safe = []
-        for said, other in coarser(spec, facts.description):
-            try:
-                TablePlan.made(other, people, settings, before, noted, facts.description)
-            except Refusal:
-                continue
-            safe.append(said)
+        safe = safe_alternatives(spec, people, settings, before, noted, facts.description)
         raise Refusal(
             refusal.message, rule=refusal.rule, alternatives=(*safe, *refusal.alternatives)
         ) from None
-
-
-def coarser(spec: TableSpec, description: Description) -> Iterator[tuple[str, TableSpec]]:
-    """Tables with one axis at a coarser level, or without it, in words."""
-    for position, ref in enumerate(spec.axes):
-        levels = [level.name for level in description.variable(ref.variable).levels]
-        for name in levels[levels.index(ref.level) + 1 :]:
-            axis = AxisRef(ref.variable, name)
-            axes = (*spec.axes[:position], axis, *spec.axes[position + 1 :])
-            yield (
-                say("use {name} instead of {level}", name=name, level=ref.level),
-                replace(spec, axes=axes),
-            )
-    for position, ref in enumerate(spec.axes):
-        axes = spec.axes[:position] + spec.axes[position + 1 :]
-        yield say("leave out {level}", level=ref.level), replace(spec, axes=axes)
 
 
 def _one_table(question: Question, facts: Facts) -> TableSpec:
