@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 from typer import Argument, Option
@@ -45,6 +46,13 @@ def serve(
     proxy: Annotated[
         str, Option(help="Addresses of proxies whose X-Forwarded-For is believed.")
     ] = "",
+    cors: Annotated[
+        list[str] | None,
+        Option(
+            metavar="ORIGIN",
+            help="Pages of this origin (https://…), or of any (*), may read what is public.",
+        ),
+    ] = None,
     calls_per_minute: Annotated[int, Option(min=1, help="Rate limit of one asker.")] = 600,
     log_level: Annotated[str, Option(help="debug, info, warning or error.")] = "info",
 ) -> None:
@@ -73,6 +81,7 @@ def serve(
         secure=https,
         calls_per_minute=calls_per_minute,
         log_level=log_level,
+        readable_from=tuple(map(_origin, cors or ())),
         hosts=LOOPBACK if host in LOOPBACK and not proxy else (),
     )
     port = _free(host, port)
@@ -80,6 +89,18 @@ def serve(
     _tell(path, host, port, names, public_spends)
     _tell_hidden(path)
     _listen(host, port, workers, proxy)
+
+
+def _origin(text: str) -> str:
+    """An origin as browsers write it: scheme, name and port, nothing after them."""
+    parts = urlsplit(text)
+    if text != "*" and (
+        parts.scheme not in ("http", "https") or text != f"{parts.scheme}://{parts.netloc}".lower()
+    ):
+        raise InputError(
+            f"--cors takes an origin as https://name or https://name:port, got {text!r}."
+        )
+    return text
 
 
 def _listen(host: str, port: int, workers: int, proxy: str) -> None:

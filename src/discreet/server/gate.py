@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import Bug
-from . import logs, packing
+from . import cross_origin, logs, packing
 from .auth import PUBLIC, Asker, identify
 from .problems import Problem, behind
 
@@ -63,6 +63,11 @@ class Gate:
         passage = Passage(self.service, scope, send)
         try:
             problem = passage.enter()
+            asked = cross_origin.preflight(scope, self.service.settings.readable_from)
+            if problem is None and asked is not None:
+                scope["state"]["guarded"] = True  # it says what may be asked, and answers nothing
+                await asked(scope, receive, passage.send)
+                return
             if problem is None:
                 body = await self._body(scope, receive)
                 if body is not None:
@@ -241,6 +246,10 @@ class Passage:
         headers.setdefault("Content-Security-Policy", POLICY)
         headers.setdefault("Cache-Control", "no-store")
         headers["X-Request-Id"] = self.request
+        if self.asker is PUBLIC:
+            origin = cross_origin.reads(self.scope, self.service.settings.readable_from)
+            if origin is not None:
+                cross_origin.dress(headers, origin)
 
     async def _instead(self, response: Response) -> None:
         start: Message = {

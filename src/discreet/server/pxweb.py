@@ -88,6 +88,12 @@ def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
         "languages": [{"id": code, "label": code} for code in languages],
         "maxDataCells": service.settings.long_cells,
         "maxCallsPerTimeWindow": service.buckets.limit,
+        "features": [
+            {
+                "id": "CORS",
+                "params": [{"key": "enabled", "value": str(bool(service.settings.readable_from))}],
+            }
+        ],
     }
 
 

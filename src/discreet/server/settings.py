@@ -52,6 +52,8 @@ class Settings:
     """Whether clients come over https: cookies are then Secure and named __Host-."""
     origins: tuple[str, ...] = ()
     """Other origins whose pages may use a session here."""
+    readable_from: tuple[str, ...] = ()
+    """Origins whose pages may read what is public, without credentials; `*` for any."""
     hosts: tuple[str, ...] = ()
     """Names this server answers to (the Host header); empty: any, as behind a proxy."""
     log_level: str = "info"
