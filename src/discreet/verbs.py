@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from .core.exact import Exact
 from .core.table import ProtectedTable
 from .errors import InputError
-from .formats import frame, terminal
+from .formats import frame, svg, terminal
 from .inference.questions import Concludes
 from .recipe import query_mapping
 
@@ -119,6 +119,13 @@ class Released(Concludes, ABC):
     def to_pandas(self, table: int = 0) -> pd.DataFrame:
         """The table as a data frame: codes, labels, count, status and noise columns."""
         return frame.to_pandas(self.tables[table])
+
+    def picture(self, kind: str = "", table: int = 0) -> str:
+        """The table drawn as SVG, noise intervals included.
+
+        kind: dots, bars, lines, multiples, heat or tiles; empty: the one that suits its variables.
+        """
+        return svg.to_svg(self.tables[table], kind, "print")
 
     def interval(
         self,

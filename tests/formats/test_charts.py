@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import formats
 from discreet.core.domain import Text
 from discreet.core.table import Status
 from discreet.formats.chart import KINDS, Chart
@@ -145,3 +146,19 @@ def test_percentages_are_drawn_where_the_table_has_them(deaths):
     points = Chart(released.protected).points
     assert [point.value for point in points] == inside["percent"].tolist()
     assert [point.upper for point in points] == inside["percent_upper"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("t.svg", b"<svg"), ("t.html", b"<!doctype html>"), ("t.vl.json", b"{")]
+)
+def test_views_are_files_too(regions, tmp_path: Path, name: str, begins: bytes):
+    """A path's ending chooses a view as it chooses a format; several tables do not fit."""
+    formats.write(regions, tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(begins)
+    with pytest.raises(dc.InputError, match="one table"):
+        formats.write([regions, regions], tmp_path / name)
+
+
+def test_a_released_table_draws_itself(deaths):
+    """In Python a table gives its picture as text."""
+    assert deaths.table(rows=["month"]).release().picture("bars").startswith("<svg")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
+import discreet as dc
+
 from .serving import PASSWORD, Served
 
 DP, KEYED = "/datasets/deaths-dp", "/datasets/deaths"
@@ -155,3 +157,14 @@ def test_a_ledger_is_verified_over_http(served: Served):
         assert len(seen["head"]) == 64
         assert ana.get(f"{DP}/ledger:verify").status_code == 403
         assert odo.get(f"{KEYED}/ledger:verify").status_code == 404
+
+
+def test_the_client_has_the_same(served: Served):
+    """Options and questions by hash, from Python."""
+    with dc.connect(served.url, token=served.tokens["ana"]) as server:
+        data = server.open("deaths")
+        names = [one["name"] for one in data.options(rows=["region"])["variables"]]
+        assert names == list(data.variables)
+        table = data.table(rows=["sex"]).release()
+        name = table.protected.provenance.question_hash
+        assert data.question(name)["recipe"]["rows"] == ["sex"]

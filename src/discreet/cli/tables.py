@@ -61,7 +61,7 @@ def table(
     method: Annotated[str | None, Option(help="Default: what the policy says.")] = None,
     format: Annotated[
         str | None,
-        Option("--format", "-f", help="csv, parquet, json-stat, xlsx, px, sdmx-csv."),
+        Option("--format", "-f", help="csv, parquet, json-stat, xlsx, px, sdmx-csv, html, svg."),
     ] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Write to a file.")] = None,
     language: Annotated[str, Option(help="Language of labels, such as en.")] = "",

@@ -129,6 +129,15 @@ class RemoteDataSet(Asks["RemoteDraft"]):
         listed = self._connection.json("GET", path, query=said)["categories"]
         return {one["code"]: one["label"] for one in listed}
 
+    def options(self, **recipe: Any) -> dict[str, Any]:
+        """For every level: whether it may join the table that the words of `table` ask for."""
+        path = f"{self._path}/tables:options"
+        return dict(self._connection.json("POST", path, body=recipe or {"rows": []}))
+
+    def question(self, name: str) -> dict[str, Any]:
+        """What a hash of the ledger, the register or a file stands for: title, recipe, cells."""
+        return dict(self._connection.json("GET", f"{self._path}/questions/{quote(name, safe='')}"))
+
     def _draft(self, recipe: Mapping[str, Any], user: str, project: str) -> RemoteDraft:
         if user:
             raise InputError("A server knows who asks by the token. Leave user out.")

@@ -66,6 +66,16 @@ FORMATS: dict[str, Format] = {
     )
 }
 
+VIEWS: dict[str, Format] = {
+    form.name: form
+    for form in (
+        Format("html", "Web page", ".html", "text/html"),
+        Format("svg", "Picture", ".svg", "image/svg+xml"),
+        Format("vega-lite", "Vega-Lite", ".vl.json", "application/vnd.vegalite.v5+json"),
+    )
+}
+"""Ways to look at a table: for eyes, not read back."""
+
 _ALIASES = {
     "jsonstat": "json-stat",
     "json": "json-stat",
@@ -80,11 +90,11 @@ _ENDINGS = {".pq": "parquet", ".jsonstat": "json-stat"}
 def by_name(name: str) -> Format:
     """The format of that name, or InputError with the nearest ones."""
     key = name.strip().casefold()
-    found = FORMATS.get(_ALIASES.get(key, key))
+    found = FORMATS.get(_ALIASES.get(key, key)) or VIEWS.get(key)
     if found is None:
         raise InputError(
-            f"There is no format {name!r}; there are {', '.join(FORMATS)}."
-            f"{did_you_mean(name, [*FORMATS, *_ALIASES])}"
+            f"There is no format {name!r}; there are {', '.join([*FORMATS, *VIEWS])}."
+            f"{did_you_mean(name, [*FORMATS, *VIEWS, *_ALIASES])}"
         )
     return found
 
@@ -95,7 +105,8 @@ def by_extension(path: str | os.PathLike[str]) -> str:
     >>> by_extension("deaths.parquet")
     'parquet'
     """
-    endings = {form.extension: form.name for form in FORMATS.values()} | _ENDINGS
+    every = (*FORMATS.values(), *VIEWS.values())
+    endings = {form.extension: form.name for form in every} | _ENDINGS
     for ending in sorted(endings, key=len, reverse=True):
         if Path(path).name.casefold().endswith(ending):
             return endings[ending]
@@ -169,7 +180,9 @@ def _to_stream(form: Format, tables: Sequence[ProtectedTable], stream: IO[bytes]
     if not isinstance(stream, io.TextIOBase):
         form.save(tables, stream)  # type: ignore[arg-type]
         return
-    if not form.media_type.startswith(("text/", "application/json", "application/vnd.sdmx")):
+    if not form.media_type.startswith(
+        ("text/", "application/json", "application/vnd.sdmx", "image/svg", "application/vnd.vega")
+    ):
         raise InputError(f"A {form.name} file is not text: open the stream in binary mode.")
     binary = io.BytesIO()
     form.save(tables, binary)

@@ -7,12 +7,12 @@ lies before and after it. Classes say what a cell is: `sum` a total, `u` unrelia
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from html import escape
 from itertools import starmap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +102,15 @@ def notebook(table: ProtectedTable) -> str:
     across = max(1, Grid(table, Window()).across)
     most = max(1, MOST_CELLS // across)
     return _STYLE + fragment(table, Window(most=most, intervals=True))
+
+
+def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
+    """Write a table as a page of its own, with its noise intervals and all its notes."""
+    table = tables[0]
+    language = escape(table.layout.language or "en")
+    head = f'<!doctype html><html lang="{language}"><meta charset="utf-8">'
+    title = f"<title>{escape(table.title)}</title>"
+    stream.write(f"{head}{title}<body>{notebook(table)}</body></html>\n".encode())
 
 
 class Grid:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from html import escape
+from typing import BinaryIO
 
 from ..core.table import ProtectedTable
 from ..errors import InputError
@@ -257,3 +258,8 @@ _DRAWINGS: dict[str, Callable[[Chart, Sheet], float]] = {
     "heat": _heat,
     "tiles": _tiles,
 }
+
+
+def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
+    """Write the picture that suits a table, in colours of its own."""
+    stream.write(to_svg(tables[0], theme="print").encode())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, BinaryIO
 
 from ..core.table import ProtectedTable
 from .chart import Chart
@@ -65,3 +66,8 @@ def _drawing(chart: Chart) -> dict[str, Any]:
         return unit
     panels = {"field": "panel", "type": "nominal", "sort": None, "title": None}
     return {"facet": panels, "columns": 4, "spec": {"width": 180, "height": 120, **unit}}
+
+
+def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
+    """Write the specification of the picture that suits a table."""
+    stream.write(to_vegalite(tables[0]))

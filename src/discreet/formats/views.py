@@ -9,16 +9,9 @@ from dataclasses import astuple, dataclass
 
 from ..core.table import ProtectedTable
 from . import html, svg, vegalite
-from .base import Format
+from .base import VIEWS
 
-VIEWS: dict[str, Format] = {
-    form.name: form
-    for form in (
-        Format("html", "HTML fragment", ".html", "text/html"),
-        Format("svg", "Picture", ".svg", "image/svg+xml"),
-        Format("vega-lite", "Vega-Lite", ".vl.json", "application/vnd.vegalite.v5+json"),
-    )
-}
+__all__ = ["VIEWS", "View", "to_bytes"]
 
 
 @dataclass(frozen=True)
