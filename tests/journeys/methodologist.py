@@ -104,7 +104,7 @@ def _look(journey: Journey) -> None:
         )
         said = journey.discreet("compare", "work/people", *words)
         assert "Custodian only" in said
-        assert "ε = 1: laplace is off by" in said
+        assert "laplace is off by less than others on average" in " ".join(said.split())
         page = journey.folder / "own.html"
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert "CUSTODIAN ONLY" in page.read_text("utf-8")

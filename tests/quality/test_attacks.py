@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -192,6 +193,21 @@ def test_a_policy_made_wrong_is_refuted(demo: Path, monkeypatch: pytest.MonkeyPa
         found = counts.membership(Twin.of(data), 20_000)
     assert found.over
     assert "REFUTES" in found.says
+
+
+def test_where_the_number_of_people_is_public_one_is_replaced(demo: Path) -> None:
+    """Then ε is that of replacing one: the same ceilings hold for it, and half of the ε would not."""
+    with DataSet.open(demo / "deaths-dp") as data:
+        one = Twin.of(data, "1")
+    known = replace(one, description=replace(one.description, records=529_655, records_per_unit=2))
+    assert known.replaced
+    assert known.claim().epsilon == 1.0
+    for attack in (counts.membership, counts.category, counts.small_cells):
+        found = attack(known, 8_000)
+        assert not found.over, found.says
+        assert found.works
+    pair = counts._neighbours(known, 3, 3, 2)
+    assert play(known.release, *pair, Claim(0.5), 20_000).over
 
 
 def test_the_story_names_a_victim_and_lets_her_go(twin: Twin) -> None:

@@ -28,7 +28,7 @@ from ..core.table import ProtectedTable, TrueTable
 from ..errors import Cancelled, DiscreetError, InputError
 from ..workspace import rehearsed
 from .contestants import Contestant
-from .losses import bias_by_band, distances, losses, transitions
+from .losses import associations, bias_by_band, distances, losses, transitions
 from .results import Comparison, Result
 from .trial import Trial, Whole, best_guess, count_all, drawn, interior, law_of_cells, true_counts
 
@@ -251,7 +251,11 @@ class _Work:
         _, possible, _ = interior(table)
         before, shape = self.before[place], self.shape(place)
         after[:, ~possible] = 0
-        measures = _in_blocks(lambda part: losses(before, part, shape), after)
+        measures = _in_blocks(
+            lambda part: losses(before[possible], part[:, possible]) | associations(part, shape),
+            after,
+        )
+        before, after = before[possible], after[:, possible]
         guarantee = trial.plan.guarantee
         law = law_of_cells(table)
         records = self.data.description.records_per_unit

@@ -62,11 +62,17 @@ def losses(
         "bias": moved.sum(axis=1),
         "turned": turned(a, b),
     }
-    if len(shape) >= 2:
-        together = association(two_way(b, shape))
-        found |= {"cramers_v": together.cramers_v, "p_value": together.p_value}
-        found |= vars(moments(two_way(b, shape)))
-    return found
+    return found | associations(b, shape)
+
+
+def associations(after: Whole, shape: tuple[int, ...]) -> dict[str, Floats]:
+    """Cramér's V, p-value and moments of whole tables of two axes or more; else nothing."""
+    if len(shape) < 2:
+        return {}
+    tables = two_way(after, shape)
+    together = association(tables)
+    found = {"cramers_v": together.cramers_v, "p_value": together.p_value}
+    return found | vars(moments(tables))
 
 
 def band(counts: Whole) -> npt.NDArray[np.intp]:

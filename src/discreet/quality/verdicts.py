@@ -56,23 +56,23 @@ def _few(draws: int) -> float:
 
 def _by_epsilon(table: str, results: Sequence[Result]) -> list[str]:
     """Which method errs least at the same ε."""
-    said = []
+    found: dict[str, list[str]] = {}
     spending = [one for one in results if one.contestant.epsilon]
     pairs = max(1, len(spending) ** 2)
     for epsilon in dict.fromkeys(one.contestant.epsilon for one in spending):
         same = [one for one in spending if one.contestant.epsilon == epsilon]
         same.sort(key=lambda one: one.mean_error)
-        if len(same) < 2:
-            continue
         best, others = same[0], same[1:]
         beaten = [o for o in others if certain(best.measures["l1"], o.measures["l1"], pairs)]
         if beaten:
-            listed = ", ".join(f"{o.contestant.group} by {o.mean_error:.3g}" for o in beaten)
-            said.append(
-                f"{table}, ε = {epsilon}: {best.contestant.group} is off by {best.mean_error:.3g} a "
-                f"cell on average, {listed}."
+            listed = ", ".join(f"{o.contestant.group} {o.mean_error:.3g}" for o in beaten)
+            found.setdefault(best.contestant.group, []).append(
+                f"at ε = {epsilon} {best.mean_error:.3g} a cell ({listed})"
             )
-    return said
+    return [
+        f"{table}: {group} is off by less than others on average, {'; '.join(cases)}."
+        for group, cases in found.items()
+    ]
 
 
 def _tests(table: str, results: Sequence[Result], truth: float | None) -> list[str]:
@@ -106,7 +106,7 @@ def _biased(table: str, results: Sequence[Result]) -> list[str]:
         mean = float(values.mean())
         if abs(mean) > 0.5 and abs(mean) > limit:
             said.append(
-                f"{table}, {one.contestant.name}: a cell is {'too large' if mean > 0 else 'too small'} "
+                f"{table}: with {one.contestant.name} a cell is {'too large' if mean > 0 else 'too small'} "
                 f"by {abs(mean):.2g} on average where negatives are shown as 0."
             )
     return said

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..quality.attacks.findings import Finding
 from ..quality.attacks.run import NOT_TRIED, Attacked
+from ..quality.attacks.story import VICTIM
 from .rehearsal_report import TWIN, rehearsal_page, write_own
 from .release_report import Grid, Line, Section, Tag
 
@@ -31,9 +32,7 @@ def page(attacked: Attacked) -> str:
     )
     told = attacked.story.sentences()
     sections = (
-        Section(
-            1, "What happened to one person", tuple(Line("", (w,), Tag.COMPUTED) for w in told)
-        ),
+        Section(1, "What happened to one person", (Line(VICTIM, told, Tag.COMPUTED),)),
         Section(2, "The attacks", lines, (_grid(found),)),
         Section(3, "What was not tried", (Line("", (NOT_TRIED,), Tag.COMPUTED),)),
     )

@@ -49,7 +49,14 @@ def page(comparison: Comparison) -> str:
     """The whole report."""
     drawn = pictures(comparison)
     said = sentences(comparison)
-    sections = [Section(1, "What the numbers say", tuple(_line("", words) for words in said))]
+    tables = [table for table, _ in _by_table(comparison)]
+    lines = []
+    for table in tables:
+        about = tuple(w.removeprefix(f"{table}: ") for w in said if w.startswith(f"{table}: "))
+        lines.append(_line(table, *(about or ("Nothing that could not be chance.",))))
+    rest = [w for w in said if not any(w.startswith(f"{table}: ") for table in tables)]
+    lines += [_line("Left out", *rest)] if rest else []
+    sections = [Section(1, "What the numbers say", tuple(lines))]
     for number, (table, results) in enumerate(_by_table(comparison), 2):
         shown = tuple(
             Picture(charts.to_svg(spec), str(spec["description"]))

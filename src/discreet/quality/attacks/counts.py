@@ -12,7 +12,7 @@ from ...methods.cellkey.ptable import PTable
 from ...methods.cellkey.risk import hired_today, matching, queries_to_recover, recovery
 from ..trial import MadeUpKeys, best_guess
 from .findings import Finding
-from .game import Claim, lower, play, unprotected, upper
+from .game import Claim, Whole, lower, play, unprotected, upper
 from .twin import Twin, fresh_keys
 
 ROUNDS = 20_000
@@ -28,7 +28,7 @@ def differencing(twin: Twin, rounds: int = ROUNDS) -> Finding:
         "same."
     )
     sets = np.full((rounds, 1), SIZE, dtype=np.int64)
-    pair = np.array([SIZE, SIZE]), np.array([SIZE + 1, SIZE])
+    pair = _neighbours(twin, SIZE, SIZE)
     baseline = unprotected(*pair)
     if twin.method != "cell-key":
         claim = twin.claim(2)
@@ -112,7 +112,7 @@ def same_set(twin: Twin, rounds: int = ROUNDS) -> Finding:
 def small_cells(twin: Twin, rounds: int = ROUNDS) -> Finding:
     """Is a cell empty, or is somebody in it? (A7, A8, A9)"""
     about = "Tell a cell with one person from an empty one by the number published."
-    empty, one = np.array([0]), np.array([1])
+    empty, one = _neighbours(twin, 0, 0)
     if twin.method != "cell-key":
         claim = twin.claim()
         won = play(twin.release, one, empty, claim, rounds)
@@ -141,8 +141,7 @@ def membership(twin: Twin, rounds: int = 2 * ROUNDS) -> Finding:
         "other half."
     )
     records = twin.description.records_per_unit
-    row = np.array([3, 0])
-    more = row + np.array([records, 0])
+    row, more = _neighbours(twin, 3, 0, records)
     baseline = unprotected(more, row)
     if twin.method == "cell-key":
         expected = best_guess(_table(twin), records)
@@ -174,12 +173,22 @@ def category(twin: Twin, rounds: int = 2 * ROUNDS) -> Finding:
             "cell keys.", won.rounds,
         )  # fmt: skip
     once = twin.claim()
-    claim = Claim(2 * once.epsilon, once.delta * (1 + exp(once.epsilon)))
+    claim = once
+    if not twin.replaced:
+        claim = Claim(2 * once.epsilon, once.delta * (1 + exp(once.epsilon)))
     won = play(twin.release, first, second, claim, rounds)
     return Finding(
         "category", about, 1.0, 1.0, won.right, None, claim.ceiling, won.over,
         f"Against ε for replacing one: {won.sentence()}", won.rounds,
     )  # fmt: skip
+
+
+def _neighbours(twin: Twin, first: int, second: int, records: int = 1) -> tuple[Whole, Whole]:
+    """Two rows of two cells that differ by one unit: one more in the first cell, or one elsewhere."""
+    row = np.array([first, second])
+    if twin.replaced:
+        return row + np.array([0, records]), row + np.array([records, 0])
+    return row, row + np.array([records, 0])
 
 
 def _table(twin: Twin) -> PTable:

@@ -17,6 +17,7 @@ from ...core.description import Description, Policy
 from ...core.domain import AxisRef, variable
 from ...core.guarantee import Guarantee
 from ...core.loss import ZcdpLoss
+from ...core.neighbours import Neighbours
 from ...core.question import Question, TableSpec, Treatment
 from ...methods import registry
 from ...methods.base import Facts, Method, Plan, stored_name
@@ -48,10 +49,15 @@ class Twin:
             (variable(CELL, ["a", "b"]),),
             unit=described.unit,
             records_per_unit=described.records_per_unit,
-            records=None,
+            records=described.records,
         )
         usual = str(policy.parameters("noise").get("epsilon", "1"))
         return cls(bare, policy, epsilon or usual)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the number of people is public, so that one is replaced, never added."""
+        return self.description.neighbours is Neighbours.REPLACE_ONE
 
     @property
     def method(self) -> str:
@@ -62,7 +68,12 @@ class Twin:
         """A table of so many cells, planned by the method under the policy's parameters."""
         codes = [str(n) for n in range(cells)]
         described = replace(self.description, variables=(variable(CELL, codes),))
-        policy = replace(self.policy, rules={}, method=self.method)
+        own = {
+            name: value
+            for name, value in self.policy.parameters(self.method).items()
+            if name != "published"
+        }
+        policy = Policy(self.policy.family, self.method, {self.method: own})
         facts = Facts(described, policy, "twin", policy.version)
         asked = {} if self.method == "cell-key" else {"epsilon": self.epsilon}
         spec = TableSpec((AxisRef(CELL, CELL),), totals=False)
