@@ -120,6 +120,11 @@ MATRIX: dict[str, tuple[dict[str, int], object, str]] = {
         None,
         "/pxweb/v2/tables/none/metadata",
     ),
+    "GET /pxweb/v2/tables/{table}/defaultselection": (
+        to(ASKING, 404),
+        None,
+        "/pxweb/v2/tables/none/defaultselection",
+    ),
     "GET /pxweb/v2/tables/{table}/data": (to(ASKING, 404), None, "/pxweb/v2/tables/none/data"),
     "POST /pxweb/v2/tables/{table}/data": (
         to(ASKING, 404),

@@ -63,17 +63,10 @@ def serve(
     [bold]discreet serve work --workers 4 --https --proxy 10.0.0.2[/bold]
     """
     from ..server.settings import Settings
-    from ..workspace import Workspace as Folder
 
     if log_level not in ("debug", "info", "warning", "error"):
         raise InputError(f"--log-level is debug, info, warning or error, got {log_level!r}.")
-    known = Folder.open(path).names
-    names = ["*"] if "all" in (public or ()) else public or []
-    for name in names:
-        if name != "*" and name not in known:
-            raise InputError(
-                f"--public names {name!r}; {path} has {', '.join(known) or 'no data set'}."
-            )
+    names = _public(path, public or [])
     settings = Settings(
         public=tuple(names),
         public_spends=public_spends,
@@ -89,6 +82,19 @@ def serve(
     _tell(path, host, port, names, public_spends)
     _tell_hidden(path)
     _listen(host, port, workers, proxy)
+
+
+def _public(path: Path, names: list[str]) -> list[str]:
+    """The data sets that anybody may ask; `*` for every one."""
+    from ..workspace import Workspace as Folder
+
+    known = Folder.open(path).names
+    for name in names:
+        if name not in ("all", *known):
+            raise InputError(
+                f"--public names {name!r}; {path} has {', '.join(known) or 'no data set'}."
+            )
+    return ["*"] if "all" in names else names
 
 
 def _origin(text: str) -> str:
