@@ -18,8 +18,9 @@ import numpy.typing as npt
 from .core.cell_law import axis_names
 from .core.description import Description
 from .core.domain import Axis, Domain, Indices, Level
+from .core.guarantee import Guarantee
 from .core.question import Layout, Recipe, Sort, TableSpec
-from .core.table import Noise, ProtectedTable
+from .core.table import Noise, ProtectedTable, Provenance
 from .errors import InputError, did_you_mean
 from .formats.flat import flatten
 from .languages import say
@@ -43,6 +44,28 @@ def arranged(
         spoken = replace(layout, language=layout.language or description.own_language)
         turned.append(laid_out(_cut(table, spec, description), spoken, **said))
     return tuple(turned)
+
+
+def outline(recipe: Recipe, description: Description, guarantee: Guarantee) -> ProtectedTable:
+    """The first table of a recipe before it has numbers: its axes, totals and layout, all cells 0.
+
+    From public facts, so that what cannot be shown is known before anything is spent.
+    """
+    spec = recipe.question.tables[0]
+    domain = description.domain(spec.axes)
+    shape = tuple(len(axis) + spec.totals for axis in domain.axes)
+    nothing = ProtectedTable(
+        title="",
+        domain=domain,
+        totals=(spec.totals,) * len(shape),
+        values=np.zeros(shape, dtype=np.int64),
+        status=np.zeros(shape, dtype=np.uint8),
+        guarantee=guarantee,
+        provenance=Provenance(description.name, "", {}, "", "", "", recipe.question.method, ""),
+    )
+    alone = replace(recipe.question, tables=(spec,))
+    one = replace(recipe, question=alone, layouts=recipe.layouts[:1])
+    return arranged([nothing], one, description)[0]
 
 
 def laid_out(table: ProtectedTable, layout: Layout, **said: Any) -> ProtectedTable:

@@ -233,3 +233,17 @@ def test_pictures_are_drawn_from_the_released_table(served: Served):
         large = ana.get(f"{KEYED}/tables?rows=ccg&columns=age&format=svg")
         assert large.status_code == 400
         assert "too much for one picture" in large.json()["detail"]
+
+
+def test_a_view_that_cannot_be_is_said_before_it_is_paid_for(served: Served):
+    """Rows past the end and pictures that cannot be drawn are refused with nothing charged."""
+    asked = "rows=marital&columns=month&epsilon=0.375"
+    with served.client("ana") as ana:
+        before = len(ana.get(f"{DP}/register").json()["charges"])
+        for more in ("format=html&from=100", "format=svg&chart=tiles", "format=svg&chart=bars"):
+            answer = ana.get(f"{DP}/tables?{asked}&{more}")
+            assert answer.status_code == 400, answer.text
+        assert len(ana.get(f"{DP}/register").json()["charges"]) == before
+        shown = ana.get(f"{DP}/tables?{asked}&format=svg&chart=heat")
+        assert shown.headers["discreet-charged"] == "yes"
+        assert len(ana.get(f"{DP}/register").json()["charges"]) == before + 1

@@ -121,7 +121,18 @@ def test_verdicts_and_refusals_are_the_same_bytes(neighbours: tuple[str, str], c
             assert refused[0].status_code == refused[1].status_code >= 400
             assert refused[0].content == refused[1].content
     assert {200, 400, 422} <= seen
-    for path in ("/config", "/datasets", "/datasets/dp", "/datasets/keyed/variables?query=t1"):
+    searches = ("/search?query=t1", "/search?query=trade", "/search?query=kurru")
+    lists = ("/datasets/dp/codelists/town?query=t&limit=2", "/datasets/dp/codelists/trade?offset=1")
+    for path in (
+        "/config",
+        "/datasets",
+        "/datasets/dp",
+        "/datasets/keyed/variables?query=t1",
+        *searches,
+        *lists,
+        "/datasets/dp/budget",
+        f"/datasets/dp/questions/{'0' * 64}",
+    ):
         first, second = (WIRE.get(url + path) for url in neighbours)
         assert first.content == second.content
 

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 from fastapi import Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from ... import formats, recipe, rules
+from ... import arrangement, formats, recipe, rules
 from ...errors import InputError
 from ...formats import csvw
-from ...formats.views import VIEWS, View
+from ...formats.views import VIEWS, View, to_bytes
 from ...recipe import Recipe
 from ...release import Standing
 from ...workspace import DataSet
@@ -320,8 +320,9 @@ def answer(
     _holds_all(asked)
     if idempotency_key is not None:
         _once(asked, idempotency_key)
+    if asked.wish.format.name in VIEWS:
+        _can_be_shown(asked)
     if asked.wish.format.name in VIEWS and asked.must_be_job:
-        asked.verdict.enforce()
         raise Problem(
             406,
             "format",
@@ -333,6 +334,17 @@ def answer(
     ):
         return _job(asked)
     return table_answers.respond(asked)
+
+
+def _can_be_shown(asked: Asking) -> None:
+    """Raise where a view would fail, before anything is spent on it."""
+    with refusals.with_alternatives(asked):
+        asked.verdict.enforce()
+        if asked.must_be_job or asked.costs_nothing:
+            return
+        guarantee = asked.asked.plan.guarantee
+    empty = arrangement.outline(asked.recipe, asked.data.description, guarantee)
+    to_bytes(empty.in_language(asked.wish.language), asked.wish.format.name, asked.wish.view)
 
 
 def _holds_all(asked: Asking) -> None:
