@@ -253,6 +253,9 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
         *((f"/pxweb/v2/tables?query={text}", None) for text in TEXTS[:4]),
     ],
     "GET /pxweb/v2/tables/{table}": [("/pxweb/v2/tables/{saved}", None)],
+    "GET /pxweb/v2/tables/{table}/defaultselection": [
+        ("/pxweb/v2/tables/{saved}/defaultselection", None)
+    ],
     "GET /pxweb/v2/tables/{table}/metadata": [("/pxweb/v2/tables/{saved}/metadata", None)],
     "GET /pxweb/v2/tables/{table}/data": [
         ("/pxweb/v2/tables/{saved}/data", None),
