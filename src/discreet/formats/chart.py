@@ -89,9 +89,15 @@ class Chart:
         marks = math.prod(len(self.axis(i)) for i in self._drawn)
         if marks > MOST_MARKS or len(self.panels) > self._most_panels:
             raise InputError(
-                f"This table is too much for one picture: {marks:,} numbers in {len(self.panels):,} "
-                f"panels; at most {MOST_MARKS:,} and {self._most_panels} are drawn. Choose fewer "
-                "categories, a coarser level, or one layer; the table itself shows everything."
+                say(
+                    "This table is too much for one picture: {marks} numbers in {panels} panels; at "
+                    "most {most} and {most_panels} are drawn. Choose fewer categories, a coarser "
+                    "level, or one layer; the table itself shows everything.",
+                    marks=marks,
+                    panels=max(1, len(self.panels)),
+                    most=MOST_MARKS,
+                    most_panels=self._most_panels,
+                )
             )
 
     def axis(self, place: int) -> Axis:
@@ -141,7 +147,7 @@ class Chart:
 
     def _chosen(self, kind: str) -> str:
         if not self.dims:
-            raise InputError("One number needs no picture. Add a variable to rows or columns.")
+            raise InputError(say("One number needs no picture. Add a variable to rows or columns."))
         if not kind:
             return self.kinds[0]
         if kind not in KINDS:
@@ -151,7 +157,11 @@ class Chart:
             )
         if kind not in self.kinds:
             raise InputError(
-                f"This table cannot be shown as {kind}; it can as {', '.join(self.kinds)}."
+                say(
+                    "This table cannot be shown as {kind}; it can as {kinds}.",
+                    kind=kind,
+                    kinds=", ".join(self.kinds),
+                )
             )
         return kind
 
@@ -213,8 +223,12 @@ class Chart:
         shape = [len(self.axis(i)) for i in outer]
         if math.prod(shape) > _MOST_BANDS:
             raise InputError(
-                f"This table is too much for one picture: {math.prod(shape)} layers, at most "
-                f"{_MOST_BANDS} are drawn. Choose one layer, or leave a variable out."
+                say(
+                    "This table is too much for one picture: {layers} layers, at most {most} are "
+                    "drawn. Choose one layer, or leave a variable out.",
+                    layers=math.prod(shape),
+                    most=_MOST_BANDS,
+                )
             )
         bands = []
         for place in np.ndindex(*shape):

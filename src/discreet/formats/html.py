@@ -128,14 +128,22 @@ class Grid:
         most = window.most or (max(self.height, 1) if small else page)
         if most * self.across > MOST_CELLS and most > 1 and window.most:
             raise InputError(
-                f"A page holds at most {MOST_CELLS:,} cells, {most:,} rows of {self.across:,} are "
-                f"more. Ask for up to {max(1, MOST_CELLS // self.across):,} rows at once, or for a "
-                "file."
+                say(
+                    "A page holds at most {most} cells, {rows} rows of {across} are more. Ask for up "
+                    "to {fits} rows at once, or for a file.",
+                    most=MOST_CELLS,
+                    rows=most,
+                    across=self.across,
+                    fits=max(1, MOST_CELLS // self.across),
+                )
             )
         if window.first < 1 or window.first > max(self.height, 1):
             raise InputError(
-                f"The table has {self.height:,} rows, so the first one shown is from 1 to "
-                f"{self.height:,}; got {window.first:,}."
+                say(
+                    "The table has {rows} rows, so the first one shown is from 1 to {rows}; got {first}.",
+                    rows=self.height,
+                    first=window.first,
+                )
             )
         self.begin = window.first - 1
         self.end = min(self.height, self.begin + most)

@@ -20,6 +20,7 @@ from ..core.domain import TOTAL, AxisRef
 from ..core.names import find_axis, find_codes
 from ..core.question import Layout, Sort, TableSpec
 from ..errors import RecipeError
+from ..languages import say
 
 KEYS = ("percent", "sort", "decimals", "empty")
 _PERCENT = {"row": "rows", "column": "columns", "layer": "layers", "total": "all", "table": "all"}
@@ -61,20 +62,33 @@ def _percent(value: Any, of: str, sides: Sides, totals: bool) -> str:
     base = _PERCENT.get(text, text)
     if base not in _PERCENT.values():
         raise RecipeError(
-            f"percent{of} must be rows, columns, layers, all or none, got {str(value)[:40]!r}."
+            say(
+                "{key} must be rows, columns, layers, all or none, got {value}.",
+                key=f"percent{of}",
+                value=repr(str(value)[:40]),
+            )
         )
     if not totals:
         raise RecipeError(
-            f"percent{of} needs the totals it divides by, and totals are none. Ask for totals: all."
+            say(
+                "{key} needs the totals it divides by, and totals are none. Ask for totals: all.",
+                key=f"percent{of}",
+            )
         )
     lacks = {"rows": "columns", "columns": "rows"}.get(base, "")
     if lacks and not sides[lacks]:
         raise RecipeError(
-            f"percent: {base}{of} needs variables in {lacks} to be parts of the total. "
-            "Add some, or ask for percent: all."
+            say(
+                "{key} needs variables in {side} to be parts of the total. Add some, or ask for "
+                "percent: all.",
+                key=f"percent: {base}{of}",
+                side=lacks,
+            )
         )
     if not any(sides.values()):
-        raise RecipeError(f"percent{of} needs a variable: a grand total has no parts.")
+        raise RecipeError(
+            say("{key} needs a variable: a grand total has no parts.", key=f"percent{of}")
+        )
     return base
 
 
@@ -82,7 +96,13 @@ def _decimals(value: Any, of: str) -> int | None:
     if value is None or value == "":
         return None
     if isinstance(value, bool) or str(value).strip() not in ("0", "1", "2"):
-        raise RecipeError(f"decimals{of} must be 0, 1 or 2, got {str(value)[:40]!r}.")
+        raise RecipeError(
+            say(
+                "{key} must be 0, 1 or 2, got {value}.",
+                key=f"decimals{of}",
+                value=repr(str(value)[:40]),
+            )
+        )
     return int(str(value).strip())
 
 
@@ -91,7 +111,13 @@ def _empty(value: Any, of: str) -> str:
         return ""
     text = str(value).strip().casefold()
     if text not in ("", "show", "hide"):
-        raise RecipeError(f"empty{of} must be show or hide, got {str(value)[:40]!r}.")
+        raise RecipeError(
+            say(
+                "{key} must be show or hide, got {value}.",
+                key=f"empty{of}",
+                value=repr(str(value)[:40]),
+            )
+        )
     return "hide" if text == "hide" else ""
 
 
@@ -110,13 +136,20 @@ def _sort(
     if not turned:
         across = "columns" if sort.level in map(str, sides["rows"]) else "rows"
         raise RecipeError(
-            f"sort{of} puts {across} in order, and this table has none. Add a variable to {across}, "
-            "or leave out sort."
+            say(
+                "{key} puts {side} in order, and this table has none. Add a variable to {side}, or "
+                "leave out sort.",
+                key=f"sort{of}",
+                side=across,
+            )
         )
     needs_totals = len(refs) > (2 if sort.code else 1)
     if needs_totals and not spec.totals:
         raise RecipeError(
-            f"sort{of} needs the totals it sorts by, and totals are none. Ask for totals: all."
+            say(
+                "{key} needs the totals it sorts by, and totals are none. Ask for totals: all.",
+                key=f"sort{of}",
+            )
         )
     return sort
 
@@ -129,7 +162,12 @@ def _direction(text: str, of: str) -> tuple[str, bool]:
         return where.strip(), _DIRECTIONS[known]
     if comma and not text.endswith('"'):
         raise RecipeError(
-            f"sort{of} ends with up or down, as in age:85+,down; got {word.strip()[:40]!r}."
+            say(
+                "{key} ends with up or down, as in {example}; got {value}.",
+                key=f"sort{of}",
+                example="age:85+,down",
+                value=repr(word.strip()[:40]),
+            )
         )
     return text.strip(), True
 
@@ -148,14 +186,23 @@ def _by_category(
         name, colon, code = quoted["name"], ":", quoted["code"].replace('""', '"')
     if not colon:
         raise RecipeError(
-            f"sort{of} must look like age:85+,down or total,up; got {where[:60]!r}. "
-            "Name a level and one of its categories."
+            say(
+                "{key} must look like {example}; got {value}. Name a level and one of its "
+                "categories.",
+                key=f"sort{of}",
+                example="age:85+,down",
+                value=repr(where[:60]),
+            )
         )
     ref = find_axis(description, name)
     if ref not in refs:
         raise RecipeError(
-            f"sort{of} names {ref}, which the table does not have; it has "
-            f"{', '.join(map(str, refs)) or 'no variables'}."
+            say(
+                "{key} names {level}, which the table does not have; it has {known}.",
+                key=f"sort{of}",
+                level=str(ref),
+                known=", ".join(map(str, refs)),
+            )
         )
     if code.strip() == TOTAL or code.strip().casefold() == "total":
         return Sort(str(ref), "", down)
@@ -164,8 +211,13 @@ def _by_category(
     side = description.kept(spec.count)[spec.axes.index(ref)]
     if side is not None and not side[level.index[found]]:
         raise RecipeError(
-            f"sort{of} names {found} of {ref}, which the filter leaves out. Sort by a category "
-            "that is shown."
+            say(
+                "{key} names {code} of {level}, which the filter leaves out. Sort by a category that "
+                "is shown.",
+                key=f"sort{of}",
+                code=found,
+                level=str(ref),
+            )
         )
     return Sort(str(ref), found, down)
 
