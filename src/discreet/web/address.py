@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from ..core.description import Description
 from ..core.domain import AxisRef
@@ -82,6 +82,11 @@ class Place:
         """The whole address after its question mark."""
         parts = [(name, self.view[name]) for name in VIEW if self.view.get(name)]
         return "&".join(p for p in (self.question, urlencode(parts, safe=":,")) if p)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The same as fields of a form."""
+        return parse_qsl(self.query, keep_blank_values=True)
 
     @property
     def address(self) -> str:

@@ -89,7 +89,7 @@ class Axes:
             )
         return self._names[variable.name]
 
-    def _found(self, name: str) -> tuple[Variable, Level]:
+    def found(self, name: str) -> tuple[Variable, Level]:
         """The variable and level a name of this place means."""
         for variable in self.description.variables:
             for short, level in zip(self.names_of(variable), variable.levels, strict=True):
@@ -125,7 +125,7 @@ class Axes:
         return named[-1] if named else ""
 
     def _chip(self, side: str, at: int, name: str, last: bool) -> Chip:
-        variable, level = self._found(name)
+        variable, level = self.found(name)
         place, names = self.place, self.names_of(variable)
         options = [
             Option(
@@ -155,7 +155,7 @@ class Axes:
         return Chip(self._label(variable, level), f"{len(level):,}", tuple(options), name, last)
 
     def _filter(self, name: str) -> Chip:
-        variable, level = self._found(name)
+        variable, level = self.found(name)
         chosen, names = self.place.where[name], self.names_of(variable)
         if len(chosen) == 1:
             what = level.categories[level.index[chosen[0]]].label.says(self.language)
@@ -170,7 +170,7 @@ class Axes:
 
     def categories(self, name: str) -> list[Option]:
         """A link to each category of a short level alone."""
-        variable, level = self._found(name)
+        variable, level = self.found(name)
         if len(level) > FEW:
             return []
         chosen = self.place.where.get(name, ())
@@ -280,7 +280,7 @@ class Axes:
         used = [words[stands[0]]] if stands else []
         for name in self.names_of(variable):
             if chosen := self.place.where.get(name):
-                _, level = self._found(name)
+                _, level = self.found(name)
                 used.append(say("filter: {chosen} of {all}", chosen=len(chosen), all=len(level)))
         return " · ".join(used)
 

@@ -20,7 +20,7 @@ from ..workspace import DataSet
 from .amounts import filled, of_cap
 from .builder import Builder
 from .notes_view import notes_of
-from .starts import Start, starts
+from .starts import Start, featured_or_any
 from .views import deck
 
 _FAMILIES = {
@@ -40,7 +40,7 @@ def front_facts(request: Request, service: Service, asker: Asker, speaks: Voice)
     names = service.visible(asker)
     for name in _free_first(service, asker, names):
         with service.dataset(asker, name) as data:
-            listed = starts(name, told(asker, data), speaks.language)
+            listed = featured_or_any(asker, data, speaks.language)
             if shown is None and listed:
                 built = _built(request, service, asker, data, listed[0], speaks)
                 if built is not None:
@@ -74,7 +74,9 @@ def _built(
     request: Request, service: Service, asker: Asker, data: DataSet, start: Start, speaks: Voice
 ) -> Builder | None:
     """The table of a start, where it may be shown for nothing; else None."""
-    pairs = [*parse_qsl(start.query), ("percent", "columns"), ("show", "heat")]
+    pairs = [*parse_qsl(start.query), ("show", "heat")]
+    if not start.lead:
+        pairs.append(("percent", "columns"))
     built = Builder(request, service, asker, data, pairs, speaks)
     return built if built.table is not None else None
 
@@ -111,6 +113,6 @@ def dataset_facts(asker: Asker, data: DataSet, speaks: Voice) -> dict[str, Any]:
         "family": _FAMILIES.get(str(data.policy.family), str(data.policy.family)),
         "rules": list(rules.in_words(data.policy)),
         "budget": budget,
-        "starts": starts(name, about, speaks.language),
+        "starts": featured_or_any(asker, data, speaks.language),
         "neighbours": about.neighbours.words,
     }

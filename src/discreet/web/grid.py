@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.table import ProtectedTable, Status
-from ..formats.flat import flatten
+from ..formats.flat import FlatAxis, flatten
 from ..formats.percent import axes_added
 from .heads import Heads, last
 
@@ -75,8 +75,10 @@ class Grid(Heads):
     def __init__(self, table: ProtectedTable, look: Look | None = None) -> None:
         self.table, self.look = table, look or Look()
         self.flat = flatten(table)
+        places = self.flat.percent.decimals if self.flat.percent is not None else 0
+        self.look = replace(self.look, decimals=places)
         super().__init__(
-            self.flat.axes,
+            _brief(table, self.flat.axes),
             table.sides,
             begin=self.look.begin,
             measure=self.look.measure or self.flat.measure,
@@ -211,6 +213,16 @@ class Grid(Heads):
     def withheld(self) -> int:
         """How many cells have no published number."""
         return int(np.count_nonzero(~self.flat.shown))
+
+
+def _brief(table: ProtectedTable, axes: Sequence[FlatAxis]) -> list[FlatAxis]:
+    """The axes as a page heads them: short labels across, whole ones down."""
+    layers, rows, _ = table.sides
+    language, brief = table.layout.language, list(axes[: layers + rows])
+    for i in range(layers + rows, len(axes)):
+        labels = [c.brief(language) for c in table.domain.axes[i].level.categories]
+        brief.append(replace(axes[i], labels=(*labels, *axes[i].labels[len(labels) :])))
+    return brief
 
 
 def cell_name(codes: Sequence[str]) -> str:

@@ -11,6 +11,10 @@ from ..core.description import Description
 from ..core.domain import AxisRef, Level, Variable
 from ..languages import say
 from ..recipe import query_of
+from ..server.auth import Asker
+from ..server.routes.catalogue import featured
+from ..server.service import told
+from ..workspace import DataSet
 from .address import short_names
 from .axes import PRIVATE
 
@@ -28,6 +32,22 @@ class Start:
     address: str
     lead: str = ""
     """What the custodian says of it, from published numbers."""
+
+
+def featured_or_any(asker: Asker, data: DataSet, language: str = "") -> list[Start]:
+    """The tables the custodian features, in the custodian's words; where there is none, a few of any."""
+    name = data.folder.name
+    told_of = [
+        Start(
+            one["title"],
+            one["says"],
+            one["query"],
+            f"/build/{quote(name)}?{one['query']}",
+            one["says"],
+        )
+        for one in featured(asker, data, language)
+    ]
+    return told_of or starts(name, told(asker, data), language)
 
 
 def starts(name: str, description: Description, language: str = "") -> list[Start]:

@@ -9,16 +9,20 @@ import numpy as np
 
 from .. import formats
 from ..core.table import ProtectedTable, Status
+from ..errors import DiscreetError
+from ..formats.chart import Chart
+from ..formats.svg import to_svg
 from ..languages import Sentence, say, together
 from ..methods.declaration import Spends
 from . import verdicts
 from .address import Place
 from .amounts import filled, of_cap
 from .builder import MEANINGS, Builder
+from .compare import compared
 from .grid import INSTEAD
 from .notes_view import notes_of
 from .snippets import snippets
-from .starts import starts
+from .starts import featured_or_any
 
 _PERCENT = {
     "rows": say("Per cent of each row."),
@@ -70,11 +74,48 @@ def facts(built: Builder) -> dict[str, Any]:
         "notes": None if built.table is None else notes_of(built.table),
         "withheld": [] if built.table is None else _marks(built.table),
         "guarantee": guarantee,
-        "starts": starts(built.name, built.told, built.language) if place.empty else [],
+        "starts": featured_or_any(built.asker, built.data, built.voice.language)
+        if place.empty
+        else [],
         "snippets": _snippets(built) if view == "code" else [],
-        "chart": None,
-        "compared": None,
+        **_charted(built, view),
+        "compared": _compared(built),
     }
+
+
+def _compared(built: Builder) -> Any:
+    view = built.place.view
+    if built.grid is None or not (view.get("a") and view.get("b")):
+        return None
+    return compared(built.grid, view["a"], view["b"])
+
+
+_KINDS = {
+    "dots": say("Dots"),
+    "bars": say("Bars"),
+    "lines": say("Lines"),
+    "multiples": say("Small multiples"),
+    "heat": say("Heat map"),
+    "tiles": say("Tiles"),
+}
+
+
+def _charted(built: Builder, view: str) -> dict[str, Any]:
+    """The picture of the table, and which others there are; why there is none."""
+    nothing: dict[str, Any] = {"chart": "", "kinds": [], "no_chart": ""}
+    if view != "chart" or built.table is None:
+        return nothing
+    wanted = built.place.view.get("chart", "")
+    try:
+        drawn = Chart(built.table, wanted)
+        picture = to_svg(built.table, wanted)
+    except DiscreetError as error:
+        return nothing | {"no_chart": error.message}
+    kinds = [
+        (_KINDS[kind], built.place.seen(chart=kind).address, kind == drawn.kind)
+        for kind in drawn.kinds
+    ]
+    return {"chart": picture, "kinds": kinds, "no_chart": ""}
 
 
 def _snippets(built: Builder) -> list[Any]:
