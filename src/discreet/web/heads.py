@@ -100,19 +100,21 @@ class Heads:
         return "".join(out)
 
     def _layer(self, layer: int) -> str:
-        labels = []
+        labels, codes = [], []
         for axis in reversed(self.axes[: self.layers]):
             labels.append(axis.labels[layer % len(axis)])
+            codes.append(axis.codes[layer % len(axis)])
             layer //= len(axis)
         wide = self.across + max(self.down - self.layers, 1)
-        words = name(" · ".join(reversed(labels)))
-        return f"<tr class=layer><th scope=rowgroup colspan={wide}>{words}</th></tr>"
+        words, named = name(" · ".join(reversed(labels))), escape("\n".join(reversed(codes)))
+        head = f'<th scope=rowgroup class=edge colspan={wide} data-codes="{named}">{words}</th>'
+        return f"<tr class=layer>{head}</tr>"
 
     def _row_heads(self, row: int, window: range) -> tuple[bool, str]:
         """Whether a row is a total, and its heads; one that spans several rows stands once."""
         axes = self.axes[self.layers : self.down]
         if not axes:
-            return False, f"<th scope=row>{name(self.everything)}</th>"
+            return False, f"<th scope=row class=edge>{name(self.everything)}</th>"
         heads, total, inner = [], False, 1
         for depth in range(len(axes) - 1, -1, -1):
             axis = axes[depth]
@@ -123,7 +125,7 @@ class Heads:
                 left = min(inner - row % inner, window.stop - row)
                 span = f" rowspan={left}" if left > 1 else ""
                 scope = "rowgroup" if left > 1 else "row"
-                kind = " class=sum" if whole else ""
+                kind = _ROW_KINDS[whole, depth == 0]
                 label = name(axis.labels[at])
                 heads.append(f"<th scope={scope}{span}{kind}{_code(axis, at)}>{label}</th>")
             inner *= len(axis)
@@ -170,10 +172,19 @@ def last(axis: int, many: int) -> tuple[slice, ...]:
     return tuple(slice(-1, None) if i == axis else slice(None) for i in range(many))
 
 
+_ROW_KINDS = {
+    (False, False): "",
+    (False, True): " class=edge",
+    (True, False): " class=sum",
+    (True, True): ' class="sum edge"',
+}
+
+
 def _corner(heads: Sequence[str], lowest: bool) -> str:
-    if not lowest:
-        return "<td class=head></td>" * max(len(heads), 1)
-    return "".join(f"<th scope=col class=head>{name(head)}</th>" for head in heads or [""])
+    """The heads over the row heads; the first stays at the edge."""
+    names = [name(head) if lowest else "" for head in heads or [""]]
+    cell = "<th scope=col class=head>{}</th>" if lowest else "<td class=head>{}</td>"
+    return "".join(cell.format(one) for one in names).replace("class=head", 'class="head edge"', 1)
 
 
 def _code(axis: FlatAxis, at: int) -> str:

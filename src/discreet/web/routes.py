@@ -16,7 +16,7 @@ from ..server.negotiation import chosen_format
 from ..server.problems import Problem
 from ..server.routes.catalogue import DataSetId
 from ..server.service import Service, Serving
-from . import account_routes, assets, finding_routes, views
+from . import account_routes, assets, finding_routes, keeping_routes, oversight_routes, views
 from .address import Place, read
 from .builder import Builder, recipe_of
 from .frame import PageRoute, fields, first, page, voice
@@ -25,7 +25,15 @@ from .front import catalogue_facts, dataset_facts, front_facts
 pages = guarded(EVERYONE, "read", "pages", PageRoute)
 building = guarded(EVERYONE, "read", "pages")
 spending = guarded(ASKERS, "tables", "pages")
-ROUTERS = [pages, building, spending, *finding_routes.ROUTERS, *account_routes.ROUTERS]
+ROUTERS = [
+    pages,
+    building,
+    spending,
+    *finding_routes.ROUTERS,
+    *keeping_routes.ROUTERS,
+    *oversight_routes.ROUTERS,
+    *account_routes.ROUTERS,
+]
 
 # -- assets ---------------------------------------------------------------------------------
 

@@ -162,6 +162,8 @@ def deck(built: Builder) -> str | Sentence:
     if np.any(table.status == Status.SUPPRESSED) or (
         table.noise is None and built.data.policy.family == "suppression"
     ):
+        if not np.any(table.status == Status.SUPPRESSED):
+            return say("Every number is exact; none is withheld.")
         return say(
             "Every number shown is exact. ✱ is withheld: which cells are withheld was decided "
             "without looking at them."
@@ -170,7 +172,9 @@ def deck(built: Builder) -> str | Sentence:
     if table.noise is None:
         plain = say("Number of records, counted as they are.")
         return together(of, plain) if of else plain
-    if "intervals" in built.place.showing:
+    if built.place.view.get("view") == "chart":
+        said = say("The mark is what was published; violet is its noise interval.")
+    elif "intervals" in built.place.showing:
         said = say("With noise; under each number its noise interval.")
     else:
         said = say("With noise. Pick two cells to compare them.")

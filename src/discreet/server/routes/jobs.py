@@ -48,13 +48,13 @@ def jobs(
 @router.get("/jobs/{job}", response_model=responses.JobShape)
 def job(service: Serving, asker: CurrentAsker, job: JobId) -> dict[str, Any]:
     """State and progress of a job."""
-    return table_jobs.facts(_mine(service, asker, job))
+    return table_jobs.facts(mine(service, asker, job))
 
 
 @router.delete("/jobs/{job}", response_model=responses.JobShape)
 def cancel(service: Serving, asker: CurrentAsker, job: JobId) -> dict[str, Any]:
     """Ask a job to stop; one that has ended stays as it is."""
-    _mine(service, asker, job)
+    mine(service, asker, job)
     stopped = service.jobs.request_cancel(job)
     if stopped.state == "cancelled":
         table_jobs.give_up_hold(service, stopped)
@@ -68,7 +68,7 @@ def cancel(service: Serving, asker: CurrentAsker, job: JobId) -> dict[str, Any]:
 )
 def events(request: Request, service: Serving, asker: CurrentAsker, job: JobId) -> Response:
     """Progress as server-sent events, until the job ends."""
-    _mine(service, asker, job)
+    mine(service, asker, job)
     if getattr(request.state, "head", False):
         return Response(media_type="text/event-stream")
     return StreamingResponse(
@@ -85,7 +85,7 @@ async def _watch(service: Service, asker: Asker, identity: str) -> AsyncIterator
     try:
         last, silent, ends = None, 0.0, time.monotonic() + _WATCH_SECONDS
         while time.monotonic() < ends:
-            row = await anyio.to_thread.run_sync(_mine, service, asker, identity)
+            row = await anyio.to_thread.run_sync(mine, service, asker, identity)
             facts = table_jobs.facts(row)
             if facts != last:
                 last, silent = facts, 0.0
@@ -110,7 +110,7 @@ def result(
 
     A large one in another format is a job of its own: 202, and where to look for it.
     """
-    row = _mine(service, asker, job)
+    row = mine(service, asker, job)
     asked = row.request
     request.state.notes["dataset"] = asked["dataset"]
     if row.state != "done":
@@ -150,7 +150,7 @@ def result(
         return table_jobs.accepted(other)
 
 
-def _mine(service: Service, asker: Asker, identity: str) -> Job:
+def mine(service: Service, asker: Asker, identity: str) -> Job:
     """A job of this asker; another's is as if it were not there."""
     try:
         row = service.jobs.get(identity)
