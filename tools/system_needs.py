@@ -1,18 +1,46 @@
 """Install what the tests need from the system, where that is allowed.
 
-Run by `make test`. Today: strace, which shows that the ledger is synced before an answer leaves.
+Run by `make test`. Today: strace, which shows that the ledger is synced before an answer leaves;
+Chromium, in which the pages are tried; and axe-core, which looks for what stands in a reader's way.
 Without permission to install, the tests that need it skip and say so; with CI=true a missing
 component is a failure.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
+from pathlib import Path
 
-NEEDED = {"strace": "strace"}
+NEEDED = {"strace": "strace", "chromium": "chromium", "npm": "npm"}
+AXE = "axe-core@4.14.0"
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def fetch_axe(folder: Path) -> bool:
+    """Fetch axe-core where it is not there; only tests use it, so it is not part of the source."""
+    if (folder / "axe.min.js").is_file():
+        return True
+    with tempfile.TemporaryDirectory() as name, contextlib.suppress(OSError, StopIteration):
+        subprocess.run(
+            ["npm", "pack", AXE],
+            cwd=name,
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        with tarfile.open(next(Path(name).glob("*.tgz"))) as packed:
+            packed.extractall(name, filter="data")
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in ("LICENSE", "axe.min.js"):
+            shutil.copy(Path(name) / "package" / file, folder / file)
+        return True
+    return False
 
 
 def main() -> int:
@@ -25,6 +53,8 @@ def main() -> int:
         command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
         subprocess.run(command, check=False, **quiet)
         missing = {p: k for p, k in missing.items() if not shutil.which(p)}
+    if not fetch_axe(ROOT / ".venv" / "axe-core"):
+        missing[AXE] = AXE
     if missing:
         print(f"Not installed: {', '.join(missing)}; tests that need them will skip.")
         if os.environ.get("CI") == "true":

@@ -35,13 +35,13 @@ ROLES = {
 }
 
 
-def add_accounts(workspace: Path) -> dict[str, str]:
-    """Five accounts and a token for each."""
+def add_accounts(workspace: Path, passwords: tuple[str, ...] = ("ana", "cas")) -> dict[str, str]:
+    """Five accounts and a token for each; some have a password."""
     database = WorkspaceDatabase(workspace)
     accounts = Accounts(database)
     tokens = {}
     for name, role in ROLES.items():
-        accounts.add_user(name, role, password=PASSWORD if name in ("ana", "cas") else None)
+        accounts.add_user(name, role, password=PASSWORD if name in passwords else None)
         tokens[name], _ = accounts.add_token(name)
     database.close()
     return tokens

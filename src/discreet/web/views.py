@@ -20,6 +20,7 @@ from .amounts import filled, of_cap
 from .builder import MEANINGS, Builder
 from .compare import compared
 from .grid import INSTEAD
+from .heads import last
 from .notes_view import notes_of
 from .snippets import snippets
 from .starts import featured_or_any
@@ -80,6 +81,7 @@ def facts(built: Builder) -> dict[str, Any]:
         "snippets": _snippets(built) if view == "code" else [],
         **_charted(built, view),
         "compared": _compared(built),
+        "within": _within(built),
     }
 
 
@@ -88,6 +90,23 @@ def _compared(built: Builder) -> Any:
     if built.grid is None or not (view.get("a") and view.get("b")):
         return None
     return compared(built.grid, view["a"], view["b"])
+
+
+def _within(built: Builder) -> str:
+    """How far off the numbers inside the table are, where that is one figure for all of them."""
+    grid = built.grid
+    if grid is None or grid.flat.lower is None or grid.flat.upper is None or grid.flat.percent:
+        return ""
+    flat = grid.flat
+    inside = np.ones(grid.shape, dtype=np.bool_)
+    for i, axis in enumerate(grid.axes):
+        if axis.total:
+            inside[last(i, inside.ndim)] = False
+    flags = inside.reshape(-1) & flat.shown
+    reach = np.maximum(flat.upper - flat.values, flat.values - flat.lower)[flags]
+    if not reach.size:
+        return ""
+    return say("Without noise it is within ±{n} of this in 95 of 100 releases.", n=int(reach.max()))
 
 
 _KINDS = {

@@ -24,9 +24,12 @@ class Axes extends HTMLElement {
       for (const axis of axes) axis.classList.remove("over");
       const axis = moving && at.type === "pointerup" && over(at);
       if (!moving) return;
-      addEventListener("click", (click) => click.preventDefault(), { capture: true, once: true });
       const key = { rows: "R", columns: "C", layers: "L" }[axis?.dataset?.axis];
       chip.querySelector(`a[data-key="${key}"]`)?.click();
+      // the click that ends a drag opens no menu
+      const still = (click) => click.preventDefault();
+      addEventListener("click", still, { capture: true, once: true });
+      setTimeout(() => removeEventListener("click", still, { capture: true }), 80);
     };
     addEventListener("pointermove", move);
     addEventListener("pointerup", drop);

@@ -116,7 +116,8 @@ class Table extends HTMLElement {
     this.#hide();
     const words = [...this.#heads(cell)].map((head) => head.textContent.trim()).filter(Boolean).join(", ");
     const note = cell.querySelector("abbr")?.title ?? "";
-    const widths = (this.dataset.within ?? "").trim();
+    const inside = !cell.classList.contains("sum") && !cell.parentElement.classList.contains("total") && !cell.classList.contains("off");
+    const widths = inside && !cell.querySelector("small") ? this.dataset.within : "";
     const tip = document.createElement("div");
     tip.className = "tip";
     tip.id = "tip";
@@ -124,7 +125,7 @@ class Table extends HTMLElement {
     const strong = document.createElement("b");
     strong.textContent = words;
     tip.append(strong);
-    for (const text of [note, cell.querySelector("small")?.textContent, !note && widths]) {
+    for (const text of [note, cell.querySelector("small")?.textContent, widths]) {
       if (!text) continue;
       const line = document.createElement("p");
       line.textContent = text;
