@@ -116,6 +116,30 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
     "POST /account/tokens/{token}/end": [("/account/tokens/none/end", {})],
     "GET /assets/{name}": [("/assets/none.css", None)],
     "GET /about": [("/about", None)],
+    "GET /search": [("/search", None), *((f"/search?query={text}", None) for text in TEXTS)],
+    "GET /build/{dataset}/find": [
+        (f"/build/people/find?query={text}&at=rows%3Dsex", None) for text in TEXTS[::2]
+    ],
+    "GET /build/{dataset}/pick/{level}": [
+        (f"/build/people/pick/{text}?{BY_SEX}", None) for text in ("sex", *TEXTS[::3])
+    ],
+    "GET /build/{dataset}/chosen": [
+        ("/build/people/chosen?level=sex&code=f", None),
+        *((f"/build/people/chosen?level=disease&code={code}", None) for code in CODES[:3]),
+    ],
+    "GET /build/{dataset}/compare": [
+        ("/build/people/compare?cell=f,0&cell=m,0&at=rows%3Dsex%26columns%3Dband", None)
+    ],
+    "GET /saved": [("/saved", None)],
+    "POST /saved": [("/saved", {"dataset": "people", "at": "rows=disease"})],
+    "GET /saved/{saved}": [("/saved/none", None)],
+    "POST /saved/{saved}/forget": [("/saved/none/forget", {"csrf": ""})],
+    "GET /jobs": [("/jobs/none", None)],
+    "GET /jobs/{job}": [("/jobs/none", None)],
+    "POST /jobs/{job}/cancel": [("/jobs/none/cancel", {"csrf": ""})],
+    "GET /audit": [("/audit?dataset=none", None)],
+    "GET /audit/{dataset}": [("/audit/people", None)],
+    "GET /audit/{dataset}/export": [("/audit/nowhere/export", None)],
     "GET /data": [("/data", None)],
     "GET /data/{dataset}": [("/data/people", None), ("/data/raw", None)],
     "GET /build/{dataset}/file": [
@@ -318,7 +342,7 @@ class World:
 
     def ask(self, who: str | None, method: str, path: str, body: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.served.tokens[who]}"} if who else {}
-        page = not path.startswith(("/api/", "/pxweb/"))
+        page = not path.startswith(("/api/", "/pxweb/")) and method == "POST"
         sent = {"data": body} if page else {"json": body}
         address = self.served.url + path.format_map(self.names)
         assert self.wire is not None

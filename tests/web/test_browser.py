@@ -135,6 +135,12 @@ def test_a_journey_by_mouse(chromium: Any, served: Served):
         page.mouse.move(layers["x"] + 60, layers["y"] + 20, steps=6)
         page.mouse.up()
         page.wait_for_url("**layers=region**")
+
+
+def test_a_price_is_paid_once_and_found_again(chromium: Any, served: Served):
+    """Signing in keeps the table; the button names its price; saved, it is there without paying."""
+    with watched(chromium, served) as seen:
+        page = seen.page
         seen.open("/build/deaths-dp?rows=sex&columns=marital&epsilon=0.1")
         assert "Sign in to spend" in seen.verdict
         page.click("#verdict a")
@@ -217,7 +223,7 @@ def test_a_journey_without_scripts(chromium: Any, served: Served):
         page.click("text=Compare two cells")
         page.locator("tbody input").nth(3).check()
         page.locator("tbody input").nth(14).check()
-        page.click("text=Compare them")
+        page.click("main button")
         assert "noise" in page.inner_text("aside .answer")
         page.click(".views >> text=Chart")
         assert page.locator("figure svg").count() == 1
@@ -250,10 +256,18 @@ def test_an_auditor_sees_ledger_log_and_chain_and_no_number(chromium: Any, serve
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 320)], ids=str
+    ("scheme", "width", "rules"),
+    [
+        ("light", 1440, ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")),
+        ("dark", 1440, ("color-contrast",)),
+        ("light", 320, ("color-contrast", "target-size", "scrollable-region-focusable")),
+    ],
+    ids=("light", "dark", "narrow"),
 )
-def test_nothing_stands_in_anybodys_way(chromium: Any, served: Served, scheme: str, width: int):
-    """axe-core finds no violation on any view; at 320 pixels no page scrolls sideways."""
+def test_nothing_stands_in_anybodys_way(
+    chromium: Any, served: Served, scheme: str, width: int, rules: tuple[str, ...]
+):
+    """axe-core finds no violation on any view; no page scrolls sideways, at 320 pixels neither."""
     if not AXE.is_file():
         pytest.skip("axe-core is not there: run tools/system_needs.py")
     found = []
@@ -262,23 +276,22 @@ def test_nothing_stands_in_anybodys_way(chromium: Any, served: Served, scheme: s
     with watched(chromium, served, **options) as seen:
         for name, path in VIEWS.items():
             seen.open(path)
-            found += _violations(seen, name, script)
+            found += _violations(seen, name, script, rules)
         seen.sign_in()
         for name in ("saved", "jobs"):
             seen.open(OWN[name])
-            found += _violations(seen, name, script)
+            found += _violations(seen, name, script, rules)
     with watched(chromium, served, **options) as seen:
         seen.sign_in("odo")
         for name in ("oversight", "ledger"):
             seen.open(OWN[name])
-            found += _violations(seen, name, script)
+            found += _violations(seen, name, script, rules)
     assert found == []
 
 
-def _violations(seen: Watched, name: str, script: str) -> list[str]:
+def _violations(seen: Watched, name: str, script: str, rules: tuple[str, ...]) -> list[str]:
     seen.page.evaluate(script)
-    rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-    said = seen.page.evaluate("rules => axe.run(document, {runOnly: rules})", rules)
+    said = seen.page.evaluate("rules => axe.run(document, {runOnly: rules})", list(rules))
     found = [f"{name}: {one['id']} {one['nodes'][0]['html'][:120]}" for one in said["violations"]]
     wide = seen.page.evaluate("document.documentElement.scrollWidth - innerWidth")
     return [*found, *([f"{name}: scrolls sideways by {wide}"] if wide > 0 else [])]
