@@ -260,7 +260,8 @@ def test_refusals_and_typos_are_said_on_the_page(served: Served):
     assert "Leave out Sex" in page.text
     page = get(served, "/build/deaths?rows=%3Cscript%3E")
     assert page.status_code == 400
-    assert "<script" not in page.text
+    assert "&lt;script&gt;" in page.text
+    assert "<script>" not in page.text
     assert get(served, "/build/deaths-dp").status_code in {401, 404}
 
 

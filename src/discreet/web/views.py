@@ -95,15 +95,17 @@ def _compared(built: Builder) -> Any:
 def _within(built: Builder) -> str:
     """How far off the numbers inside the table are, where that is one figure for all of them."""
     grid = built.grid
-    if grid is None or grid.flat.lower is None or grid.flat.upper is None or grid.flat.percent:
+    if grid is None or grid.flat.percent is not None:
         return ""
-    flat = grid.flat
+    flat, low, high = grid.flat, grid.flat.lower, grid.flat.upper
+    if low is None or high is None:
+        return ""
     inside = np.ones(grid.shape, dtype=np.bool_)
     for i, axis in enumerate(grid.axes):
         if axis.total:
             inside[last(i, inside.ndim)] = False
     flags = inside.reshape(-1) & flat.shown
-    reach = np.maximum(flat.upper - flat.values, flat.values - flat.lower)[flags]
+    reach = np.maximum(high - flat.values, flat.values - low)[flags]
     if not reach.size:
         return ""
     return say("Without noise it is within ±{n} of this in 95 of 100 releases.", n=int(reach.max()))
