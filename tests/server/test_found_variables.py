@@ -316,10 +316,11 @@ _VOLATILE = {"date", "last-modified", "x-request-id", "ratelimit", "set-cookie",
 _PATTERNS = (
     (r"[0-9a-f]{64}", "HASH"),  # questions, ledger entries and files: keyed by the data version
     (r'"[0-9a-f]{40}"', "ETAG"),
-    (r'etag: "[0-9a-f]{32}"', "ETAG"),  # of a job's file: its time and size
+    (r'etag: (W/)?"[0-9a-f]{32}"', "ETAG"),  # of a job's file: its time and size
     (r"-[0-9a-f]{8}(?=\.[a-z]+\")|table [0-9a-f]{16}", "table HASH"),
     (r'(token |/saved/|/tokens/|Request |<span>|"id": ?")[0-9a-f]{16}', "ID"),  # drawn by chance
     (r"dct_[0-9a-f]{16}_[\w-]+", "TOKEN"),
+    (r"<code>[0-9a-f]{12,16}</code>", "HASH"),  # the beginnings of such hashes
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME"),
     (r"\d{8} \d\d:\d\d", "TIME"),
     (r"\b1[789]\d{8}(\.\d+)?\b", "TIME"),  # seconds since 1970
