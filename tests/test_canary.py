@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
+from discreet.arrangement import outline
 from discreet.core.control import Control
 from discreet.core.domain import AxisRef, Count
 from discreet.errors import DiscreetError
+from discreet.release import ask
 
 from .conftest import CANARIES
 
@@ -68,6 +70,8 @@ def test_errors_reprs_and_logs_hold_no_planted_value(planted: Path, caplog):
             {"rows": "place", "epsilon": "50"},
             {"rows": "place", "law": "nonsense"},
             {"rows": "place", "format": "x"},
+            {"rows": "place", "sort": "kind:a,down"},
+            {"rows": "place", "empty": "maybe"},
         ):
             # none may be answered: noise of 0 would publish the planted count by chance
             with pytest.raises(DiscreetError) as caught:
@@ -75,7 +79,10 @@ def test_errors_reprs_and_logs_hold_no_planted_value(planted: Path, caplog):
             trace = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
             told.append("".join(trace.format()))
         draft = data.table(rows="kind", where={"place": "here"}, **parameters)
-        told += [repr(draft), repr(draft.preview())]
+        told += [repr(draft), repr(draft.preview()), str(draft.preview().to_json())]
+        shown = inner.description
+        told.append(repr(ask(inner, draft._recipe).options(shown)))
+        told.append(repr(outline(draft._recipe, shown, draft.guarantee)))
     told.append(caplog.text)
     assert not leaks("\n".join(told))
 
@@ -92,6 +99,8 @@ def test_commands_and_their_files_hold_no_planted_value(planted: Path, tmp_path:
         [*table, "--dry-run"],
         [*table, "--json"],
         [*table, "-o", str(tmp_path / "t.csv")],
+        [*table, "--sort", "total,down", "-o", str(tmp_path / "t.svg")],
+        [*table, "--empty", "hide", "-o", str(tmp_path / "t.html")],
         ["ledger", "show", str(planted)],
         ["table", str(planted), "--rows", "plaec"],
     ):
@@ -100,7 +109,10 @@ def test_commands_and_their_files_hold_no_planted_value(planted: Path, tmp_path:
         out.append(done.stdout + done.stderr)
     assert not leaks("\n".join(out[1:])), "a reader's command told a planted value"
     assert "canary-person-77" not in out[0]
-    for path in planted.rglob("*"):
+    for path in (*planted.rglob("*"), *tmp_path.glob("t.*")):
+        if path.parent == tmp_path:
+            assert not leaks(path.read_text("utf-8")), path.name
+            continue
         private = {"versions", "secret"} & set(path.relative_to(planted).parts)
         if path.is_file() and not private:
             content = path.read_bytes()
