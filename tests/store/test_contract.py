@@ -187,6 +187,19 @@ def test_cap_changes_are_entries_and_count_what_was_spent(ledger):
         ledger.set_subcap("ana", PureLoss(1), who="ben", reason="share")
 
 
+def test_that_somebody_looked_is_an_entry_that_spends_nothing(ledger):
+    """Sums, answers and the head of the history stay; it is in the chain, and verified with it."""
+    commit(ledger, "first")
+    spent, head = ledger.spent(), ledger.history().head
+    ledger.note_rehearsal(who="ana", about="compare", policy_version="p1")
+    assert (ledger.spent(), ledger.history().head) == (spent, head)
+    assert [entry.body["who"] for entry in ledger.rehearsals()] == ["ana"]
+    ledger.verify()
+    commit(ledger, "second")
+    assert ledger.verify().answers == 2
+    assert [row["entry"] for row in ledger.export_register()["charges"]] != []
+
+
 def test_zcdp_cap_reads_pure_and_gaussian_charges(store):
     ledger = store.open()
     ledger.set_cap(ZcdpLoss("0.5"), who="a", reason="r")

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..core.control import Control
 from ..core.domain import Count
+from ..core.evidence import evidence
 from ..core.guarantee import Guarantee, Kind
 from ..core.loss import ZcdpLoss
 from ..core.noise_law import Floats
@@ -28,7 +29,15 @@ from ..core.table import ProtectedTable, TrueTable
 from ..errors import Cancelled, DiscreetError, InputError
 from ..workspace import rehearsed
 from .contestants import Contestant
-from .losses import associations, bias_by_band, distances, losses, transitions
+from .losses import (
+    Bias,
+    associations,
+    bias_by_band,
+    bias_by_category,
+    distances,
+    losses,
+    transitions,
+)
 from .results import Comparison, Result
 from .trial import Trial, Whole, best_guess, count_all, drawn, interior, law_of_cells, true_counts
 
@@ -39,6 +48,8 @@ MOST_CELLS = 2_000_000
 """Draws are measured in blocks of so many cells."""
 FITTED_DRAWS = 5
 """How often a table is protected that has to be fitted anew for each draw, unless more is asked."""
+LEAST_LEANING, MOST_LEANING = 0.25, 5
+"""A category leans where its cells are off by this much on average; so many are told."""
 DRAWLESS = ("classic",)
 """Methods that give one table and no other."""
 MOST_SECONDS = 120.0
@@ -255,6 +266,7 @@ class _Work:
             lambda part: losses(before[possible], part[:, possible]) | associations(part, shape),
             after,
         )
+        leaning = self._leaning(place, after)
         before, after = before[possible], after[:, possible]
         guarantee = trial.plan.guarantee
         law = law_of_cells(table)
@@ -275,10 +287,38 @@ class _Work:
             transitions(before, after),
             bias_by_band(before, after),
             distances(before, after),
+            leaning,
+            guarantee.odds,
+            _evidence(guarantee),
             hidden,
             right / int(shown.sum()) if shown.any() else None,
             seconds,
         )
+
+    def _leaning(self, place: int, after: Whole) -> tuple[Bias, ...]:
+        """The categories whose cells lean one way, largest first; a few."""
+        domain = self.data.described.description.domain(self.specs[place].axes)
+        found = [
+            one
+            for axis, names in enumerate(domain.axes)
+            for one in bias_by_category(
+                self.before[place],
+                after,
+                domain.shape,
+                axis,
+                [f"{names.level.name} {category.code}" for category in names.level.categories],
+            )
+            if abs(one.mean) > max(LEAST_LEANING, 5 * one.error)
+        ]
+        return tuple(sorted(found, key=lambda one: -abs(one.mean))[:MOST_LEANING])
+
+
+def _evidence(guarantee: Guarantee) -> str:
+    """What the largest likelihood ratio is called; nothing where no ε says it."""
+    if guarantee.epsilon is None or guarantee.kind is not Kind.DP or guarantee.epsilon > 1000:
+        return ""
+    known = evidence(guarantee.epsilon)
+    return f"{known.words} (ratio {float(known.ratio):.3g})"
 
 
 def _in_blocks(measure: Callable[[Whole], dict[str, Floats]], after: Whole) -> dict[str, Floats]:

@@ -11,6 +11,7 @@ import numpy as np
 from ..core.noise_law import Floats
 from ..core.table import Rehearsal
 from .contestants import Contestant
+from .losses import Bias
 
 MEASURES = {
     "l1": "ℓ1: sum of absolute errors",
@@ -43,8 +44,14 @@ class Result:
     promise: str
     measures: Mapping[str, Floats] = field(repr=False)
     transition: Floats = field(repr=False)
-    biases: Sequence[Any] = field(repr=False)
+    biases: Sequence[Bias] = field(repr=False)
     distances: Mapping[str, Mapping[str, float]] = field(repr=False)
+    by_category: Sequence[Bias] = field(default=(), repr=False)
+    """Categories whose cells lean one way, by more than chance and a quarter of a count."""
+    odds: tuple[str, ...] = field(default=(), repr=False)
+    """What the guarantee says in odds."""
+    evidence: str = ""
+    """How strong the evidence about one unit can get, in rinott's words (§4.1)."""
     hidden: float = 0.0
     """The mean share of cells that are not shown."""
     small: float | None = None

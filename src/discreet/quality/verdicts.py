@@ -67,10 +67,10 @@ def _by_epsilon(table: str, results: Sequence[Result]) -> list[str]:
         if beaten:
             listed = ", ".join(f"{o.contestant.group} {o.mean_error:.3g}" for o in beaten)
             found.setdefault(best.contestant.group, []).append(
-                f"at ε = {epsilon} {best.mean_error:.3g} a cell ({listed})"
+                f"ε = {epsilon}: {best.mean_error:.3g} a cell ({listed})"
             )
     return [
-        f"{table}: {group} is off by less than others on average, {'; '.join(cases)}."
+        f"{table}: {group} is off by less than others on average; {'; '.join(cases)}."
         for group, cases in found.items()
     ]
 

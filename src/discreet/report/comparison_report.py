@@ -52,7 +52,8 @@ def page(comparison: Comparison) -> str:
     tables = [table for table, _ in _by_table(comparison)]
     lines = []
     for table in tables:
-        about = tuple(w.removeprefix(f"{table}: ") for w in said if w.startswith(f"{table}: "))
+        about = [w.removeprefix(f"{table}: ") for w in said if w.startswith(f"{table}: ")]
+        about = [w[:1].upper() + w[1:] for w in about]
         lines.append(_line(table, *(about or ("Nothing that could not be chance.",))))
     rest = [w for w in said if not any(w.startswith(f"{table}: ") for table in tables)]
     lines += [_line("Left out", *rest)] if rest else []
@@ -73,7 +74,7 @@ def page(comparison: Comparison) -> str:
                 "odds: for dp about everything asked at once, for cell keys about one cell asked once.",
             ),
         ]
-        grids = (_overview(results), _details(results), _small(results))
+        grids = (_overview(results), _promises(results), _details(results), _small(results))
         sections.append(Section(number, table, tuple(lines), grids, shown))
     data = str(comparison.findings["data"])
     return rehearsal_page(f"Methods compared on {data}", "Comparison of methods", (), sections)
@@ -124,6 +125,24 @@ def _overview(results: Sequence[Result]) -> Grid:
     return Grid("Risk and utility", header, rows)
 
 
+def _promises(results: Sequence[Result]) -> Grid:
+    rows = tuple(
+        (
+            one.contestant.name,
+            one.promise,
+            one.evidence or "no ratio is claimed",
+            " ".join(one.odds[:2]) or "–",
+        )
+        for one in results
+    )
+    return Grid("What each promises", ("Setting", "Promise", "Evidence", "In odds"), rows)
+
+
+def _quantiles(one: Result, name: str) -> str:
+    found = one.distances.get(name)
+    return "–" if found is None else ", ".join(f"{found[q]:.3g}" for q in ("0.5", "0.95", "1"))
+
+
 def _details(results: Sequence[Result]) -> Grid:
     names = ("l1", "l2", "l3", "hellinger", "bias", "cramers_v", "p_value", "covariance", "slope")
     shown = [name for name in names if all(name in one.measures for one in results)]
@@ -143,12 +162,14 @@ def _small(results: Sequence[Result]) -> Grid:
             "–" if one.small is None else f"{one.small:.0%}",
             "; ".join(f"{b.group}: {b.mean:+.2g}" for b in one.biases if abs(b.mean) > 4 * b.error)
             or "none that is significant",
-            ", ".join(f"{one.distances['d1'][q]:g}" for q in ("0.5", "0.95", "1")),
+            "; ".join(f"{b.group}: {b.mean:+.2g}" for b in one.by_category) or "none",
+            *(_quantiles(one, name) for name in ("d1", "d2", "d3")),
         )
         for one in results
     )
     header = (
         *("Setting", "False zeros", "False positives", "Of 1s and 2s, true ones"),
-        *("Bias by size of the true count", "d1: half, 95 %, all below"),
+        *("Bias by size of the true count", "By category, a quarter or more"),
+        *("d1: half, 95 %, all below", "d2", "d3"),
     )
     return Grid("Small counts", header, rows)
