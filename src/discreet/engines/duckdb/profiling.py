@@ -103,9 +103,10 @@ def _column(
     doing = f"looking at {name}"
     runner.run(
         sql(
-            "CREATE OR REPLACE TEMP TABLE discreet_values AS SELECT {text} AS v, count(*) AS n "
-            "FROM {source} s GROUP BY v",
-            text=canonical_sql(sql("s.c{i}", i=i), kind),
+            "CREATE OR REPLACE TEMP TABLE discreet_values AS SELECT {text} AS v, sum(n)::BIGINT AS n "
+            "FROM (SELECT s.c{i} AS raw, count(*) AS n FROM {source} s GROUP BY raw) GROUP BY v",
+            text=canonical_sql(sql("raw"), kind),
+            i=i,
             source=RELATION,
         ),
         doing=doing,
