@@ -12,7 +12,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
 from xml.parsers import expat
@@ -23,6 +23,9 @@ from ..errors import DataError
 
 Attributes = dict[str, str]
 _CHUNK = 1 << 16
+_DIGITS = 15
+"""As many digits as a spreadsheet shows of a number."""
+
 _MOST_TEXTS = 1 << 30
 """Bytes of XML that are kept in memory at most: the texts that cells share."""
 
@@ -66,7 +69,8 @@ class Workbook:
 
         def sheet(tag: str, said: Attributes) -> None:
             if tag == "sheet":
-                listed.append((said.get("name", ""), said.get("id", "")))
+                place = next((said[name] for name in said if _local(name) == "id"), "")
+                listed.append((said.get("name", ""), place))
             elif tag == "workbookPr":
                 self._from_1904 = said.get("date1904") in ("1", "true")
 
@@ -161,12 +165,10 @@ class Workbook:
         text: Callable[[str], object] | None,
     ) -> Iterator[None]:
         """Parse a part of the file piece by piece; what is met goes to the handlers."""
-        parser = expat.ParserCreate(namespace_separator=" ")
+        parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self._no_entities
-        parser.StartElementHandler = lambda tag, said: start(
-            _local(tag), {_local(name): value for name, value in said.items()}
-        )
+        parser.StartElementHandler = lambda tag, said: start(_local(tag), said)
         if end is not None:
             parser.EndElementHandler = lambda tag: end(_local(tag))
         if text is not None:
@@ -236,14 +238,15 @@ class _Rows:
 
     def _value(self) -> str | None:
         kind, words = self._cell.get("t", "n"), "".join(self._words)
-        where = f"Cell {self._cell.get('r', '')} of {self._book.name}"
         if not words:
             if self._formula and kind != "str":
                 raise DataError(
-                    f"{where} holds a formula whose result was not saved. Open the file in a "
+                    f"{self._where} holds a formula whose result was not saved. Open the file in a "
                     "spreadsheet program and save it."
                 )
             return None
+        if kind == "n":
+            return self._number_text(words)
         if kind == "s":
             return self._book.texts[abs(int(words))] or None
         if kind in ("str", "inlineStr"):
@@ -251,18 +254,22 @@ class _Rows:
         if kind == "b":
             return "true" if words == "1" else "false"
         if kind == "e":
-            raise DataError(f"{where} holds the error {words[:20]}. Mend or empty it there.")
-        if kind == "d":
-            return words.replace("T00:00:00", "")
-        return self._number_text(words)
+            raise DataError(f"{self._where} holds the error {words[:20]}. Mend or empty it there.")
+        return words.removesuffix("T00:00:00")  # a date, written as such
+
+    @property
+    def _where(self) -> str:
+        return f"Cell {self._cell.get('r', '')} of {self._book.name}"
 
     def _number_text(self, words: str) -> str:
-        number = float(words)
         styles, style = self._book.styles, int(self._cell.get("s", "0"))
         shown = styles[style] if style < len(styles) else ""
-        digits = Decimal(f"{number:.15g}")
+        if not shown and words.isdecimal() and len(words) <= _DIGITS:
+            return words
+        number = float(words)
         if shown == "date" and number >= 0:
             return self._book.date(Decimal(repr(number)))
+        digits = Decimal(f"{number:.{_DIGITS}g}")
         text = f"{digits:f}" if digits else "0"
         return text.zfill(len(shown)) if shown and text.isdigit() else text
 
@@ -291,7 +298,8 @@ def _kind(number: int, code: str) -> str:
 
 
 def _local(name: str) -> str:
-    return name.rpartition(" ")[2]
+    """A name without the prefix of its namespace, which any writer chooses for itself."""
+    return name.rpartition(":")[2]
 
 
 def _column(reference: str, default: int) -> int:
@@ -300,10 +308,14 @@ def _column(reference: str, default: int) -> int:
     >>> [_column(reference, 0) for reference in ("A1", "Z9", "AA10", "")], _column("", 7)
     ([0, 25, 26, 0], 7)
     """
-    letters = re.match("[A-Z]{1,3}", reference)
-    if letters is None:
-        return default
+    return max(_place(reference.rstrip("0123456789")), default)
+
+
+@lru_cache(maxsize=1 << 15)
+def _place(letters: str) -> int:
+    if len(letters) > 3 or not all("A" <= letter <= "Z" for letter in letters):
+        raise ValueError(letters[:9])
     place = 0
-    for letter in letters[0]:
+    for letter in letters:
         place = place * 26 + ord(letter) - ord("A") + 1
-    return max(place - 1, default)
+    return place - 1

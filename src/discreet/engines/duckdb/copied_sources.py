@@ -20,7 +20,8 @@ from .relation import STAGED, Opened, checked_names, chosen_table, show, some, s
 from .sql import identifier, joined, sql
 from .statements import Runner
 
-_BATCH = 50_000
+_BATCH = 10_000
+"""Records copied at once; progress is told after each batch."""
 
 
 def open_sqlite(runner: Runner, source: Source, scratch: Path, wanted: Wanted) -> Opened:
