@@ -8,10 +8,13 @@ in them. Fractions stay as they are, which is to mbi's advantage.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from dataclasses import dataclass
 from typing import Any
+
+os.environ["JAX_ENABLE_X64"] = "1"  # with half the digits its estimates stall
 
 import numpy as np
 from mbi import Domain, LinearMeasurement, estimation

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from discreet.core.control import Control
 from discreet.core.description import StructuralZero
 from discreet.core.domain import Condition
 from discreet.core.question import Treatment
+from discreet.core.table import Status
 from discreet.errors import InputError, RecipeError
 from discreet.methods.base import Facts
 from discreet.methods.topdown.design import design_of
@@ -20,7 +22,7 @@ from discreet.recipe import from_mapping
 
 from ...examples import examples
 from .test_method import TABLES, small
-from .trees import World
+from .trees import World, questions, worlds
 
 SETS = (
     ("area1",),
@@ -114,3 +116,48 @@ def test_contradictions_are_refused() -> None:
     ruled = small(200, structural_zeros=(zero,))
     with pytest.raises(InputError, match="cannot be kept together"):
         ruled.plan(TABLES, published(ruled, ("area1",)), epsilon="1")
+
+
+@examples(15, HealthCheck.filter_too_much, HealthCheck.data_too_large)
+@given(st.data())
+def test_any_tree_keeps_what_is_public_and_adds_up(data: st.DataObject) -> None:
+    """Random trees, ragged ones too, structural zeros, workloads, ε, a public margin of any level."""
+    world = data.draw(worlds())
+    tables = data.draw(questions(world))
+    levels = world.description.variable("area").levels
+    level = data.draw(st.sampled_from(levels)).name
+    name = data.draw(st.sampled_from([level, "w", f"{level} × w"]))
+    said = data.draw(st.sampled_from([{"epsilon": "0.1"}, {"epsilon": "2"}]))
+    facts = world.facts(published={name: counted(world, name)}, **said)
+    refusal = ""
+    try:
+        plan, measured, released = world.release(tables, facts, **said)
+    except (InputError, RecipeError) as problem:  # a lawful no, before anything is counted
+        refusal = str(problem)
+    if refusal:
+        lawful = "cannot be kept together|published already|not part of the tree|joint margin"
+        assert re.search(lawful, refusal), refusal
+        return
+    table = world.method.synthesise(plan, measured)
+    assert (table.counts > 0).all()
+    for one in released:
+        assert (one.values >= 0).all()
+        assert not one.values[one.status == Status.STRUCTURAL_ZERO].any()
+        for axis in range(one.values.ndim):
+            inner = one.values.take(range(one.values.shape[axis] - 1), axis=axis)
+            assert np.array_equal(inner.sum(axis=axis), one.values.take(-1, axis=axis))
+    rows = [f"area:{part}" if part.startswith("area") else part for part in name.split(" × ")]
+    recipe = from_mapping(
+        {"tables": [{"rows": rows}], "method": "topdown", **said}, world.description, facts.policy
+    )
+    derived = world.method.derive(plan, recipe.question, Treatment(), facts)
+    assert derived is not None
+    (kept,) = world.method.fit(derived, measured, facts, Control())
+    published_counts: Any = facts.policy.methods["topdown"]["published"][name]
+    parts, names = name.split(" × "), kept.domain.names
+    for place in np.ndindex(kept.domain.shape):
+        codes = {names[i]: kept.domain.axes[i].level.codes[at] for i, at in enumerate(place)}
+        expected = published_counts
+        for part in parts:
+            expected = expected[codes[part]]
+        assert int(kept.values[place]) == expected

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from discreet.core.table import Rehearsal
 from discreet.errors import InputError, RecipeError
 from discreet.methods.topdown.design import design_of
 from discreet.methods.topdown.fit.pilot import CLIP, adjusted, largest_remainders
+from discreet.methods.topdown.measured_tables import Measured
 from discreet.methods.topdown.rehearsal import VARIANTS, rehearse_pilot
 
 from .test_method import TABLES, small
@@ -99,3 +103,26 @@ def test_what_is_not_private_is_a_rehearsal() -> None:
         rehearse_pilot(plan, world.engine.count(plan.counts), "no noise at all")
     with pytest.raises(RecipeError):
         world.plan(TABLES, mode="pilot", epsilon="1", variant="zeros kept")
+
+
+def divergence(law: Any, shift: int, loss: float) -> float:
+    """δ at this loss between a number and the same shifted: Σ max(0, P(k) − e^loss · P(k − shift))."""
+    none, one = (float(law.probability(k)) for k in (0, 1))
+    here = np.arange(-2000, 2001)
+    chance = none * (one / none) ** np.abs(here)
+    moved = none * (one / none) ** np.abs(here - shift)
+    return float(np.maximum(0.0, chance - math.exp(loss) * moved).sum())
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 5), Fraction(1), Fraction(5, 2)])
+def test_noise_in_parts_tells_no_more_than_whole_noise(rate: Fraction) -> None:
+    """At every loss, for one record and for two; at a smaller rate whole noise would tell less."""
+    parts = Measured(0, (0,), rate, unit=10)
+    less = Measured(0, (0,), rate * 9 / 10, unit=10)
+    for records in (1, 2):
+        losses = [float(rate) * records * step / 8 for step in range(-8, 9)]
+        fine = [divergence(parts.law, 10 * records, loss) for loss in losses]
+        whole = [divergence(parts.worst_law, records, loss) for loss in losses]
+        below = [divergence(less.worst_law, records, loss) for loss in losses]
+        assert all(a <= b + 1e-9 for a, b in zip(fine, whole, strict=True))
+        assert any(a > b + 1e-6 for a, b in zip(fine, below, strict=True))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from discreet.core.control import Control
@@ -21,6 +22,7 @@ from discreet.methods.topdown.method import TopDownMethod
 from discreet.recipe import from_mapping
 
 from ...engines.numpy_engine import NumpyEngine
+from ...trees import variables
 
 
 def nested(name: str, places: list[list[int]], kind: str = "geography") -> Variable:
@@ -104,6 +106,8 @@ def worlds(draw: st.DrawFn) -> World:
         below = [held.index(up[b]) for b in below]
         places.append(below)
     area = nested("area", places or [list(range(leaves))])
+    if draw(st.booleans()):  # levels that repeat, overlap, hold nothing, or stop early
+        area = replace(draw(variables("area", 6)), kind="geography")
     others = [
         variable(f"v{i}", [f"c{j}" for j in range(draw(st.integers(1, 4)))])
         for i in range(draw(st.integers(1, 3)))
@@ -114,7 +118,9 @@ def worlds(draw: st.DrawFn) -> World:
         zeros.append(StructuralZero((Condition("w", "w", ("x",)), Condition("v0", "v0", ("c0",)))))
     if draw(st.booleans()):
         zeros.append(
-            StructuralZero((Condition("area", "area", ("area-0",)), Condition("w", "w", ("y",))))
+            StructuralZero(
+                (Condition("area", "area", area.finest.codes[:1]), Condition("w", "w", ("y",)))
+            )
         )
     description = Description(
         "world",
@@ -124,6 +130,7 @@ def worlds(draw: st.DrawFn) -> World:
         records_per_unit=draw(st.sampled_from([1, 1, 2])),
         about=draw(st.sampled_from([None, 300])),
     )
+    assume(() not in description.zero_rules)  # somebody can exist
     return made(description, draw(st.sampled_from([0, 5, 300])), draw(st.integers(0, 1000)))
 
 
