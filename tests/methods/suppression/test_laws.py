@@ -239,6 +239,7 @@ def test_drawn_tables_have_the_law_of_every_data_set(people: int):
         assert (np.abs(draws.law(place, len(law)) - law) <= 5 * error).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_drawn_chances_are_bracketed_from_above(seed: int):
     """By draws a chance is at least the exact one and not far above, and no unsafe count is missed."""

@@ -66,6 +66,7 @@ def test_a_plan_says_stars_and_room(tmp_path: Path):
         assert released.protected.shown.all()
 
 
+@pytest.mark.slow
 def test_a_refusal_proposes_coarser_tables_that_are_safe(tmp_path: Path):
     """Each proposal is checked: asked for, it is not refused."""
     folder = world.make(tmp_path, epsilon="0.3", delta="0.02")

@@ -78,6 +78,7 @@ def simulated(table: TablePlan, out: np.ndarray, shown: np.ndarray) -> np.ndarra
     return table.run(grid.ravel()).decided
 
 
+@pytest.mark.slow
 def test_every_star_and_refusal_is_predicted_from_the_ledger(tmp_path: Path):
     """Tables with stars and one that is refused: a simulator without data gets all of them."""
     folder = world.make(tmp_path, epsilon="0.4", delta="0.1")
