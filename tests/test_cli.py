@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
+from discreet.file_names import ARRAYS, DATA
 
 from .command import run
 
@@ -97,8 +98,9 @@ def test_a_dp_question_is_charged_once(fresh_demo: Path):
 def test_dry_run_spends_nothing_and_reads_no_data(fresh_demo: Path):
     """--dry-run works where the data cannot be read, and leaves the ledger as it was."""
     folder = fresh_demo / "deaths-dp"
-    version = folder / "versions" / (folder / "current").read_text().strip() / "data.duckdb"
-    version.write_bytes(b"not data" * (version.stat().st_size // 8))
+    version = folder / "versions" / (folder / "current").read_text().strip()
+    for data in (version / DATA, version / ARRAYS):
+        data.write_bytes(b"?" * data.stat().st_size)
     said = spoken("table", folder, "--rows", "region", "--epsilon", "0.5", "--dry-run")
     assert said["allowed"] is True
     assert said["cost"] == "epsilon = 0.5"
