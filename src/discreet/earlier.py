@@ -18,6 +18,7 @@ from .core.domain import AxisRef
 from .core.limits import MOST_PER_QUESTION
 from .core.question import Question, Recipe, TableSpec, Treatment
 from .errors import InputError, Refusal
+from .languages import say, together
 from .methods import registry
 from .methods.base import (
     Answered,
@@ -128,10 +129,13 @@ def best(
     candidates = list(_sources(data, recipe, releases))
     if not candidates:
         raise Refusal(
-            "This table does not follow from anything released so far on this version of the data. "
-            "What was released before a load of other data is in its files, and is not read from.",
+            say(
+                "This table does not follow from anything released so far on this version of "
+                "the data. What was released before a load of other data is in its files, and "
+                "is not read from."
+            ),
             rule="nothing-released",
-            alternatives=("ask for it with an epsilon, at a cost",),
+            alternatives=(say("ask for it with an epsilon, at a cost"),),
         )
     return min(candidates, key=lambda source: _rank(source, recipe.question, data.facts))
 
@@ -209,8 +213,11 @@ def on_other_data(data: DataSet, plan: Plan) -> tuple[str, ...]:
         stored = ledger.find(question_hash(plan.question, facts))
         if version != data.data_version and stored is not None:
             return (
-                f"The same question was answered on {stored.at[:10]} with other data; asked now it "
-                "is a new one: it gets new noise and is charged again.",
+                say(
+                    "The same question was answered on {at} with other data; asked now it is a new "
+                    "one: it gets new noise and is charged again.",
+                    at=stored.at[:10],
+                ),
             )
     return ()
 
@@ -221,8 +228,16 @@ def made_otherwise(plan: Plan, recipe: Recipe) -> str:
     differs = [n for n in asked if n not in ("within", "of") and settings.get(n) != asked[n]]
     if not differs or plan.method != recipe.question.method:
         return ""
-    told = ", ".join(f"{name} {settings.get(name, 'none')}, not {asked[name]}" for name in differs)
-    return f"Read off an earlier release, which was made with other settings: {told}."
+    parts = [
+        say(
+            "{name} {made}, not {asked}", name=name, made=settings.get(name, "–"), asked=asked[name]
+        )
+        for name in differs
+    ]
+    told = together(*parts, between=", ")
+    return say(
+        "Read off an earlier release, which was made with other settings: {told}.", told=told
+    )
 
 
 def _noise_of(plan: Plan) -> float:

@@ -154,6 +154,12 @@ def did_you_mean(wrong: str, known: Iterable[str], *, most: int = 3) -> str:
     >>> did_you_mean("regoin", ["region", "cause"])
     ' Did you mean region?'
     """
+    near = nearest(wrong, known, most=most)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+def nearest(wrong: str, known: Iterable[str], *, most: int = 3) -> list[str]:
+    """The known words nearest to one that is not known."""
     words = list(dict.fromkeys(known))
     folded = {word.casefold(): word for word in reversed(words)}
     meant = wrong.casefold()
@@ -162,4 +168,4 @@ def did_you_mean(wrong: str, known: Iterable[str], *, most: int = 3) -> str:
         alike = (w for w in folded if w[:1] == meant[:1] and abs(len(w) - len(meant)) <= 2)
         among = itertools.islice(alike, _MANY_WORDS)
     near = difflib.get_close_matches(meant, among, n=most, cutoff=0.6)
-    return f" Did you mean {' or '.join(folded[n] for n in near)}?" if near else ""
+    return [folded[n] for n in near]

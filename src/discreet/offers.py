@@ -14,6 +14,7 @@ from typing import Literal
 from .core.description import Description
 from .core.domain import AxisRef
 from .core.question import TableSpec
+from .languages import say
 
 MOST = 5
 """How many changes are offered at most."""
@@ -40,12 +41,13 @@ class Change:
         return self._said(here, to)
 
     def _said(self, here: str, to: str) -> str:
-        return {
-            "coarsen": f"use {to} instead of {here}",
-            "drop": f"leave out {here}",
-            "unfilter": f"leave out the filter on {here}",
-            "add": f"add {here}",
-        }[self.kind]
+        if self.kind == "coarsen":
+            return say("use {name} instead of {level}", name=to, level=here)
+        if self.kind == "drop":
+            return say("leave out {level}", level=here)
+        if self.kind == "unfilter":
+            return say("leave out the filter on {level}", level=here)
+        return say("add {level}", level=here)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from .core.description import Policy
 from .core.exact import exact, plain, shown
 from .core.table import ProtectedTable, Status
 from .errors import DescriptionError, Refusal
+from .languages import number, say, together
 
 RELIABLE_KEYS = ("noise_sd_over_count",)
 DEFAULT_RELIABLE = Fraction(1, 4)
@@ -105,18 +106,21 @@ class Sparseness:
             return ""
         mean = Fraction(int(values.sum(dtype=object)), values.size)
         if self.least_mean is not None and mean < self.least_mean:
-            return (
-                f"its protected cells hold {float(mean):.3g} on average, less than "
-                f"{plain(self.least_mean)}"
+            return say(
+                "its protected cells hold {mean} on average, less than {least_mean}",
+                mean=number(f"{float(mean):.3g}"),
+                least_mean=number(plain(self.least_mean)),
             )
         if self.small is None or self.most_small is None:
             return ""
         few = Fraction(int(np.count_nonzero(values < self.small)), values.size)
         if few <= self.most_small:
             return ""
-        return (
-            f"{float(few):.0%} of its protected cells are below {self.small}, more than "
-            f"{plain(self.most_small * 100)} %"
+        return say(
+            "{few} of its protected cells are below {small}, more than {most_small} %",
+            few=number(f"{float(few):.0%}"),
+            small=self.small,
+            most_small=number(plain(self.most_small * 100)),
         )
 
 
@@ -147,20 +151,32 @@ def dense_enough(
         return tuple(tables)
     if limit.then == "warn":
         return tuple(
-            replace(table, notes=(*table.notes, f"This table is sparse: {breach}."))
+            replace(
+                table, notes=(*table.notes, say("This table is sparse: {breach}.", breach=breach))
+            )
             if breach
             else table
             for table, breach in zip(tables, breaches, strict=True)
         )
-    which = f"Table {first + 1}" if len(tables) > 1 else "This table"
-    stays = " What was charged for it stays charged." if charged else ""
+    which = say("Table {n}", n=str(first + 1)) if len(tables) > 1 else say("This table")
+    stays = say("What was charged for it stays charged.") if charged else ""
+    instead = say("Ask for coarser levels or fewer variables.")
+    if charged:
+        instead = say(
+            "Ask for coarser levels or fewer variables: what follows from these "
+            "measurements costs nothing."
+        )
     raise Refusal(
-        f"{which} is too sparse to be published: {breaches[first]}.{stays}",
-        rule=SPARSE,
-        alternatives=(
-            "Ask for coarser levels or fewer variables"
-            + (": what follows from these measurements costs nothing." if charged else "."),
+        together(
+            say(
+                "{which} is too sparse to be published: {breaches}.",
+                which=which,
+                breaches=breaches[first],
+            ),
+            stays,
         ),
+        rule=SPARSE,
+        alternatives=(instead,),
     )
 
 

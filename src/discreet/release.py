@@ -26,6 +26,7 @@ from .core.question import Recipe
 from .core.table import ProtectedTable
 from .errors import Alternative, Bug, HistoryMoved, Refusal, StoreError
 from .fit import FittedFrom, Tables, judged
+from .languages import say
 from .methods import registry
 from .methods.base import Facts, Measurements, Method, Plan, as_measured, remembers
 from .methods.declaration import Declaration, Spends
@@ -102,11 +103,17 @@ class Asked(Previewed):
         family = self.data.policy.family
         if declared.family is not family:
             raise Refusal(
-                f"{self.data.name} serves the {family} family only, and {declared.name} is of the "
-                f"{declared.family} family: kinds of guarantee do not mix.",
+                say(
+                    "{name} serves the {family} family only, and {name_2} is of the {family_2} "
+                    "family: kinds of guarantee do not mix.",
+                    name=self.data.name,
+                    family=family,
+                    name_2=declared.name,
+                    family_2=declared.family,
+                ),
                 rule="one-family",
                 alternatives=[
-                    Alternative(f"use method {one}", {"method": one})
+                    Alternative(say("use method {one}", one=one), {"method": one})
                     for one in registry.of_family(family)
                 ],
             )
@@ -301,8 +308,11 @@ class Asked(Previewed):
                 continue
             return stored, plan
         raise StoreError(
-            f"Others released tables of {self.data.name} faster than this one could be decided. "
-            "Ask again; nothing was stored."
+            say(
+                "Others released tables of {name} faster than this one could be decided. Ask "
+                "again; nothing was stored.",
+                name=self.data.name,
+            )
         )
 
     def _shown(self, source: FittedFrom) -> Tables:

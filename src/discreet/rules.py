@@ -37,6 +37,7 @@ from .core.exact import exact, plain
 from .core.names import find_axis
 from .core.question import Question, TableSpec
 from .errors import DescriptionError, Refusal, did_you_mean
+from .languages import Sentence, listed, number, say, together
 from .offers import Offer, passing
 from .protected_rules import Sparseness
 
@@ -74,11 +75,14 @@ class Verdict:
         """Raise the refusal, if there is one."""
         if self.breaches:
             first = self.breaches[0]
-            tail = ""
-            if self.alternatives:
-                works = "These work" if len(self.alternatives) > 1 else "This works"
-                tail = f" {works}: {'; '.join(self.alternatives[:3])}."
-            raise Refusal(first.sentence + tail, rule=first.rule, alternatives=self.alternatives)
+            shown = together(*self.alternatives[:3], between="; ")
+            tail: str = ""
+            if len(self.alternatives) > 1:
+                tail = say("These work: {shown}.", shown=shown)
+            elif self.alternatives:
+                tail = say("This works: {shown}.", shown=shown)
+            words = together(first.sentence, tail)
+            raise Refusal(words, rule=first.rule, alternatives=self.alternatives)
 
 
 Rule = Callable[[TableSpec, Description, Any], str | None]
@@ -103,8 +107,15 @@ def _max_variables(spec: TableSpec, description: Description, most: Any) -> str 
     used = len({ref.variable for ref in _refs(spec)})
     if used <= most:
         return None
-    also = ", filters included" if used > len(spec.axes) else ""
-    return f"A table may use at most {most} variables, this one uses {used}{also}."
+    if used > len(spec.axes):
+        return say(
+            "A table may use at most {most} variables, this one uses {used}, filters included.",
+            most=most,
+            used=used,
+        )
+    return say(
+        "A table may use at most {most} variables, this one uses {used}.", most=most, used=used
+    )
 
 
 def _max_cells(spec: TableSpec, description: Description, most: Any) -> str | None:
@@ -112,27 +123,33 @@ def _max_cells(spec: TableSpec, description: Description, most: Any) -> str | No
     cells = cells_of(spec, description)
     if cells <= most:
         return None
-    return f"A table may have at most {most:,} cells, this one has {cells:,}."
+    return say(
+        "A table may have at most {most} cells, this one has {cells}.", most=most, cells=cells
+    )
 
 
 def _at_most_one_of(spec: TableSpec, description: Description, groups: Any) -> str | None:
     for group in _lists(groups, "rules.at_most_one_of"):
         used = [name for name in group if _uses(_refs(spec), description, name)]
         if len(used) > 1:
-            return f"At most one of {', '.join(group)} may be in a table, this one has {' and '.join(used)}."
+            return say(
+                "At most one of {names} may be in a table, this one has {used}.",
+                names=", ".join(group),
+                used=listed(used),
+            )
     return None
 
 
 def _mandatory(spec: TableSpec, description: Description, names: Any) -> str | None:
     absent = [n for n in _list(names, "rules.mandatory") if not _uses(spec.axes, description, n)]
-    return f"Every table must have {' and '.join(absent)}." if absent else None
+    return say("Every table must have {absent}.", absent=listed(absent)) if absent else None
 
 
 def _blocked_levels(spec: TableSpec, description: Description, names: Any) -> str | None:
     for name in _list(names, "rules.blocked_levels"):
         blocked = find_axis(description, name)
         if blocked in _refs(spec):
-            return f"{blocked} is not published at this level."
+            return say("{blocked} is not published at this level.", blocked=blocked)
     return None
 
 
@@ -141,9 +158,12 @@ def _least_population(spec: TableSpec, description: Description, least: Any) -> 
     for ref in _refs(spec):
         small = _small(description.variable(ref.variable), ref.level, least)
         if small:
-            return (
-                f"{ref} has categories with a public population below {least:,} "
-                f"({', '.join(small[:3])}{' …' if len(small) > 3 else ''})."
+            codes = ", ".join(small[:3]) + (" …" if len(small) > 3 else "")
+            return say(
+                "{ref} has categories with a public population below {least} ({codes}).",
+                ref=str(ref),
+                least=least,
+                codes=codes,
             )
     return None
 
@@ -168,10 +188,20 @@ def _max_cells_per_record(spec: TableSpec, description: Description, most: Any) 
     cells = prod(sizes.values())
     if cells <= limit * description.records:
         return None
-    return (
-        f"A table may have at most {plain(limit)} cells for each of the {description.records:,} "
-        f"records, this one has {cells:,} cells"
-        + (", filters included." if set(_refs(spec)) - set(spec.axes) else ".")
+    if set(_refs(spec)) - set(spec.axes):
+        return say(
+            "A table may have at most {limit} cells for each of the {records} records, "
+            "this one has {cells} cells, filters included.",
+            limit=number(plain(limit)),
+            records=description.records,
+            cells=cells,
+        )
+    return say(
+        "A table may have at most {limit} cells for each of the {records} records, "
+        "this one has {cells} cells.",
+        limit=number(plain(limit)),
+        records=description.records,
+        cells=cells,
     )
 
 
@@ -184,9 +214,12 @@ def _sliver_population(spec: TableSpec, description: Description, least: Any) ->
             variable.kept[key] = _sliver(variable, ref.level, least)
         other = variable.kept[key]
         if other:
-            return (
-                f"{ref} and {other} overlap in slivers with a public population below {least:,}; "
-                f"tables by {other} are published, so tables by {ref} are not."
+            return say(
+                "{ref} and {other} overlap in slivers with a public population below {least}; "
+                "tables by {other} are published, so tables by {ref} are not.",
+                ref=str(ref),
+                other=other,
+                least=least,
             )
     return None
 
@@ -218,9 +251,10 @@ def _declared_groups(spec: TableSpec, description: Description, wanted: Any) -> 
         raise DescriptionError(f"rules.declared_groups must be yes or no, got {str(wanted)[:40]}.")
     for part in spec.where if text in _YES else ():
         if len(part.codes) > 1 and not _only_narrows(spec, part, description):
-            return (
-                f"A filter may name one category of a level, this one joins {len(part.codes)} of "
-                f"{part.level}."
+            return say(
+                "A filter may name one category of a level, this one joins {many} of {level}.",
+                many=len(part.codes),
+                level=part.level,
             )
     return None
 
@@ -241,20 +275,44 @@ def _sparse(spec: TableSpec, description: Description, limits: Any) -> str | Non
     return None
 
 
-RULES: Mapping[str, tuple[Rule, str]] = {
-    "max_variables": (_max_variables, "at most {} variables in a table"),
-    "max_cells": (_max_cells, "at most {} cells in a table"),
-    "at_most_one_of": (_at_most_one_of, "at most one variable of each group {}"),
-    "mandatory": (_mandatory, "every table has {}"),
-    "blocked_levels": (_blocked_levels, "not published at {}"),
-    "least_population": (_least_population, "no category with a public population below {}"),
-    "max_cells_per_record": (_max_cells_per_record, "at most {} cells for each record"),
+RULES: Mapping[str, tuple[Rule, Callable[[str], Sentence]]] = {
+    "max_variables": (
+        _max_variables,
+        lambda value: say("at most {value} variables in a table", value=value),
+    ),
+    "max_cells": (_max_cells, lambda value: say("at most {value} cells in a table", value=value)),
+    "at_most_one_of": (
+        _at_most_one_of,
+        lambda value: say("at most one variable of each group {value}", value=value),
+    ),
+    "mandatory": (_mandatory, lambda value: say("every table has {value}", value=value)),
+    "blocked_levels": (
+        _blocked_levels,
+        lambda value: say("not published at {value}", value=value),
+    ),
+    "least_population": (
+        _least_population,
+        lambda value: say("no category with a public population below {value}", value=value),
+    ),
+    "max_cells_per_record": (
+        _max_cells_per_record,
+        lambda value: say("at most {value} cells for each record", value=value),
+    ),
     "sliver_population": (
         _sliver_population,
-        "no slivers below a public population of {} between overlapping levels",
+        lambda value: say(
+            "no slivers below a public population of {value} between overlapping levels",
+            value=value,
+        ),
     ),
-    "declared_groups": (_declared_groups, "no total over a group that is no category of a level"),
-    "sparse": (_sparse, "no table whose protected numbers are too sparse: {}"),
+    "declared_groups": (
+        _declared_groups,
+        lambda value: say("no total over a group that is no category of a level"),
+    ),
+    "sparse": (
+        _sparse,
+        lambda value: say("no table whose protected numbers are too sparse: {value}", value=value),
+    ),
 }
 """Every rule and, for people, what it says of its value."""
 
@@ -264,13 +322,13 @@ def in_words(policy: Policy) -> list[str]:
     rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
     off = {n for n, value in rules.items() if str(value).strip().casefold() in _NO}
     in_force = {n: value for n, value in rules.items() if n in RULES and n not in off}
-    return [RULES[n][1].format(_shown(value)) for n, value in in_force.items()]
+    return [RULES[n][1](_shown(value)) for n, value in in_force.items()]
 
 
-def _shown(value: object) -> object:
+def _shown(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {one}" for name, one in value.items())
-    return f"{int(str(value)):,}" if str(value).isdecimal() else value
+    return number(int(str(value))) if str(value).isdecimal() else str(value)
 
 
 def check_rules(policy: Policy, description: Description) -> None:
@@ -283,14 +341,19 @@ def judge(question: Question, description: Description, policy: Policy) -> Verdi
     cells = sum(cells_of(spec, description) for spec in question.tables)
     broken: list[Breach] = []
     offered: list[Offer] = []
-    for number, spec in enumerate(question.tables):
+    for place, spec in enumerate(question.tables):
         here = breaches(spec, description, policy)
-        which = f"Table {number + 1}: " if len(question.tables) > 1 else ""
-        broken += [replace(b, sentence=which + b.sentence) for b in here]
+        which = say("Table {n}", n=str(place + 1)) if len(question.tables) > 1 else ""
+        broken += [replace(b, sentence=together(which, b.sentence, between=": ")) for b in here]
         if here:
             public = description.public(policy.family)
             offered += [
-                Offer(which + " and ".join(c.words for c in changes), number, changed, changes)
+                Offer(
+                    together(which, listed(c.words for c in changes), between=": "),
+                    place,
+                    changed,
+                    changes,
+                )
                 for changes, changed in passing(
                     spec, public, lambda changed: not breaches(changed, description, policy)
                 )
@@ -322,7 +385,9 @@ def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any
     breaches = []
     for name, value in rules.items():
         if name not in RULES:
-            raise DescriptionError(f"rules.{name} is no rule.{did_you_mean(name, RULES)}")
+            raise DescriptionError(
+                say("rules.{name} is no rule.{name_2}", name=name, name_2=did_you_mean(name, RULES))
+            )
         sentence = RULES[name][0](spec, description, value)
         if sentence:
             breaches.append(Breach(name, sentence))

@@ -222,3 +222,34 @@ def test_the_api_answers_in_the_language_asked_for(served: Served) -> None:
 def _cells(answer: httpx.Response) -> list[str]:
     book = zipfile.ZipFile(io.BytesIO(answer.content))
     return _words(re.findall(r"<t[^>]*>([^<]*)</t>", book.read("xl/sharedStrings.xml").decode()))
+
+
+def test_verdicts_and_refusals_are_in_german(served: Served) -> None:
+    """Of a German data set without asking, of any in the language of the header."""
+    three = {"rows": ["kreis"], "columns": ["geschlecht", "diagnose"]}
+    spends = {"rows": ["kreis"], "epsilon": "900"}
+    with served.client("ana") as ana:
+        refused = ana.post("/datasets/keyed/tables", json=three)
+        assert (refused.status_code, refused.json()["rule"]) == (403, "max_variables")
+        assert refused.headers["content-language"] == "de"
+        assert english_in(texts_of(refused.json(), without=PROBLEM)) == {}
+        english = {"Accept-Language": "en"}
+        told = ana.post("/datasets/keyed/tables", json=three, headers=english).json()
+        assert told["detail"].startswith("A table may use at most 2 variables")
+        for path, body in (("keyed", three), ("dp", {"rows": ["kreis"], "epsilon": "0.5"})):
+            verdict = ana.post(f"/datasets/{path}/tables:check?ladder=true", json=body)
+            assert verdict.is_success, verdict.text
+            assert english_in(texts_of(verdict.json(), without=PROBLEM)) == {}
+        for body in (spends, {"rows": ["krei"]}, {"rows": ["nirgends"]}):
+            wrong = ana.post("/datasets/dp/tables", json=body, headers={"Accept-Language": "de"})
+            assert wrong.status_code in (400, 403)
+            assert english_in(texts_of(wrong.json(), without=PROBLEM)) == {}
+        nowhere = ana.get("/nowhere", headers={"Accept-Language": "de-AT, en;q=0.1"}).json()
+        assert nowhere["detail"] == "Unter dieser Adresse ist nichts. Siehe /api/v1/docs."
+
+
+PROBLEM = (
+    *("type", "rule", "recipe", "query", "error", "change", "steps", "kind", "method", "settings"),
+    *("standing", "treatment", "axes", "figures", "cost", "left", "plans", "setting", "question"),
+)
+"""Of a problem or a verdict: names, settings and prices, which are the same in every language."""

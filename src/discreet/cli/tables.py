@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from ..errors import InputError
+from ..languages import say, together
 from . import show
 from .setting_options import with_settings
 
@@ -243,7 +244,9 @@ def _deliver(
         if json:
             show.as_json(_release_facts(released), file=str(output))
         else:
-            show.console().print(f"{output}: {table.cells:,} cells. {table.guarantee.sentence()}")
+            words = say("{file}: {cells} cells.", file=str(output), cells=table.cells)
+            told = table.tells(together(words, table.guarantee.sentence()))
+            show.console().print(told)
     elif json:
         from ..formats import jsonstat
 
@@ -254,14 +257,14 @@ def _deliver(
         from ..formats import terminal
 
         out = show.console()
-        cost = ""
+        cost: str = ""
         if released.plan.charge is not None:
-            spent = (
-                "nothing (released before)" if released.reused else released.plan.charge.in_words()
-            )
-            cost = spent if released.left is None else f"{spent}; left: {released.left}"
+            charge = released.plan.charge
+            cost = say("nothing (released before)") if released.reused else charge.in_words()
+            if released.left is not None:
+                cost = say("{cost}; left: {left}", cost=cost, left=released.left)
         limits = terminal.Limits(width=out.width)
-        more = "" if notes else "add --notes to see them."
+        more = "" if notes else say("add --notes to see them.")
         out.print(terminal.render(table, limits=limits, cost=cost, more=more))
 
 

@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import InputError, did_you_mean
+from ..languages import say
 from .exact import Exact, exact, float_up, plain, whole
 from .loss import (
     ApproxLoss,
@@ -41,7 +42,7 @@ FORM = 1
 RECORD_FORM = 2
 """The stored forms of charges with a loss and of records."""
 
-_RECORDED = "recorded, no loss"
+_RECORDED = say("recorded, no loss")
 _LOSSES: Mapping[str, Callable[[Mapping[str, str], int], Loss]] = {
     "discrete-laplace": lambda given, cells: PureLoss(Fraction(given["epsilon"]) * cells),
     "discrete-gaussian": lambda given, cells: ZcdpLoss(cells / (2 * Fraction(given["variance"]))),

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from ..errors import InputError, LawError
+from ..languages import Sentence, listed, say, together
 
 Exact: TypeAlias = str | int | Fraction | Decimal
 """What a caller may write for an exact number."""
@@ -43,23 +44,26 @@ def exact(
     if isinstance(value, bool) or not isinstance(value, str | int | Fraction | Decimal):
         if isinstance(value, float):
             raise error(
-                f"{name} must be an exact number, got the float {value!r}. "
-                f'Write it as text: {name}="{value!r}".'
+                say(
+                    "{name} must be an exact number, got the float {value}. Write it as text: "
+                    '{name}="{value}".',
+                    name=name,
+                    value=repr(value),
+                )
             )
-        raise error(f"{name} must be a number{allowed}, got {shown(value)}.")
+        raise error(_no_number(name, allowed, shown(value)))
     if isinstance(value, str):
         text = value.strip()
         if not _TEXT.fullmatch(text) or len(text) > 60:
-            raise error(
-                f"{name} must be a number{allowed}, got {shown(value)}. "
-                "Write digits such as 0.5, 1e-6 or 1/3."
-            )
+            digits = say("Write digits such as 0.5, 1e-6 or 1/3.")
+            raise error(together(_no_number(name, allowed, shown(value)), digits))
         try:
             number = Fraction(text)
         except ZeroDivisionError:
-            raise error(f"{name} must be a number{allowed}, got {text} (a zero divisor).") from None
+            got = say("{text} (a zero divisor)", text=text)
+            raise error(_no_number(name, allowed, got)) from None
     elif isinstance(value, Decimal) and not value.is_finite():
-        raise error(f"{name} must be a number{allowed}, got {value}.")
+        raise error(_no_number(name, allowed, str(value)))
     else:
         number = Fraction(value)
     outside = (
@@ -69,8 +73,17 @@ def exact(
         or (most is not None and number > most)
     )
     if outside:
-        raise error(f"{name} must be{allowed}, got {shown(value)}.")
+        words = say(
+            "{name} must be {allowed}, got {got}.", name=name, allowed=allowed, got=shown(value)
+        )
+        raise error(words)
     return number
+
+
+def _no_number(name: str, allowed: str, got: str) -> Sentence:
+    if not allowed:
+        return say("{name} must be a number, got {got}.", name=name, got=got)
+    return say("{name} must be a number {allowed}, got {got}.", name=name, allowed=allowed, got=got)
 
 
 def whole(
@@ -89,8 +102,17 @@ def whole(
         and least <= value <= (value if most is None else most)
     ):
         return value
-    allowed = f"≥ {least}" if most is None else f"from {least} to {most}"
-    raise error(f"{name} must be a whole number {allowed}, got {value}.{hint}")
+    allowed = f"≥ {least}"
+    if most is not None:
+        allowed = say("from {least} to {most}", least=str(least), most=str(most))
+    words = say(
+        "{name} must be a whole number {allowed}, got {value}.{hint}",
+        name=name,
+        allowed=allowed,
+        value=str(value),
+        hint=hint,
+    )
+    raise error(words)
 
 
 def _allowed(above: int | None, least: int | None, below: int | None, most: int | None) -> str:
@@ -99,7 +121,7 @@ def _allowed(above: int | None, least: int | None, below: int | None, most: int 
         for sign, bound in ((">", above), ("≥", least), ("<", below), ("≤", most))
         if bound is not None
     ]
-    return " " + " and ".join(parts) if parts else ""
+    return listed(parts)
 
 
 def shown(value: object) -> str:

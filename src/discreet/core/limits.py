@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..errors import Refusal
+from ..languages import number, say, together
 from .exact import plain, rounded_down
 from .loss import ApproxLoss, Loss, PureLoss, ZcdpLoss, largest_epsilon
 
@@ -46,18 +47,22 @@ that (its delta is never 0), got rho 0.001.
         elif isinstance(loss, PureLoss) and self.rho is not None:
             most = largest_epsilon(ZcdpLoss(self.rho))
             if loss.epsilon**2 / 2 > self.rho:
-                _above("epsilon", loss.epsilon, most, needed, f" (rho {plain(self.rho)})")
+                _above("epsilon", loss.epsilon, most, needed, f"(rho {plain(self.rho)})")
         if isinstance(loss, ApproxLoss) and self.rho is not None:
             if rho is not None:
                 self._check_rho(rho, needed)
             elif self.epsilon is None:
                 raise Refusal(
-                    f"The policy limits a question to rho {plain(self.rho)}, which an epsilon with "
-                    f"a delta cannot be held to, got {loss}.",
+                    say(
+                        "The policy limits a question to rho {rho}, which an epsilon with a delta "
+                        "cannot be held to, got {loss}.",
+                        rho=number(plain(self.rho)),
+                        loss=loss,
+                    ),
                     rule=MOST_PER_QUESTION,
                     alternatives=(
-                        "Ask with rho, or with epsilon and delta 0.",
-                        "The custodian may write epsilon_most into the policy.",
+                        say("Ask with rho, or with epsilon and delta 0."),
+                        say("The custodian may write epsilon_most into the policy."),
                     ),
                 )
 
@@ -66,12 +71,16 @@ that (its delta is never 0), got rho 0.001.
             _above("rho", rho, self.rho, needed)
         elif self.epsilon is not None:
             raise Refusal(
-                f"The policy limits a question to epsilon {plain(self.epsilon)} and no rho is as "
-                f"strong as that (its delta is never 0), got rho {plain(rho)}.",
+                say(
+                    "The policy limits a question to epsilon {epsilon} and no rho is as strong as "
+                    "that (its delta is never 0), got rho {rho}.",
+                    epsilon=number(plain(self.epsilon)),
+                    rho=number(plain(rho)),
+                ),
                 rule=MOST_PER_QUESTION,
                 alternatives=(
-                    f"Ask with epsilon {plain(self.epsilon)} or less.",
-                    "The custodian may write rho_most into the policy.",
+                    say("Ask with epsilon {epsilon} or less.", epsilon=number(plain(self.epsilon))),
+                    say("The custodian may write rho_most into the policy."),
                 ),
             )
 
@@ -79,12 +88,23 @@ that (its delta is never 0), got rho 0.001.
 def _above(name: str, value: Fraction, most: Fraction, needed: bool, why: str = "") -> None:
     if value <= most:
         return
-    shown = plain(most) if not why else rounded_down(most, 6)
+    shown = number(plain(most) if not why else rounded_down(most, 6))
+    allowed = together(shown, why)
     if needed:
-        text = f"The accuracy asked for needs {name} {plain(value)}, the policy allows {shown}{why}"
-        text += " for one question."
-        instead = f"Ask with {name} {shown}, or for a coarser table."
+        text = say(
+            "The accuracy asked for needs {name} {value}, the policy allows {allowed} for "
+            "one question.",
+            name=name,
+            value=number(plain(value)),
+            allowed=allowed,
+        )
+        instead = say("Ask with {name} {shown}, or for a coarser table.", name=name, shown=shown)
     else:
-        text = f"The policy allows {name} up to {shown}{why} for one question, got {plain(value)}."
-        instead = f"Ask with {name} {shown} or less."
+        text = say(
+            "The policy allows {name} up to {allowed} for one question, got {value}.",
+            name=name,
+            allowed=allowed,
+            value=number(plain(value)),
+        )
+        instead = say("Ask with {name} {shown} or less.", name=name, shown=shown)
     raise Refusal(text, rule=MOST_PER_QUESTION, alternatives=(instead,))

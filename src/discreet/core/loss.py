@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 from ..errors import InputError, did_you_mean
+from ..languages import Sentence, number, say, together
 from .brackets import ceiling_to, ln_bracket
 from .exact import Exact, exact, plain, rounded_down, rounded_up
 
@@ -215,19 +216,20 @@ def read_as(loss: Loss, kind: str) -> Loss:
         return loss
     if isinstance(loss, PureLoss):
         return loss.as_approximate() if kind == "approximate" else loss.as_zcdp()
-    hint = (
-        " Or ask with epsilon and delta instead of rho."
-        if isinstance(loss, ZcdpLoss) and kind == "approximate"
-        else ""
+    told = say(
+        "A release with {loss} cannot be charged to a budget of kind {kind}. Use a "
+        "method whose loss is {kind}, or ask the custodian for a budget of kind "
+        "{kind_2}.",
+        loss=in_words(loss),
+        kind=kind,
+        kind_2=loss.kind,
     )
-    raise InputError(
-        f"A release with {in_words(loss)} cannot be charged to a budget of kind {kind}. "
-        f"Use a method whose loss is {kind}, or ask the custodian for a budget of "
-        f"kind {loss.kind}.{hint}"
-    )
+    if isinstance(loss, ZcdpLoss) and kind == "approximate":
+        told = together(told, say("Or ask with epsilon and delta instead of rho."))
+    raise InputError(told)
 
 
-def in_words(loss: Loss, *, left: bool = False) -> str:
+def in_words(loss: Loss, *, left: bool = False) -> Sentence:
     """A loss for people: numbers longer than 14 signs in five digits, rounded up; down if `left`.
 
     >>> in_words(ApproxLoss("0.5", Fraction(1, 3**30)))
@@ -239,7 +241,8 @@ def in_words(loss: Loss, *, left: bool = False) -> str:
         text = plain(number)
         return text if len(text) <= _LONGEST_SHOWN else rounded(number, 5)
 
-    return ", ".join(f"{name} = {short(part)}" for name, part in loss.parts.items())
+    shown = [together(f"{name} =", number(short(part))) for name, part in loss.parts.items()]
+    return together(*shown, between=", ")
 
 
 def largest_epsilon(left: Loss) -> Fraction:

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..errors import RecipeError, did_you_mean
+from ..errors import RecipeError
+from ..languages import meant, say
 from .description import Description
 from .domain import AxisRef, Condition, Level, Variable
 
@@ -29,16 +30,20 @@ def find_axis(description: Description, text: str) -> AxisRef:
     A variable's own name means its level of that name, else its finest.
     """
     if not description.variables:
-        raise RecipeError(f"No variable of {description.name} is declared yet, so it has no table.")
+        raise RecipeError(
+            say("No variable of {name} is declared yet, so it has no table.", name=description.name)
+        )
     if named := description.axes_by_name.get(text.strip()):
         return named
     if _OTHER_STATISTIC.match(text):
         raise _counts_only(text)
     if ":" in text:
         variable_text, _, level_text = text.partition(":")
-        what = f"variable of {description.name}"
+        what = say("variable of {name}", name=description.name)
         variable = _one(variable_text, description.variables, _words, what)
-        level = _one(level_text, variable.levels, _words, f"level of {variable.name}")
+        level = _one(
+            level_text, variable.levels, _words, say("level of {name}", name=variable.name)
+        )
         return AxisRef(variable.name, level.name)
     candidates = [
         (variable, level) for variable in description.variables for level in variable.levels
@@ -52,7 +57,7 @@ def find_axis(description: Description, text: str) -> AxisRef:
         own = _words(variable) if level is variable.finest else []
         return [*own, *_words(level)]
 
-    what = f"variable or level of {description.name}"
+    what = say("variable or level of {name}", name=description.name)
     try:
         variable, level = _one(text, candidates, words, what, shown=lambda p: p[1].name)
     except RecipeError:
@@ -64,8 +69,11 @@ def find_axis(description: Description, text: str) -> AxisRef:
 
 def _counts_only(text: str) -> RecipeError:
     return RecipeError(
-        f"discreet publishes counts only, got {text.strip()!r}; means, medians and sums are not "
-        "offered. Ask for a table of the variable in bands instead."
+        say(
+            "discreet publishes counts only, got {text}; means, medians and sums are not "
+            "offered. Ask for a table of the variable in bands instead.",
+            text=repr(text.strip()),
+        )
     )
 
 
@@ -77,7 +85,7 @@ def find_code(level: Level, text: str) -> str:
         text,
         level.categories,
         lambda category: [category.code, *(words for _, words in category.label.by_language)],
-        f"category of {level.name}",
+        say("category of {name}", name=level.name),
         shown=lambda category: category.code,
     ).code
 
@@ -119,7 +127,9 @@ def canonical_conditions(
         if passes.all():
             continue
         if not passes.any():
-            raise RecipeError(f"The filter on {name} lets nothing pass. Widen it or leave it out.")
+            raise RecipeError(
+                say("The filter on {name} lets nothing pass. Widen it or leave it out.", name=name)
+            )
         for level in reversed(variable.levels):
             if (chosen := level.joined(passes)) is not None:
                 codes = tuple(sorted(level.codes[i] for i in chosen))
@@ -157,15 +167,19 @@ def _one(
             names = [shown(item) if shown else words(item)[0] for item in matches]
             if len(set(names)) == 1:
                 return matches[0]
+            few = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
             raise RecipeError(
-                f"{asked!r} could mean {', '.join(names[:6])}{' …' if len(names) > 6 else ''}. "
-                "Write more of it."
+                say("{asked} could mean {few}. Write more of it.", asked=repr(asked), few=few)
             )
     known = [word for item in items for word in words(item)]
-    hint = did_you_mean(asked, known)
+    hint = meant(asked, known)
     if not hint and len(items) <= 20:
-        hint = f" It has {', '.join(dict.fromkeys(words(item)[0] for item in items))}."
-    raise RecipeError(f"{_short(asked)!r} is no {what}.{hint}")
+        hint = say(
+            " It has {names}.", names=", ".join(dict.fromkeys(words(item)[0] for item in items))
+        )
+    raise RecipeError(
+        say("{asked} is no {what}.{hint}", asked=repr(_short(asked)), what=what, hint=hint)
+    )
 
 
 def _short(text: str) -> str:

@@ -82,7 +82,7 @@ def _lines(table: ProtectedTable, limits: Limits, cost: str, more: str) -> Itera
     rest = _deeper(table, said)
     if more and rest:
         many = table.tells(counted("{n} more note", "{n} more notes", len(rest)))
-        yield from _paragraph(f"{many}: {more}", limits.width, "dim")
+        yield from _paragraph(f"{many}: {table.tells(more)}", limits.width, "dim")
     if not more:
         yield from _all(table, rest, limits.width)
 

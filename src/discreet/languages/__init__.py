@@ -13,15 +13,18 @@ from .sentence import (
     Voice,
     counted,
     listed,
+    meant,
     number,
     one_of_several,
     say,
     says,
     speaker,
     together,
+    told,
 )
 
 __all__ = [
     "ENGLISH", "Number", "Sentence", "Voice", "counted", "keeps_capitals", "known", "language_of",
-    "listed", "named", "number", "one_of_several", "say", "says", "speaker", "together",
+    "listed", "meant", "named", "number", "one_of_several", "say", "says", "speaker", "together",
+    "told",
 ]  # fmt: skip

@@ -11,9 +11,10 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
-from ..errors import Bug
+from ..errors import Bug, nearest
 from .catalogue import IN_ENGLISH, Catalogue, catalogue, language_of
 
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -135,6 +136,29 @@ def one_of_several(parts: Iterable[object]) -> str:
     return say("{first} or {last}", first=together(*first, between=", "), last=last)
 
 
+def meant(wrong: str, known: Iterable[str]) -> str:
+    """A sentence naming the nearest known words, with a space before it; or an empty text.
+
+    >>> meant("regoin", ["region", "cause"]).says("de")
+    ' Meinten Sie region?'
+    """
+    near = nearest(wrong, known)
+    return say(" Did you mean {names}?", names=one_of_several(near)) if near else ""
+
+
+def told(value: Any, language: str) -> Any:
+    """Plain values (mappings, lists, texts) with every sentence in them said in a language.
+
+    >>> told({"words": [say("Total"), 3]}, "de")
+    {'words': ['Insgesamt', 3]}
+    """
+    if isinstance(value, Mapping):
+        return {key: told(inner, language) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [told(inner, language) for inner in value]
+    return value.says(language) if isinstance(value, Sentence | Number) else value
+
+
 class Voice:
     """Says sentences in one language at once: what a page's template is given as `say`."""
 
@@ -187,10 +211,11 @@ def _value(spoken: Catalogue, name: str, values: Mapping[str, Any], language: st
         return value
     if isinstance(value, Speaks):
         return value.says(language)
-    if isinstance(value, str):
-        return str(value)
     if isinstance(value, int):
         return spoken.number(f"{value:,}")
     if isinstance(value, datetime.date):
         return spoken.day(value)
-    raise Bug(f"A sentence got {type(value).__name__} for {{{name}}}: give text or a whole number.")
+    if isinstance(value, float | Fraction):
+        kind = type(value).__name__
+        raise Bug(f"A sentence got a {kind} for {{{name}}}: give text, a whole number or `number`.")
+    return str(value)

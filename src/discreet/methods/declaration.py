@@ -21,6 +21,7 @@ from typing import Any
 from ..core.exact import exact, plain, shown
 from ..core.family import Family
 from ..errors import RecipeError, did_you_mean
+from ..languages import Number, say
 
 Fails = Callable[[str], Exception]
 Reader = Callable[[Any, str, Fails], str]
@@ -74,7 +75,14 @@ def whole(least: int = 0, most: int = 10**9) -> Reader:
     def read(value: Any, name: str, fails: Fails) -> str:
         number = exact(value, name, least=least, most=most, error=fails)
         if number.denominator != 1:
-            raise fails(f"{name} must be a whole number ≥ {least}, got {plain(number)}.")
+            raise fails(
+                say(
+                    "{name} must be a whole number ≥ {least}, got {number}.",
+                    name=name,
+                    least=least,
+                    number=Number(plain(number)),
+                )
+            )
         return plain(number)
 
     return read
@@ -90,7 +98,13 @@ def portion(value: Any, name: str, fails: Fails) -> str:
     percent = words.endswith("%")
     part = exact(words.rstrip("%").strip(), name, above=0, error=fails) / (100 if percent else 1)
     if part >= 1:
-        raise fails(f"{name} must be below 100 %, got {shown(words)}. Write 95% or 0.95.")
+        raise fails(
+            say(
+                "{name} must be below 100 %, got {words}. Write 95% or 0.95.",
+                name=name,
+                words=shown(words),
+            )
+        )
     return plain(part)
 
 
@@ -106,8 +120,13 @@ def one_of(*known: str) -> Reader:
         form = " ".join(str(value).replace("-", " ").replace("_", " ").split()).casefold()
         if form not in by_form:
             raise fails(
-                f"{name} must be one of {', '.join(known)}, got {shown(value)}."
-                f"{did_you_mean(form, known)}"
+                say(
+                    "{name} must be one of {names}, got {value}.{form}",
+                    name=name,
+                    names=", ".join(known),
+                    value=shown(value),
+                    form=did_you_mean(form, known),
+                )
             )
         return by_form[form]
 
@@ -121,7 +140,7 @@ def yes_or_no(value: Any, name: str, fails: Fails) -> str:
         return "yes"
     if word in ("no", "false", "off", "0"):
         return "no"
-    raise fails(f"{name} must be yes or no, got {shown(value)}.")
+    raise fails(say("{name} must be yes or no, got {value}.", name=name, value=shown(value)))
 
 
 @dataclass(frozen=True)
@@ -243,16 +262,23 @@ class Declaration:
         if name in self.hints:
             return self.hints[name]
         if self.nothing_to_set and not known:
-            return (
-                f"A {self.name} table takes no {name[:40]}: {self.nothing_to_set}. "
-                f"Leave {name[:40]} out."
+            return say(
+                "A {name} table takes no {name_2}: {nothing_to_set}. Leave {name_2} out.",
+                name=self.name,
+                name_2=name[:40],
+                nothing_to_set=self.nothing_to_set,
             )
         if name in self.by_name:
-            return (
-                f"{name} is set by the policy of the data set, not by who asks. Leave {name} out."
+            return say(
+                "{name} is set by the policy of the data set, not by who asks. Leave {name} out.",
+                name=name,
             )
         fixed = f" ({self.nothing_to_set})" if self.nothing_to_set else ""
-        return (
-            f"The {self.name} method has no setting {name[:40]}{fixed}."
-            f"{did_you_mean(name, known)} It has {', '.join(known)}."
+        return say(
+            "The {name} method has no setting {name_2}{fixed}.{name_3} It has {names}.",
+            name=self.name,
+            name_2=name[:40],
+            fixed=fixed,
+            name_3=did_you_mean(name, known),
+            names=", ".join(known),
         )

@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from ..core.family import Family
-from ..errors import RecipeError, did_you_mean
+from ..errors import RecipeError
+from ..languages import meant, say
 from .cellkey.declaration import DECLARATION as CELL_KEY
 from .classic.declaration import DECLARATION as CLASSIC
 from .declaration import Declaration, Setting
@@ -41,8 +42,12 @@ def declaration(name: str) -> Declaration:
     """What the method of that name is."""
     if name not in METHODS:
         raise RecipeError(
-            f"There is no method {str(name)[:40]!r}; there are {', '.join(METHODS)}."
-            f"{did_you_mean(str(name), METHODS)}"
+            say(
+                "There is no method {name}; there are {names}.{name_2}",
+                name=repr(str(name)[:40]),
+                names=", ".join(METHODS),
+                name_2=meant(str(name), METHODS),
+            )
         )
     return METHODS[name]
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from ..core.description import Description, Policy
 from ..core.question import Recipe
 from ..errors import RecipeError
+from ..languages import say
 from .parse import from_mapping
 
 _CODE = re.compile(r'"((?:[^"]|"")*)"')
@@ -38,11 +39,16 @@ def query_mapping(text: str) -> dict[str, Any]:
             conditions = recipe.setdefault("where", {})
             if name.strip() in conditions:
                 raise RecipeError(
-                    f"where names {name.strip()[:60]} twice. Name it once, codes joined by commas."
+                    say(
+                        "where names {name} twice. Name it once, codes joined by commas.",
+                        name=name.strip()[:60],
+                    )
                 )
             conditions[name.strip()] = codes
         elif key in recipe:
-            raise RecipeError(f"{key} is given twice. Write it once, values joined by commas.")
+            raise RecipeError(
+                say("{key} is given twice. Write it once, values joined by commas.", key=key)
+            )
         else:
             recipe[key] = _tables(value) if key == "tables" else value
     return recipe
@@ -54,7 +60,9 @@ def _condition(value: str) -> tuple[str, str | list[str]]:
         return quoted["name"], [one.replace('""', '"') for one in _CODE.findall(quoted["codes"])]
     name, mark, codes = value.rpartition(":")
     if not mark:
-        raise RecipeError(f"where must look like where=sex:F,M, got {value!r}.")
+        raise RecipeError(
+            say("where must look like where=sex:F,M, got {value}.", value=repr(value))
+        )
     return name, codes
 
 

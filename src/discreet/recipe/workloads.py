@@ -15,6 +15,7 @@ from ..core.description import Description
 from ..core.domain import AxisRef
 from ..core.names import find_axis
 from ..errors import RecipeError
+from ..languages import say
 
 MOST_TABLES = 20_000
 _FORM = re.compile(
@@ -28,8 +29,11 @@ def tables_of_workload(text: str, description: Description) -> list[tuple[AxisRe
     match = _FORM.fullmatch(text)
     if match is None:
         raise RecipeError(
-            f"A workload reads like 'all 2-way' or 'all 3-way of age, sex, work with region', got "
-            f"{text.strip()[:60]!r}. For tables of your own write tables: in its place."
+            say(
+                "A workload reads like 'all 2-way' or 'all 3-way of age, sex, work with "
+                "region', got {text}. For tables of your own write tables: in its place.",
+                text=repr(text.strip()[:60]),
+            )
         )
     order = int(match["order"])
     always = _refs(match["with"], description)
@@ -41,14 +45,23 @@ def tables_of_workload(text: str, description: Description) -> list[tuple[AxisRe
     more = order - len(always)
     if order < 1 or more < 0 or more > len(free):
         raise RecipeError(
-            f"'{text.strip()[:60]}' names no table: it wants {order} variables of "
-            f"{len(free) + len(always)}{', with ' + str(len(always)) + ' fixed' if always else ''}."
+            say(
+                "'{text}' names no table: it wants {order} variables of {many}.",
+                text=text.strip()[:60],
+                order=order,
+                many=len(free) + len(always),
+            )
         )
     tables = [tuple(sorted((*always, *rest))) for rest in itertools.combinations(free, more)]
     if len(tables) > MOST_TABLES:
         raise RecipeError(
-            f"'{text.strip()[:60]}' means {len(tables):,} tables; most is {MOST_TABLES:,}. "
-            "Name fewer variables, or ask for fewer at a time."
+            say(
+                "'{text}' means {many} tables; most is {most_tables}. Name fewer variables, or "
+                "ask for fewer at a time.",
+                text=text.strip()[:60],
+                many=len(tables),
+                most_tables=MOST_TABLES,
+            )
         )
     return tables
 
@@ -58,6 +71,8 @@ def _refs(names: str | None, description: Description) -> list[AxisRef]:
     seen: set[str] = set()
     for ref in refs:
         if ref.variable in seen:
-            raise RecipeError(f"{ref.variable} is named twice in a workload. Name it once.")
+            raise RecipeError(
+                say("{variable} is named twice in a workload. Name it once.", variable=ref.variable)
+            )
         seen.add(ref.variable)
     return refs

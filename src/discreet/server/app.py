@@ -23,6 +23,7 @@ from ..web.routes import ROUTERS as PAGES
 from . import documentation, logs, problems, pxweb, routes
 from .auth import Guard, GuardedRoute
 from .gate import Gate
+from .negotiation import reader_language
 from .problems import Problem, ProblemDocument
 from .service import Service
 from .settings import Settings
@@ -91,7 +92,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
         request.state.notes["rule"] = rule
     if frame.asks_for_page(request.url.path, request.headers.get("accept", "")):
         return frame.problem(request, problem)
-    return problem.response()
+    return problem.response(reader_language(request))
 
 
 def _methods(request: Request) -> list[str]:

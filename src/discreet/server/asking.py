@@ -19,6 +19,7 @@ from ..core.control import Control
 from ..errors import DiscreetError, Refusal
 from ..formats import Format
 from ..formats.views import View
+from ..languages import say
 from ..methods import registry
 from ..methods.declaration import Spends
 from ..recipe import Recipe, from_mapping
@@ -108,6 +109,7 @@ class Asking:
             project_name(project),
             view or View(),
         )
+        request.state.language = wish.language  # errors are said in it too
         return cls(request.app.state.service, request.state.asker, data, recipe, wish, request)
 
     def __post_init__(self) -> None:
@@ -210,14 +212,16 @@ class Asking:
     def may_ask(self) -> None:
         """Numbers are for those who may ask for tables, whatever route they come by."""
         if self.asker.role not in ASKERS:
-            raise Problem(403, "role", f"The role {self.asker.role} sees no tables.")
+            raise Problem(403, "role", say("The role {role} sees no tables.", role=self.asker.role))
         if self.scope not in self.asker.scopes:
-            raise Problem(403, "scope", f"This token lacks the scope {self.scope}.")
+            raise Problem(
+                403, "scope", say("This token lacks the scope {scope}.", scope=self.scope)
+            )
 
     def _not_before_its_time(self) -> None:
         if self.withheld:
             raise Refusal(
-                "This table is under embargo. Ask again once its release is published.",
+                say("This table is under embargo. Ask again once its release is published."),
                 rule="embargo",
             )
 
@@ -238,8 +242,10 @@ class Asking:
         if any(standing.scope == "user:public" for standing in shares):
             return
         raise Refusal(
-            "Tables that spend budget need an account here; those asked before are free for "
-            "everybody. Log in, or ask for one of the saved tables or releases.",
+            say(
+                "Tables that spend budget need an account here; those asked before are free "
+                "for everybody. Log in, or ask for one of the saved tables or releases."
+            ),
             rule="public-budget",
         )
 
@@ -257,17 +263,19 @@ class Asking:
             raise Problem(
                 403,
                 "csrf",
-                "Following a link with a session does not spend budget. Send the question with POST "
-                "and the header X-CSRF-Token, or use a token.",
+                say(
+                    "Following a link with a session does not spend budget. Send the question with "
+                    "POST and the header X-CSRF-Token, or use a token."
+                ),
             )
         if getattr(request.state, "head", False):
             if self.must_be_job:
                 raise Problem(
-                    403, "head", "This would begin a job, which HEAD does not do. Use GET."
+                    403, "head", say("This would begin a job, which HEAD does not do. Use GET.")
                 )
             if not self.costs_nothing:
                 raise Problem(
-                    403, "head", "This would spend budget, which HEAD does not do. Use GET."
+                    403, "head", say("This would spend budget, which HEAD does not do. Use GET.")
                 )
 
     # The tables

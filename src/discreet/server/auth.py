@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 
+from ..languages import say
 from ..store.accounts import SCOPES, Accounts, Role
 from .problems import Problem, documented
 from .requests import StrictRequest
@@ -76,7 +77,7 @@ def identify(
         kind, _, text = sent.partition(" ")
         account = accounts.by_token(text.strip()) if kind.lower() == "bearer" else None
         if account is None:
-            raise unknown("This token is unknown, expired or revoked. Ask for a new one.")
+            raise unknown(say("This token is unknown, expired or revoked. Ask for a new one."))
         return Asker(account.name, account.role, account.scopes, account.via)
     secret = _cookie(headers.get("cookie", ""), cookie_name(settings))
     if not secret:
@@ -91,8 +92,10 @@ def identify(
             raise Problem(
                 403,
                 "csrf",
-                "A change made with a session needs the header X-CSRF-Token, as GET /api/v1/session "
-                "gives it.",
+                say(
+                    "A change made with a session needs the header X-CSRF-Token, as GET "
+                    "/api/v1/session gives it."
+                ),
             )
     return Asker(account.name, account.role, account.scopes, account.via, secret)
 
@@ -106,7 +109,7 @@ def same_site(headers: Mapping[str, str], settings: Settings) -> None:
         return
     scheme = "https" if settings.secure else "http"
     if origin not in (f"{scheme}://{headers.get('host', '')}", *settings.origins):
-        raise Problem(403, "csrf", "This change comes from another site and was not made.")
+        raise Problem(403, "csrf", say("This change comes from another site and was not made."))
 
 
 def _cookie(text: str, name: str) -> str:
@@ -166,15 +169,20 @@ class Guard:
         current: Asker = request.state.asker
         if current.role not in self.roles:
             if current.role == "public":
-                raise unknown("This needs an account. Log in or send a token.")
+                raise unknown(say("This needs an account. Log in or send a token."))
             raise Problem(
                 403,
                 "role",
-                f"The role {current.role} may not do this; "
-                f"{' or '.join(r for r in self.roles if r != 'public')} may.",
+                say(
+                    "The role {role} may not do this; {names} may.",
+                    role=current.role,
+                    names=" or ".join(r for r in self.roles if r != "public"),
+                ),
             )
         if self.scope not in current.scopes:
-            raise Problem(403, "scope", f"This token lacks the scope {self.scope}.")
+            raise Problem(
+                403, "scope", say("This token lacks the scope {scope}.", scope=self.scope)
+            )
         request.state.guarded = True
 
 
@@ -214,7 +222,9 @@ def _only(names: set[str], request: Request) -> None:
     """What an address says beside a body and would be ignored is refused."""
     stray = sorted(set(request.query_params) - names)
     if stray:
-        words = f"{stray[0][:60]!r} is not known in this address. Say it in the body."
+        words = say(
+            "{stray} is not known in this address. Say it in the body.", stray=repr(stray[0][:60])
+        )
         raise Problem(422, "form", words, where=stray[0][:200])
 
 

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..errors import Bug
 from . import cross_origin, logs, packing
 from .auth import PUBLIC, Asker, identify
+from .negotiation import reader_language
 from .problems import Problem, behind
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Gate:
 
         accept = Headers(scope=scope).get("accept", "")
         if problem.status in (408, 413, 431) or not frame.asks_for_page(scope["path"], accept):
-            return problem.response()
+            return problem.response(reader_language(Request(scope, receive)))
         return frame.problem(Request(scope, receive), problem)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
+from fastapi import Request
+
 from .. import formats
 from ..core.description import Description
 from ..core.text import Text
 from ..errors import InputError, RecipeError
 from ..formats import Format, views
+from ..languages import ENGLISH, language_of
 from .problems import Problem
 
 VARY = "Accept, Accept-Language, Authorization, Cookie"
@@ -96,6 +99,19 @@ def chosen_language(asked: str | None, accept: str | None, description: Descript
             if language := description.language_named(code):
                 return language
     return description.own_language
+
+
+def reader_language(request: Request) -> str:
+    """The language sentences are said in to whoever asks: as the answer, else as he wishes.
+
+    What a route found out (`request.state.language`) comes first, then the address, then the header.
+    """
+    wishes = [getattr(request.state, "language", ""), request.query_params.get("language", "")]
+    accepted = ",".join(request.headers.getlist("accept-language"))
+    for code in (*wishes, *_by_quality(accepted)):
+        if code and (code.casefold().startswith(ENGLISH) or language_of(code) != ENGLISH):
+            return language_of(code)
+    return ENGLISH
 
 
 def spoken(description: Description, language: str, texts: Iterable[Text] | None = None) -> str:

@@ -26,6 +26,7 @@ from starlette.exceptions import HTTPException
 
 from .. import errors
 from ..errors import DiscreetError
+from ..languages import language_of, say, told
 from . import logs
 
 MEDIA_TYPE = "application/problem+json"
@@ -48,24 +49,45 @@ class Problem(Exception):
         self.headers = dict(headers or {})
         self.more = more
 
-    def body(self) -> dict[str, Any]:
-        """The document."""
-        return {
-            "type": f"urn:discreet:{self.kind}",
-            "title": HTTPStatus(self.status).phrase,
-            "status": self.status,
-            "detail": self.detail,
-            **self.more,
-        }
+    def body(self, language: str = "") -> dict[str, Any]:
+        """The document, its words in a language."""
+        document: dict[str, Any] = told(
+            {
+                "type": f"urn:discreet:{self.kind}",
+                "title": _TITLES.get(self.status, HTTPStatus(self.status).phrase),
+                "status": self.status,
+                "detail": self.detail,
+                **self.more,
+            },
+            language,
+        )
+        return document
 
-    def response(self) -> Response:
+    def response(self, language: str = "") -> Response:
         """The document as a response."""
+        said = {"Content-Language": language_of(language), "Vary": "Accept-Language"}
         return Response(
-            json.dumps(self.body(), ensure_ascii=False).encode(errors="replace"),
+            json.dumps(self.body(language), ensure_ascii=False).encode(errors="replace"),
             self.status,
-            {"Cache-Control": "no-store", **self.headers},
+            {"Cache-Control": "no-store", **said, **self.headers},
             MEDIA_TYPE,
         )
+
+
+_TITLES = {
+    400: say("Bad Request"),
+    401: say("Unauthorized"),
+    403: say("Forbidden"),
+    404: say("Not Found"),
+    405: say("Method Not Allowed"),
+    406: say("Not Acceptable"),
+    409: say("Conflict"),
+    410: say("Gone"),
+    415: say("Unsupported Media Type"),
+    429: say("Too Many Requests"),
+    500: say("Internal Server Error"),
+    503: say("Service Unavailable"),
+}
 
 
 class Alternative(BaseModel):
@@ -127,8 +149,10 @@ def of(error: DiscreetError, alternatives: Sequence[Mapping[str, Any]] | None = 
         return Problem(
             503,
             "too-long",
-            "This took longer than one request may. Ask again with the header "
-            "`Prefer: respond-async` and it becomes a job.",
+            say(
+                "This took longer than one request may. Ask again with the header "
+                "`Prefer: respond-async` and it becomes a job."
+            ),
             headers={"Retry-After": "5"},
         )
     if isinstance(error, errors.EngineError | errors.StoreError):
@@ -161,12 +185,12 @@ def behind(error: Exception) -> Problem:
 def _http(error: HTTPException) -> Problem:
     """Errors of the framework: unknown paths, wrong methods."""
     words = {
-        404: "There is nothing at this address. See /api/v1/docs.",
-        405: "This address does not take that method. See /api/v1/docs.",
-        400: "The request cannot be read: the body must be JSON.",
+        404: say("There is nothing at this address. See /api/v1/docs."),
+        405: say("This address does not take that method. See /api/v1/docs."),
+        400: say("The request cannot be read: the body must be JSON."),
     }
     kind = {404: "not-found", 405: "method"}.get(error.status_code, "input")
-    detail = words.get(error.status_code, "The request cannot be served.")
+    detail = words.get(error.status_code, say("The request cannot be served."))
     return Problem(error.status_code, kind, detail, headers=error.headers)
 
 
@@ -175,7 +199,7 @@ def _invalid(error: RequestValidationError) -> Problem:
     faults = error.errors()
     first = faults[0] if faults else {"loc": ("body",), "msg": "cannot be read", "type": ""}
     if first["type"] == "json_invalid":
-        return Problem(400, "input", "The body is not JSON. Send one JSON object.")
+        return Problem(400, "input", say("The body is not JSON. Send one JSON object."))
     place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
     name = next((part for part in place if not part.isdigit()), "The body")
     return Problem(422, "form", _sentence(name, first), where=".".join(place)[:200])
@@ -185,15 +209,17 @@ def _sentence(name: str, fault: Mapping[str, Any]) -> str:
     got = fault.get("input")
     shown = json.dumps(got, ensure_ascii=False, default=str)[:60] if got is not None else "null"
     if name in ("epsilon", "delta", "rho", "share"):
-        return (
-            f"{name} must be a number written as text, got {shown}. "
-            f'Write digits in quotes, such as "{name}": "0.5" or "1/3".'
+        return say(
+            "{name} must be a number written as text, got {shown}. Write digits in quotes, such as "
+            '"{name}": "0.5" or "1/3".',
+            name=name,
+            shown=shown,
         )
     if fault["type"] == "missing":
-        return f"{name[:60]} is missing."
+        return say("{name} is missing.", name=name[:60])
     if fault["type"] == "extra_forbidden":
-        return f"{name[:60]!r} is not known here. See /api/v1/docs for what is."
-    return f"{name[:60]}: {fault['msg']}, got {shown}."
+        return say("{name} is not known here. See /api/v1/docs for what is.", name=repr(name[:60]))
+    return say("{name}: {fault}, got {shown}.", name=name[:60], fault=fault["msg"], shown=shown)
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core.question import TableSpec, Treatment
 from ..errors import Alternative, BudgetExceeded, Refusal, StoreError
+from ..languages import listed, says
 from ..methods import registry
 from ..methods.declaration import Part
 from ..offers import Change
@@ -82,8 +83,8 @@ def _offer(
     changes: Sequence[Change] = (),
 ) -> dict[str, Any]:
     description, language = told(asking.asker, asking.data), asking.wish.language
-    said = " and ".join(change.in_labels(description, language) for change in changes)
-    title = said or alternative.words
+    steps = [change.in_labels(description, language) for change in changes]
+    title = says(listed(steps) if steps else alternative.words, language)
     offer = {
         "words": alternative.words,
         "title": title[:1].upper() + title[1:],

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from ..languages import say
 from ..methods import registry
 from ..methods.declaration import Setting
 from .problems import Problem
@@ -34,7 +35,13 @@ def read_json(body: bytes, most_depth: int = 32) -> Any:
             deepest = max(deepest, depth)
         if deepest > most_depth:
             raise Problem(
-                400, "input", f"The body is nested {deepest:,} deep; {most_depth} is the most."
+                400,
+                "input",
+                say(
+                    "The body is nested {deepest} deep; {most_depth} is the most.",
+                    deepest=deepest,
+                    most_depth=most_depth,
+                ),
             )
     try:
         value = json.loads(
@@ -43,16 +50,22 @@ def read_json(body: bytes, most_depth: int = 32) -> Any:
         if b"\\u" in body:
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError:
-        raise Problem(400, "input", "The body is not UTF-8 text. Send JSON in UTF-8.") from None
+        raise Problem(
+            400, "input", say("The body is not UTF-8 text. Send JSON in UTF-8.")
+        ) from None
     except (json.JSONDecodeError, RecursionError):
-        raise Problem(400, "input", "The body is not JSON. Send one JSON object.") from None
+        raise Problem(400, "input", say("The body is not JSON. Send one JSON object.")) from None
     except ValueError:  # a whole number of thousands of digits
-        raise Problem(400, "input", "A number in the body is too long.") from None
+        raise Problem(400, "input", say("A number in the body is too long.")) from None
     return value
 
 
 def _no_constant(word: str) -> Any:
-    raise Problem(400, "input", f"{word} is not JSON and not a number. Write numbers in digits.")
+    raise Problem(
+        400,
+        "input",
+        say("{word} is not JSON and not a number. Write numbers in digits.", word=word),
+    )
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -60,7 +73,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(read) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise Problem(400, "input", f"{twice[:60]!r} is given twice in one object. Give it once.")
+        raise Problem(
+            400,
+            "input",
+            say("{twice} is given twice in one object. Give it once.", twice=repr(twice[:60])),
+        )
     return read
 
 
@@ -73,7 +90,7 @@ class StrictRequest(Request):
             return self._json
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise Problem(415, "media-type", "Send the body as application/json.")
+            raise Problem(415, "media-type", say("Send the body as application/json."))
         self._json: Any = read_json(await self.body(), self.app.state.settings.most_json_depth)
         return self._json
 
@@ -91,7 +108,10 @@ def project_name(text: str | None) -> str:
         raise Problem(
             400,
             "input",
-            "A project's name has 1 to 100 characters that can be printed, no blanks at its ends.",
+            say(
+                "A project's name has 1 to 100 characters that can be printed, no blanks at "
+                "its ends."
+            ),
         )
     return name
 

@@ -20,6 +20,7 @@ from ..core.control import Control
 from ..durable import make_folder
 from ..errors import DiscreetError, InputError
 from ..file_names import JOB_RESULTS
+from ..languages import say
 from ..recipe import to_mapping
 from ..store import Job
 from .asking import Asking, Wish, understood
@@ -45,8 +46,11 @@ def create(asking: Asking) -> Job:
             raise Problem(
                 429,
                 "too-many-jobs",
-                f"You have {_MOST_JOBS} jobs waiting or running, which is the most. Wait for one or "
-                "cancel one.",
+                say(
+                    "You have {most_jobs} jobs waiting or running, which is the most. Wait for one "
+                    "or cancel one.",
+                    most_jobs=_MOST_JOBS,
+                ),
                 headers={"Retry-After": "30"},
             )
         request = {
@@ -123,7 +127,7 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
             raise Problem(
                 409,
                 "changed",
-                "The data set or its policy changed after this was asked. Ask again.",
+                say("The data set or its policy changed after this was asked. Ask again."),
             )
         release = asking.release(control, hold=held(asking, job.hold))
     file = result_file(service, job)
@@ -155,7 +159,7 @@ def _asker(service: Service, job: Job) -> Asker:
     except InputError:
         user = None
     if user is None or user.revoked is not None:
-        raise Problem(403, "role", "The account that asked was revoked before this was made.")
+        raise Problem(403, "role", say("The account that asked was revoked before this was made."))
     return Asker(user.name, user.role, PUBLIC.scopes, f"job {job.id}")
 
 

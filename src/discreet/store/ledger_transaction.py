@@ -30,6 +30,7 @@ from ..errors import (
     LedgerDamaged,
     Refusal,
 )
+from ..languages import number, say, together
 from .base import DATASET, Hold, LedgerHistory, Standing, StoredAnswer
 from .chain import START, Account, canonical, damaged, digest, follow, link, moment, scopes_of
 from .commit_request import CommitRequest, question_of
@@ -205,24 +206,41 @@ class LedgerTransaction:
         return standings
 
     def _exceeded(self, standing: Standing, cost: Loss) -> BudgetExceeded:
-        whose = "" if standing.scope == DATASET else f" for {standing.scope.replace(':', ' ')}"
-        held = (
-            "" if standing.held == zero(standing.held.kind) else f", held {in_words(standing.held)}"
-        )
+        whose: str = self.dataset
+        if standing.scope != DATASET:
+            name = standing.scope.replace(":", " ")
+            whose = say("{dataset} for {name}", dataset=self.dataset, name=name)
+        facts = {
+            "dataset": whose,
+            "cap": in_words(standing.cap),
+            "spent": in_words(standing.spent),
+            "asked": in_words(cost),
+            "left": in_words(standing.left, left=True),
+        }
         best = largest_epsilon(standing.left)
         shown = plain(best) if len(plain(best)) <= 12 else rounded_down(best, 8)
-        rho = ""
+        words = say("ask with epsilon at most {epsilon}", epsilon=number(shown))
         if isinstance(standing.left, ZcdpLoss):
-            rho = f"rho at most {in_words(standing.left, left=True).removeprefix('rho = ')}, or "
-        offer = Alternative(
-            f"ask with {rho}epsilon at most {shown}", {"epsilon": shown, "rho": None}
+            rho = in_words(standing.left, left=True).removeprefix("rho = ")
+            words = say(
+                "ask with rho at most {rho}, or epsilon at most {epsilon}",
+                rho=number(rho),
+                epsilon=number(shown),
+            )
+        offer = Alternative(words, {"epsilon": shown, "rho": None})
+        told = say(
+            "The budget of {dataset} is {cap}: spent {spent}, asked {asked}, left {left}.", **facts
         )
+        if standing.held != zero(standing.held.kind):
+            told = say(
+                "The budget of {dataset} is {cap}: spent {spent}, held {held}, asked {asked}, left "
+                "{left}.",
+                held=in_words(standing.held),
+                **facts,
+            )
+        most = say("The largest epsilon that fits is {epsilon}.", epsilon=number(shown))
         return BudgetExceeded(
-            f"The budget of {self.dataset}{whose} is {in_words(standing.cap)}: spent "
-            f"{in_words(standing.spent)}{held}, asked {in_words(cost)}, left "
-            f"{in_words(standing.left, left=True)}. The largest epsilon that fits is {shown}.",
-            rule="budget",
-            alternatives=[offer] if best else [],
+            together(told, most), rule="budget", alternatives=[offer] if best else []
         )
 
     def ready(self, request: CommitRequest) -> StoredAnswer | None:

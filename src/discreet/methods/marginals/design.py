@@ -12,6 +12,7 @@ from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, closure, rank_of, size, subsets
 from ...core.question import digest
 from ...errors import Bug, InputError, RecipeError
+from ...languages import say
 from ..base import Plan, own_part
 from ..shared.counting import covers_of
 from ..shared.invariants.public_margins import Published, read_published
@@ -196,13 +197,17 @@ def _check_shift(workload: Workload, coding: BitCoding) -> None:
     """§4.3 puts records into all codes, so every code must be a category that can hold some."""
     if any(n != 1 << width for n, width in zip(coding.axes, coding.widths, strict=True)):
         raise RecipeError(
-            "objective shift is for variables of 2, 4, 8, … categories: it spreads records over all "
-            "codes. Use objective largest."
+            say(
+                "objective shift is for variables of 2, 4, 8, … categories: it spreads records "
+                "over all codes. Use objective largest."
+            )
         )
     if workload.forbidden:
         raise RecipeError(
-            "objective shift spreads records over all cells, structural zeros among them. Use "
-            "objective largest."
+            say(
+                "objective shift spreads records over all cells, structural zeros among them. "
+                "Use objective largest."
+            )
         )
 
 
@@ -212,12 +217,14 @@ def _classic_allocation(
     """Theorem 6 as written: every coefficient of the downward closure gets ε / 2|B| (§4.2: every
     margin ε / 2|A|). The total gets noise too, whether it is public or not."""
     if settings.published:
-        raise RecipeError("Mode classic keeps no published margin. Use mode modern.")
+        raise RecipeError(say("Mode classic keeps no published margin. Use mode modern."))
     for table in workload.tables:
         if table.passes or workload.mixed:
             raise RecipeError(
-                "Mode classic takes whole tables at one level of each variable: no filters. "
-                "Use mode modern."
+                say(
+                    "Mode classic takes whole tables at one level of each variable: no filters. "
+                    "Use mode modern."
+                )
             )
     margins = sorted(coding.margin(margin) for margin in workload.margins)
     if settings.fourier:
@@ -231,8 +238,11 @@ def _classic_allocation(
         Features(coding.shape, measured)  # refuses what is too large, before anything is spent
     if rate < Fraction(1, 10**6):
         raise InputError(
-            f"Classic mode would share ε among {len(measured):,} coefficients, less than 0.000001 "
-            "each. Ask for fewer margins, or use mode modern."
+            say(
+                "Classic mode would share ε among {many} coefficients, less than 0.000001 "
+                "each. Ask for fewer margins, or use mode modern.",
+                many=len(measured),
+            )
         )
     if cost(measured, len(coding.shape), Neighbours.REPLACE_ONE) > epsilon:
         raise Bug("Classic mode costs more than its ε.")

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 from ...core.exact import plain
 from ...core.question import Question
 from ...errors import InputError, RecipeError
+from ...languages import Number, say
 from ..declaration import Fails
 from ..shared.drawn_noise import QuestionLoss
 from ..shared.question_settings import (
@@ -82,7 +83,7 @@ class Treatment:
         if settings.mode != "classic":
             if "objective" in asked:
                 raise RecipeError(
-                    "objective is for mode classic only. Set mode: classic, or leave it out."
+                    say("objective is for mode classic only. Set mode: classic, or leave it out.")
                 )
             return cls()
         written = DECLARATION.read_policy(policy, InputError)
@@ -91,7 +92,7 @@ class Treatment:
         if first == "shift":
             if not settings.fourier:
                 raise RecipeError(
-                    "objective shift needs noise on coefficients. Set noise_on: coefficients."
+                    say("objective shift needs noise on coefficients. Set noise_on: coefficients.")
                 )
             return cls("shift")
         # noise on the cells of margins leaves nothing but cells of margins to compare
@@ -121,8 +122,11 @@ def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
         return settings
     if settings.mode == "classic" and settings.rho is not None:
         raise RecipeError(
-            f"Mode classic spends epsilon only: its noise is Laplace, as in the paper; got rho "
-            f"{plain(settings.rho)}. Set epsilon, or use mode modern."
+            say(
+                "Mode classic spends epsilon only: its noise is Laplace, as in the paper; got "
+                "rho {rho}. Set epsilon, or use mode modern.",
+                rho=Number(plain(settings.rho)),
+            )
         )
     check_budget(settings, settings.epsilon_most, settings.rho_most)
     return settings

@@ -23,6 +23,7 @@ from ...core.margins import Margin, Sources, domain_of, joint
 from ...core.neighbours import Neighbours
 from ...core.question import TableSpec
 from ...errors import RecipeError, Refusal
+from ...languages import say
 from .settings import Settings
 from .shares import best_shares, given_shares
 
@@ -62,7 +63,11 @@ class Candidates:
         """The question's tables; refuses what no plan can be made for."""
         if len(tables) > MOST_TABLES:
             raise RecipeError(
-                f"A question has at most {MOST_TABLES} tables, got {len(tables)}. Ask in parts."
+                say(
+                    "A question has at most {most_tables} tables, got {many}. Ask in parts.",
+                    most_tables=MOST_TABLES,
+                    many=len(tables),
+                )
             )
         candidates = cls(tuple(tables), description, settings, description.records is not None)
         if any(table.weighted for table in tables):
@@ -84,12 +89,18 @@ class Candidates:
             )
         if weight.bound is None:
             raise Refusal(
-                f"A weighted table needs a public bound on the weight {weight.name}: the noise is "
-                "in proportion to it.",
+                say(
+                    "A weighted table needs a public bound on the weight {name}: the noise is in "
+                    "proportion to it.",
+                    name=weight.name,
+                ),
                 rule="weight-bound",
                 alternatives=(
-                    f"Declare the largest possible value of {weight.name} in discreet.yaml.",
-                    "Ask for the unweighted table.",
+                    say(
+                        "Declare the largest possible value of {name} in discreet.yaml.",
+                        name=weight.name,
+                    ),
+                    say("Ask for the unweighted table."),
                 ),
             )
         return math.ceil(weight.bound * weight.scale)

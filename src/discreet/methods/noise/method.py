@@ -21,6 +21,7 @@ from ...core.margins import Margin, Sources, domain_of, projection
 from ...core.question import Question, Treatment
 from ...core.table import ProtectedTable, TrueTable
 from ...errors import Bug, RecipeError
+from ...languages import say
 from .. import base
 from ..base import Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -198,7 +199,7 @@ def _dense(table: TrueTable, weighted: bool) -> true_values.Counts:
 
 def _check_tables(question: Question, description: Description) -> None:
     if not question.tables:
-        raise RecipeError("A question needs at least one table, got none. Name its rows.")
+        raise RecipeError(say("A question needs at least one table, got none. Name its rows."))
     check_unit(description)
     description.require_declared(question.variables)
 

@@ -22,6 +22,7 @@ from ...core.loss import Loss
 from ...core.margins import Margin, Sources, domain_of, joint
 from ...core.noise_law import NoiseLaw
 from ...errors import Alternative, InputError, LawError, RecipeError, Refusal
+from ...languages import number, say
 from ..shared.regions import Regions
 from ..shared.residuals import Cells, Components
 from . import laws
@@ -89,8 +90,11 @@ class Planner(Candidates):
         """The alternatives, each worked out for a budget; equal ones once, under the first name."""
         if not any(not self.is_known(margin) for margin in self.wanted):
             raise RecipeError(
-                "This question asks only for the number of records, which is declared public "
-                f"({self.description.records:,}). Ask for at least one variable."
+                say(
+                    "This question asks only for the number of records, which is declared public "
+                    "({records}). Ask for at least one variable.",
+                    records=self.description.records,
+                )
             )
         seen: set[frozenset[Margin]] = set()
         out: list[Scheme] = []
@@ -111,9 +115,13 @@ class Planner(Candidates):
         if not out:
             cells = sum(self.size(margin) for margin in self.wanted)
             raise Refusal(
-                f"These tables have {cells:,} cells, one question may measure {MOST_MEASURED:,}.",
+                say(
+                    "These tables have {cells} cells, one question may measure {most_measured}.",
+                    cells=cells,
+                    most_measured=MOST_MEASURED,
+                ),
                 rule="table-size",
-                alternatives=("Use coarser levels or fewer variables.", "Ask in parts."),
+                alternatives=(say("Use coarser levels or fewer variables."), say("Ask in parts.")),
             )
         return tuple(out)
 
@@ -128,7 +136,7 @@ class Planner(Candidates):
         shares = self.shares(name, margins)
         unit = regions.cost(shares)
         if unit == 0:
-            raise RecipeError("This question asks only for figures that are declared public.")
+            raise RecipeError(say("This question asks only for figures that are declared public."))
         settings = self.settings
         measured = []
         for i, (margin, share) in enumerate(zip(margins, shares, strict=True)):
@@ -205,13 +213,21 @@ class Planner(Candidates):
             return settings.loss(budget, delta)
         if delta >= 1:
             raise RecipeError(
-                f"With {settings.cut} this question has delta ≥ 1 and no protection. "
-                "Allow larger perturbations, or use law laplace, which has delta = 0."
+                say(
+                    "With {cut} this question has delta ≥ 1 and no protection. Allow larger "
+                    "perturbations, or use law laplace, which has delta = 0.",
+                    cut=settings.cut,
+                )
             )
         if settings.delta is not None and delta > settings.delta:
             raise RecipeError(
-                f"With {settings.cut} this question has delta {float(delta):.3g}, more than the "
-                f"{float(settings.delta):.3g} allowed. Allow larger perturbations, or raise delta."
+                say(
+                    "With {cut} this question has delta {delta}, more than the {delta_2} allowed. "
+                    "Allow larger perturbations, or raise delta.",
+                    cut=settings.cut,
+                    delta=number(f"{float(delta):.3g}"),
+                    delta_2=number(f"{float(settings.delta):.3g}"),
+                )
             )
         return settings.loss(budget, delta)
 
@@ -290,9 +306,13 @@ class Planner(Candidates):
             cells = self.size(self.joint_of(scheme, group))
             if scheme.closed[group] is None and cells > MOST_SOLVED:
                 raise RecipeError(
-                    f"Least squares over {cells:,} cells with mixed levels or structural zeros is "
-                    f"too much, most is {MOST_SOLVED:,}. Set consistency: none, or ask for fewer "
-                    "variables at once."
+                    say(
+                        "Least squares over {cells} cells with mixed levels or structural zeros is too "
+                        "much, most is {most_solved}. Set consistency: none, or ask for fewer "
+                        "variables at once.",
+                        cells=cells,
+                        most_solved=MOST_SOLVED,
+                    )
                 )
 
     # -- the choice -------------------------------------------------------------------------
@@ -307,7 +327,11 @@ class Planner(Candidates):
             alike = frozenset(names.get(asked, ())) == frozenset(names["wanted"])
             if asked != "best" and not alike:
                 raise RecipeError(
-                    f"Shares are for plan wanted, got plan {asked}. Leave out the shares or the plan."
+                    say(
+                        "Shares are for plan wanted, got plan {asked}. Leave out the shares or the "
+                        "plan.",
+                        asked=asked,
+                    )
                 )
             asked = "wanted"
         if asked == "best":
@@ -316,10 +340,16 @@ class Planner(Candidates):
             return by_name[asked], recommended
         if asked not in names:
             raise Refusal(
-                f"Plan {asked} would measure more than {MOST_MEASURED:,} cells.",
+                say(
+                    "Plan {asked} would measure more than {most_measured} cells.",
+                    asked=asked,
+                    most_measured=MOST_MEASURED,
+                ),
                 rule="table-size",
                 alternatives=(
-                    Alternative(f"Use plan {recommended.name}.", {"plan": recommended.name}),
+                    Alternative(
+                        say("Use plan {name}.", name=recommended.name), {"plan": recommended.name}
+                    ),
                 ),
             )
         same = frozenset(names[asked])
@@ -358,8 +388,13 @@ class Planner(Candidates):
                 low = middle
         if not self._is_within(name, margins, Fraction(high, 1000), within, level):
             raise RecipeError(
-                f"No epsilon up to {high // 1000} brings {float(level):.0%} of cells within "
-                f"± {within}. Ask for a coarser table or allow more."
+                say(
+                    "No epsilon up to {high} brings {level} of cells within ± {within}. Ask for a "
+                    "coarser table or allow more.",
+                    high=high // 1000,
+                    level=number(f"{float(level):.0%}"),
+                    within=within,
+                )
             )
         return Fraction(high, 1000)
 

@@ -18,6 +18,7 @@ from ...core.limits import Limits
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ...core.question import Question
 from ...errors import InputError, RecipeError, Refusal
+from ...languages import number, say
 from ..declaration import Fails, Part
 from .declaration import DECLARATION, NEGATIVES
 
@@ -119,10 +120,14 @@ class Treatment:
         if self._strength < policy._strength:
             asked, needed = self.canonical["negatives"], policy.canonical["negatives"]
             raise Refusal(
-                f"The policy shows values with negatives: {needed}, which can be strengthened and "
-                f"not weakened, got negatives: {asked}.",
+                say(
+                    "The policy shows values with negatives: {needed}, which can be strengthened "
+                    "and not weakened, got negatives: {asked}.",
+                    needed=needed,
+                    asked=asked,
+                ),
                 rule="treatment",
-                alternatives=(f"Ask with negatives: {needed}.",),
+                alternatives=(say("Ask with negatives: {needed}.", needed=needed),),
             )
 
 
@@ -196,21 +201,31 @@ def _treatment(said: Mapping[str, str], fails: Fails) -> Treatment:
     size = said.get("threshold")
     if inline and size is not None and inline != size:
         raise fails(
-            f"The threshold is said twice, as {inline} in negatives and as {size}. Say it once."
+            say(
+                "The threshold is said twice, as {inline} in negatives and as {size}. Say it once.",
+                inline=inline,
+                size=size,
+            )
         )
     size = inline or size
     if name == "threshold" and size is None:
-        raise fails("negatives: threshold needs a number, got none. Write threshold: 3, say.")
+        raise fails(say("negatives: threshold needs a number, got none. Write threshold: 3, say."))
     if name != "threshold" and size is not None:
         raise fails(
-            f"threshold goes with negatives: threshold, got negatives {name}. "
-            "Set negatives: threshold, or leave threshold out."
+            say(
+                "threshold goes with negatives: threshold, got negatives {name}. Set "
+                "negatives: threshold, or leave threshold out.",
+                name=name,
+            )
         )
     made = Treatment(name, int(size or 0), said.get("consistency", "none"))
     if made.consistency == "integers" and made.negatives in ("clip", "threshold"):
         raise fails(
-            f"Whole numbers that add up and negatives {made.negatives} cannot both hold. "
-            "Set negatives: balance, keep the negatives, or set consistency: none."
+            say(
+                "Whole numbers that add up and negatives {negatives} cannot both hold. Set "
+                "negatives: balance, keep the negatives, or set consistency: none.",
+                negatives=made.negatives,
+            )
         )
     return made
 
@@ -227,8 +242,10 @@ def _needs_budget(settings: Settings) -> None:
             )
     elif settings.epsilon is None:
         raise RecipeError(
-            "This question has no epsilon. Set epsilon: 0.5, say, or the accuracy wanted "
-            "(within: 5, of: 95%)."
+            say(
+                "This question has no epsilon. Set epsilon: 0.5, say, or the accuracy wanted "
+                "(within: 5, of: 95%)."
+            )
         )
 
 
@@ -237,24 +254,27 @@ def _agreeing(settings: Settings, said: Mapping[str, str], fails: Fails) -> Sett
     law = settings.law
     wrong = ""
     if settings.rho is not None and law != "gaussian":
-        wrong = (
-            f"rho is for law gaussian, got rho {plain(settings.rho)} with law {law}. "
-            "Set law: gaussian, or give epsilon instead."
+        wrong = say(
+            "rho is for law gaussian, got rho {rho} with law {law}. Set law: gaussian, or "
+            "give epsilon instead.",
+            rho=number(plain(settings.rho)),
+            law=law,
         )
     elif settings.rho is not None and settings.epsilon is not None:
-        wrong = (
-            f"A question has epsilon or rho, got both ({plain(settings.epsilon)} and "
-            f"{plain(settings.rho)}). Leave one out."
+        wrong = say(
+            "A question has epsilon or rho, got both ({epsilon} and {rho}). Leave one out.",
+            epsilon=number(plain(settings.epsilon)),
+            rho=number(plain(settings.rho)),
         )
     elif settings.rho is not None and settings.delta is not None:
-        wrong = (
-            "With rho there is no delta to set; it is chosen when rho is read as (epsilon, delta). "
-            "Leave delta out."
+        wrong = say(
+            "With rho there is no delta to set; it is chosen when rho is read as (epsilon, "
+            "delta). Leave delta out."
         )
     elif settings.within is not None:
         wrong = _within_alone(settings)
     elif "of" in said:
-        wrong = "of goes with within (within: 5, of: 95%), got of alone. Add within."
+        wrong = say("of goes with within (within: 5, of: 95%), got of alone. Add within.")
     if not wrong:
         wrong = _truncation(settings)
     if wrong:
@@ -264,26 +284,28 @@ def _agreeing(settings: Settings, said: Mapping[str, str], fails: Fails) -> Sett
 
 def _within_alone(settings: Settings) -> str:
     if settings.epsilon or settings.rho:
-        return (
-            "within asks for the epsilon that an accuracy needs, got an epsilon or rho as well. "
-            "Leave one out."
+        return say(
+            "within asks for the epsilon that an accuracy needs, got an epsilon or rho as "
+            "well. Leave one out."
         )
     if settings.law == "gaussian" and settings.delta is not None:
-        return "within with law gaussian finds rho, which has no delta. Leave delta out."
+        return say("within with law gaussian finds rho, which has no delta. Leave delta out.")
     return ""
 
 
 def _truncation(settings: Settings) -> str:
     if settings.law == "gaussian" and settings.max_perturbation is not None:
-        return (
-            f"Law gaussian is not truncated, got max_perturbation {settings.max_perturbation}. "
-            "Leave it out, or use law normal."
+        return say(
+            "Law gaussian is not truncated, got max_perturbation {max_perturbation}. Leave "
+            "it out, or use law normal.",
+            max_perturbation=settings.max_perturbation,
         )
     cut_as_told = settings.delta is not None or settings.max_perturbation is not None
     if settings.law in ("normal", "max-entropy") and not cut_as_told:
-        return (
-            f"Law {settings.law} is truncated and has a delta, got neither. Set delta: 1e-6, say, "
-            "or max_perturbation."
+        return say(
+            "Law {law} is truncated and has a delta, got neither. Set delta: 1e-6, say, or "
+            "max_perturbation.",
+            law=settings.law,
         )
     return _utility(settings)
 
@@ -293,17 +315,21 @@ def _utility(settings: Settings) -> str:
         return (
             ""
             if settings.utility is None
-            else f"utility is for law exponential, got it with law {settings.law}. Leave one out."
+            else say(
+                "utility is for law exponential, got it with law {law}. Leave one out.",
+                law=settings.law,
+            )
         )
     if settings.utility is None:
-        return (
-            "Law exponential needs a utility: what a perturbation of 0, ±1, ±2 and so on is worth. "
-            "Set utility: 0 -1 -4 -9, say."
+        return say(
+            "Law exponential needs a utility: what a perturbation of 0, ±1, ±2 and so on "
+            "is worth. Set utility: 0 -1 -4 -9, say."
         )
     if settings.max_perturbation is not None:
-        return (
-            "The largest perturbation of law exponential is the last one its utility has, got "
-            f"max_perturbation {settings.max_perturbation} as well. Leave it out."
+        return say(
+            "The largest perturbation of law exponential is the last one its utility has, "
+            "got max_perturbation {max_perturbation} as well. Leave it out.",
+            max_perturbation=settings.max_perturbation,
         )
     return ""
 

@@ -18,6 +18,7 @@ from ...core.domain import Axis, Level, Variable
 from ...core.names import find_axis
 from ...core.product import Whole
 from ...errors import RecipeError
+from ...languages import say
 from ..shared.workload import Workload
 
 WHOLE = "total"
@@ -108,8 +109,12 @@ def _named(workload: Workload, description: Description, name: str) -> Variable 
         variable = description.variable(known)
         if variable.name not in {one.name for one in used}:
             raise RecipeError(
-                f"The tree is {variable.name}, which no table of this question uses. "
-                f"Name one of {', '.join(one.name for one in used)}, or leave tree out."
+                say(
+                    "The tree is {name}, which no table of this question uses. Name one of "
+                    "{names}, or leave tree out.",
+                    name=variable.name,
+                    names=", ".join(one.name for one in used),
+                )
             )
         return variable
     axes = dict(zip((ref.variable for ref in workload.refs), workload.domain.axes, strict=True))
@@ -138,23 +143,34 @@ def _chain(variable: Variable, finest: Level, levels: str) -> tuple[Level, ...]:
         return tuple(level for level in chain if len(level) > 1)
     chosen = [_level(variable, text) for text in asked]
     if len({level.name for level in chosen}) < len(chosen):
-        raise RecipeError(f"levels names one level twice, got {levels}. Name each once.")
+        raise RecipeError(
+            say("levels names one level twice, got {levels}. Name each once.", levels=levels)
+        )
     if finest.name not in {level.name for level in chosen}:
         chosen.append(finest)
     chosen = [finest if level.name == finest.name else level.compact for level in chosen]
     for level in chosen:
         if finest.map_to(level) is None:
             raise RecipeError(
-                f"The level {level.name} of {variable.name} is not made of whole categories of "
-                f"{finest.name}, the finest level this question uses: that is no tree. "
-                "Leave it out of levels."
+                say(
+                    "The level {name} of {name_2} is not made of whole categories of {name_3}, the "
+                    "finest level this question uses: that is no tree. Leave it out of levels.",
+                    name=level.name,
+                    name_2=variable.name,
+                    name_3=finest.name,
+                )
             )
     chosen.sort(key=len)
     for above, level in pairwise(chosen):
         if level.map_to(above) is None:
             raise RecipeError(
-                f"The levels {above.name} and {level.name} of {variable.name} cut through one "
-                "another: that is no tree. Name levels that lie in one another."
+                say(
+                    "The levels {name} and {name_2} of {name_3} cut through one another: that is "
+                    "no tree. Name levels that lie in one another.",
+                    name=above.name,
+                    name_2=level.name,
+                    name_3=variable.name,
+                )
             )
     return tuple(level for level in chosen if len(level) > 1)
 
@@ -169,8 +185,12 @@ def _level(variable: Variable, text: str) -> Level:
     found = by_form.get(text.casefold())
     if found is None:
         raise RecipeError(
-            f"{variable.name} has no level {text[:40]!r}; it has "
-            f"{', '.join(level.name for level in variable.levels)}."
+            say(
+                "{name} has no level {text}; it has {names}.",
+                name=variable.name,
+                text=repr(text[:40]),
+                names=", ".join(level.name for level in variable.levels),
+            )
         )
     return found
 

@@ -14,6 +14,7 @@ from ... import arrangement, formats, recipe, rules
 from ...errors import InputError
 from ...formats import csvw
 from ...formats.views import VIEWS, View, to_bytes
+from ...languages import told
 from ...recipe import Recipe
 from ...release import Standing
 from ...workspace import DataSet
@@ -101,6 +102,7 @@ TABLE: dict[int | str, dict[str, Any]] = {
 )
 def check(
     request: Request,
+    response: Response,
     service: Serving,
     asker: CurrentAsker,
     dataset: DataSetId,
@@ -110,20 +112,34 @@ def check(
     ladder: Annotated[
         bool, Query(description="Also the same question at other accuracies.")
     ] = False,
+    language: LanguageName = None,
 ) -> dict[str, Any]:
     """The verdict on a question from public facts only: nothing is read or spent."""
     with service.dataset(asker, dataset) as data:
         question = understood(asker, data, body.mapping())
-        wish = Wish(project=project_name(project), language=question.layouts[0].language)
+        wished = language or body.language
+        accepted = request.headers.get("accept-language")
+        spoken = chosen_language(wished, accepted, data.description)
+        request.state.language = spoken
+        wish = Wish(project=project_name(project), language=spoken)
         asked = Asking(service, asker, data, question, wish, request)
+        response.headers.update(spoken_in(asked.language))
         # planning a table nobody may have could take long; its verdict needs no plan
         hopeless = not asked.verdict.allowed and asked.verdict.cells > rules.DEFAULT_MOST_CELLS
         if free or hopeless:
-            return _without_plan(asked) | _judgement(asked)
+            return _told(_without_plan(asked) | _judgement(asked), spoken)
         with refusals.with_alternatives(asked, counts=False):
             seen = asked.asked.to_json(look_back=False) | _judgement(asked)
             seen["alternatives"] = seen["alternatives"] or refusals.unaffordable(asked)
-            return seen | ({"ladder": asked.asked.ladder()} if ladder else {})
+            seen["guarantee"] = asked.asked.plan.guarantee.to_json(spoken)
+            if ladder:
+                seen["ladder"] = [vars(rung) for rung in asked.asked.ladder()]
+            return _told(seen, spoken)
+
+
+def _told(seen: dict[str, Any], language: str) -> dict[str, Any]:
+    document: dict[str, Any] = told(seen, language)
+    return document
 
 
 @checking.post(
@@ -170,7 +186,7 @@ def _judgement(asked: Asking) -> dict[str, Any]:
     """The rest of what `tables:check` says; the same on two data sets that differ in one record."""
     single = len(asked.recipe.question.tables) == 1
     return {
-        "breaches": asked.verdict.breaches,
+        "breaches": [vars(breach) for breach in asked.verdict.breaches],
         "alternatives": refusals.alternatives(asked),
         "expected_seconds": asked.expected_seconds,
         "as_job": asked.must_be_job,
