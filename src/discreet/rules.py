@@ -31,13 +31,14 @@ from typing import Any
 
 import numpy as np
 
+from . import rule_words
 from .core.description import Description, Policy
 from .core.domain import AxisRef, Condition, Variable
 from .core.exact import exact, plain
 from .core.names import find_axis
 from .core.question import Question, TableSpec
 from .errors import DescriptionError, Refusal, did_you_mean
-from .languages import Sentence, listed, number, say, together
+from .languages import listed, number, say, together
 from .offers import Offer, passing
 from .protected_rules import Sparseness
 
@@ -275,46 +276,18 @@ def _sparse(spec: TableSpec, description: Description, limits: Any) -> str | Non
     return None
 
 
-RULES: Mapping[str, tuple[Rule, Callable[[str], Sentence]]] = {
-    "max_variables": (
-        _max_variables,
-        lambda value: say("at most {value} variables in a table", value=value),
-    ),
-    "max_cells": (_max_cells, lambda value: say("at most {value} cells in a table", value=value)),
-    "at_most_one_of": (
-        _at_most_one_of,
-        lambda value: say("at most one variable of each group {value}", value=value),
-    ),
-    "mandatory": (_mandatory, lambda value: say("every table has {value}", value=value)),
-    "blocked_levels": (
-        _blocked_levels,
-        lambda value: say("not published at {value}", value=value),
-    ),
-    "least_population": (
-        _least_population,
-        lambda value: say("no category with a public population below {value}", value=value),
-    ),
-    "max_cells_per_record": (
-        _max_cells_per_record,
-        lambda value: say("at most {value} cells for each record", value=value),
-    ),
-    "sliver_population": (
-        _sliver_population,
-        lambda value: say(
-            "no slivers below a public population of {value} between overlapping levels",
-            value=value,
-        ),
-    ),
-    "declared_groups": (
-        _declared_groups,
-        lambda value: say("no total over a group that is no category of a level"),
-    ),
-    "sparse": (
-        _sparse,
-        lambda value: say("no table whose protected numbers are too sparse: {value}", value=value),
-    ),
+RULES: Mapping[str, Rule] = {
+    "max_variables": _max_variables,
+    "max_cells": _max_cells,
+    "at_most_one_of": _at_most_one_of,
+    "mandatory": _mandatory,
+    "blocked_levels": _blocked_levels,
+    "least_population": _least_population,
+    "max_cells_per_record": _max_cells_per_record,
+    "sliver_population": _sliver_population,
+    "declared_groups": _declared_groups,
+    "sparse": _sparse,
 }
-"""Every rule and, for people, what it says of its value."""
 
 
 def in_words(policy: Policy) -> list[str]:
@@ -322,13 +295,7 @@ def in_words(policy: Policy) -> list[str]:
     rules = {"max_cells": DEFAULT_MOST_CELLS, **policy.rules}
     off = {n for n, value in rules.items() if str(value).strip().casefold() in _NO}
     in_force = {n: value for n, value in rules.items() if n in RULES and n not in off}
-    return [RULES[n][1](_shown(value)) for n, value in in_force.items()]
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {one}" for name, one in value.items())
-    return number(int(str(value))) if str(value).isdecimal() else str(value)
+    return [rule_words.in_words(n, value) for n, value in in_force.items()]
 
 
 def check_rules(policy: Policy, description: Description) -> None:
@@ -388,7 +355,7 @@ def _breaches(spec: TableSpec, description: Description, rules: Mapping[str, Any
             raise DescriptionError(
                 say("rules.{name} is no rule.{name_2}", name=name, name_2=did_you_mean(name, RULES))
             )
-        sentence = RULES[name][0](spec, description, value)
+        sentence = RULES[name](spec, description, value)
         if sentence:
             breaches.append(Breach(name, sentence))
     return breaches

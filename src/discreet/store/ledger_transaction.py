@@ -11,27 +11,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.charge import Charge, has_loss, sum_of
-from ..core.exact import plain, rounded_down
 from ..core.loss import (
     Loss,
-    ZcdpLoss,
-    in_words,
-    largest_epsilon,
     loss_from_json,
     loss_to_json,
     zero,
 )
 from ..errors import (
-    Alternative,
-    BudgetExceeded,
     HistoryMoved,
     InputError,
     KeyReused,
     LedgerDamaged,
     Refusal,
 )
-from ..languages import number, say, together
 from .base import DATASET, Hold, LedgerHistory, Standing, StoredAnswer
+from .budget_words import exceeded
 from .chain import START, Account, canonical, damaged, digest, follow, link, moment, scopes_of
 from .commit_request import CommitRequest, question_of
 from .measurement_files import INLINE_BYTES, MeasurementFiles
@@ -164,7 +158,7 @@ class LedgerTransaction:
         for standing in self._budgets(user, project, without, question):
             cost = sum_of(standing.cap.kind, charges)
             if not (standing.spent + standing.held + cost).fits(standing.cap):
-                raise self._exceeded(standing, cost)
+                raise exceeded(self.dataset, standing, cost)
 
     def hold(self, hold: Hold, charges: Sequence[Charge], user: str, project: str) -> Hold:
         """Reserve the charges, or raise where they do not fit; a hold of the same id is replaced."""
@@ -204,44 +198,6 @@ class LedgerTransaction:
                 rule="budget",
             )
         return standings
-
-    def _exceeded(self, standing: Standing, cost: Loss) -> BudgetExceeded:
-        whose: str = self.dataset
-        if standing.scope != DATASET:
-            name = standing.scope.replace(":", " ")
-            whose = say("{dataset} for {name}", dataset=self.dataset, name=name)
-        facts = {
-            "dataset": whose,
-            "cap": in_words(standing.cap),
-            "spent": in_words(standing.spent),
-            "asked": in_words(cost),
-            "left": in_words(standing.left, left=True),
-        }
-        best = largest_epsilon(standing.left)
-        shown = plain(best) if len(plain(best)) <= 12 else rounded_down(best, 8)
-        words = say("ask with epsilon at most {epsilon}", epsilon=number(shown))
-        if isinstance(standing.left, ZcdpLoss):
-            rho = in_words(standing.left, left=True).removeprefix("rho = ")
-            words = say(
-                "ask with rho at most {rho}, or epsilon at most {epsilon}",
-                rho=number(rho),
-                epsilon=number(shown),
-            )
-        offer = Alternative(words, {"epsilon": shown, "rho": None})
-        told = say(
-            "The budget of {dataset} is {cap}: spent {spent}, asked {asked}, left {left}.", **facts
-        )
-        if standing.held != zero(standing.held.kind):
-            told = say(
-                "The budget of {dataset} is {cap}: spent {spent}, held {held}, asked {asked}, left "
-                "{left}.",
-                held=in_words(standing.held),
-                **facts,
-            )
-        most = say("The largest epsilon that fits is {epsilon}.", epsilon=number(shown))
-        return BudgetExceeded(
-            together(told, most), rule="budget", alternatives=[offer] if best else []
-        )
 
     def ready(self, request: CommitRequest) -> StoredAnswer | None:
         """The answer where this request, or another one, has charged it before."""
@@ -366,7 +322,7 @@ class LedgerTransaction:
                 {"cost": cost, "scope": standing.scope, "held": loss_text(standing.held)},
             )
             if changed.rowcount != 1:
-                raise self._exceeded(standing, loss_from_json(json.loads(cost)))
+                raise exceeded(self.dataset, standing, loss_from_json(json.loads(cost)))
 
     def answer(self, question: str) -> StoredAnswer | None:
         """The stored answer to a question, checked against its digest."""

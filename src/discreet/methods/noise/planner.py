@@ -27,6 +27,7 @@ from ..shared.regions import Regions
 from ..shared.residuals import Cells, Components
 from . import laws
 from .candidates import MOST_MEASURED, Candidates, interior
+from .refusals import no_protection, too_many_cells, too_much_delta
 from .settings import safe_rho
 from .shares import given_shares
 
@@ -114,15 +115,7 @@ class Planner(Candidates):
             raise failed
         if not out:
             cells = sum(self.size(margin) for margin in self.wanted)
-            raise Refusal(
-                say(
-                    "These tables have {cells} cells, one question may measure {most_measured}.",
-                    cells=cells,
-                    most_measured=MOST_MEASURED,
-                ),
-                rule="table-size",
-                alternatives=(say("Use coarser levels or fewer variables."), say("Ask in parts.")),
-            )
+            raise too_many_cells(cells, MOST_MEASURED)
         return tuple(out)
 
     def scheme(self, name: str, margins: Sequence[Margin], budget: Fraction) -> Scheme:
@@ -212,23 +205,9 @@ class Planner(Candidates):
         if settings.law == "gaussian" or settings.pure:
             return settings.loss(budget, delta)
         if delta >= 1:
-            raise RecipeError(
-                say(
-                    "With {cut} this question has delta ≥ 1 and no protection. Allow larger "
-                    "perturbations, or use law laplace, which has delta = 0.",
-                    cut=settings.cut,
-                )
-            )
+            raise no_protection(settings.cut)
         if settings.delta is not None and delta > settings.delta:
-            raise RecipeError(
-                say(
-                    "With {cut} this question has delta {delta}, more than the {delta_2} allowed. "
-                    "Allow larger perturbations, or raise delta.",
-                    cut=settings.cut,
-                    delta=number(f"{float(delta):.3g}"),
-                    delta_2=number(f"{float(settings.delta):.3g}"),
-                )
-            )
+            raise too_much_delta(settings.cut, delta, settings.delta)
         return settings.loss(budget, delta)
 
     def target(
