@@ -127,19 +127,14 @@ def check(
         # planning a table nobody may have could take long; its verdict needs no plan
         hopeless = not asked.verdict.allowed and asked.verdict.cells > rules.DEFAULT_MOST_CELLS
         if free or hopeless:
-            return _told(_without_plan(asked) | _judgement(asked), spoken)
+            return dict(told(_without_plan(asked) | _judgement(asked), spoken))
         with refusals.with_alternatives(asked, counts=False):
             seen = asked.asked.to_json(look_back=False) | _judgement(asked)
             seen["alternatives"] = seen["alternatives"] or refusals.unaffordable(asked)
             seen["guarantee"] = asked.asked.plan.guarantee.to_json(spoken)
             if ladder:
                 seen["ladder"] = [vars(rung) for rung in asked.asked.ladder()]
-            return _told(seen, spoken)
-
-
-def _told(seen: dict[str, Any], language: str) -> dict[str, Any]:
-    document: dict[str, Any] = told(seen, language)
-    return document
+            return dict(told(seen, spoken))
 
 
 @checking.post(
