@@ -23,18 +23,20 @@ from hypothesis import strategies as st
 
 from discreet.core.control import Control
 from discreet.core.description import Weight
-from discreet.core.domain import Variable
+from discreet.core.domain import AxisRef, Count, Variable
 from discreet.engines import coding
 from discreet.engines.code_maps import canonical
 from discreet.engines.coding import Coding, Columns, LoadReport, Source
+from discreet.engines.duckdb import joins
 from discreet.engines.duckdb.canonical import canonical_sql
+from discreet.engines.duckdb.engine import open_engine
 from discreet.engines.duckdb.loading import load
 from discreet.engines.duckdb.profiling import profile
 from discreet.engines.duckdb.sql import plain
 from discreet.errors import Cancelled, DataError, DiscreetError, InputError, StoreError
 from discreet.file_names import ARRAYS, DATA
 
-from .people import coarser, coded, coding_of, record_key
+from .people import coarser, coded, coding_of, record_key, towns, values
 
 SECRET = "canary-424242"
 SHARED = duckdb.connect()
@@ -695,3 +697,27 @@ def test_signals_are_as_before(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGINT)
     load(write(tmp_path / "a.csv", "sex\nf\n"), coding_of((SEX,)), tmp_path / "v")
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_many_variables_are_coded_some_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In parts put together by number: the same records, from CSV and Parquet, with ids and bounds."""
+    people = towns()
+    whole = people.duckdb(tmp_path / "whole")
+    counts = [Count(tuple(AxisRef(v.name, v.name) for v in people.variables))]
+    wanted = values(whole.count(counts, keys=True, weights=True)[0])
+    path = tmp_path / "people.parquet"
+    source = tmp_path / "whole" / "people.csv"
+    SHARED.read_csv(str(source), all_varchar=True).write_parquet(str(path))
+    for at_once in (1, 2):
+        monkeypatch.setattr(joins, "AT_ONCE", at_once)
+        parts = people.duckdb(tmp_path / f"csv{at_once}")
+        assert values(parts.count(counts, keys=True, weights=True)[0]) == wanted
+        target = tmp_path / f"parquet{at_once}"
+        load(Source("parquet", path), people.coding, target)
+        with open_engine(target, people.description) as again:
+            assert values(again.count(counts, keys=True, weights=True)[0]) == wanted
+        with duckdb.connect(str(target / DATA), read_only=True) as connection:
+            tables = {row[0] for row in connection.execute("SHOW TABLES").fetchall()}
+        assert tables == {"about", "records"}

@@ -28,12 +28,13 @@ from ..coding import MOST_RECORDS, Coding, LoadReport, Source
 from ..memory.arrays import MOST_BYTES, room_for
 from ..memory.arrays import write as write_arrays
 from .code_maps import dictionary
+from .joins import forget, with_maps
 from .keys import drawn_keys, own_key
 from .reading import Wanted
 from .relation import Opened
 from .scratch import scratch_connection
 from .sources import opened
-from .sql import Sql, joined, plain, sql
+from .sql import joined, plain, sql
 from .statements import Runner, sentence
 from .units import bound
 from .weights import weight_sql
@@ -125,25 +126,17 @@ def _code(
         )
     other: dict[str, int] = {}
     missing: dict[str, int] = {}
-    select: list[Sql] = []
-    joins: list[Sql] = []
     for i, variable in enumerate(coding.variables):
         columns, share = coding.columns[variable.name], 0.1 + 0.3 * i / len(coding.variables)
         counts = dictionary(runner, relation, i, variable, columns, share)
         other[variable.name], missing[variable.name] = counts
-        raw = relation.raw(columns.finest)
-        joins.append(
-            sql("JOIN discreet_map{i} m{i} ON {raw} IS NOT DISTINCT FROM m{i}.raw", i=i, raw=raw)
-        )
-        select.append(sql("m{i}.i0 AS v{i}", i=i))
-        levels = range(1, len(variable.levels))
-        select.extend(sql("m{i}.i{j} AS v{i}_{j}", i=i, j=j) for j in levels)
+    mapped = with_maps(runner, relation, coding)
+    select = list(mapped.columns)
     if weight := coding.description.weight:
         units = weight_sql(runner, relation, weight, coding.weight_mark)
         select.append(sql("{of} AS w", of=units))
     with contextlib.ExitStack() as stack:
         unit = sql("s.u") if coding.id_column else None
-        keyed, parameters = relation.keyed
         if coding.key_column:
             key = own_key(runner, relation, coding.key_column)
             if unit is not None:
@@ -157,14 +150,15 @@ def _code(
                 "CAST(k & 4294967295 AS UINTEGER) AS k_lo, CAST(k >> 32 AS UINTEGER) AS k_hi FROM "
                 "(SELECT {columns} FROM {source} s {joins})",
                 columns=joined(", ", select),
-                source=keyed,
-                joins=joined(" ", joins),
+                source=mapped.source,
+                joins=mapped.joins,
             ),
-            parameters,
+            mapped.parameters,
             doing="coding",
             share=(0.4, 0.95),
             records=records,
         )
+    forget(runner, coding)
     ((coded,),) = runner.run("SELECT count(*) FROM records", doing="counting records")
     if coded != records:
         raise DataError(
