@@ -130,6 +130,7 @@ def twin(demo: Path, request: pytest.FixtureRequest) -> Twin:
         return Twin.of(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["differencing", "same_set", "small_cells", "membership", "category"]
 )
@@ -145,6 +146,7 @@ def test_attacks_on_counts_meet_their_numbers(twin: Twin, name: str) -> None:
         assert abs(found.measured - found.expected) < 0.04
 
 
+@pytest.mark.slow
 def test_averaging_recovers_with_the_computed_chance(twin: Twin) -> None:
     found = counts.averaging(twin, 150)
     assert found.works
@@ -182,6 +184,7 @@ def test_the_service_withstands_many_users_repetition_and_updates(twin: Twin) ->
         assert found.works
 
 
+@pytest.mark.slow
 def test_a_policy_made_wrong_is_refuted(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A method that draws half the noise it claims: the attacks say REFUTED."""
     from discreet.methods.noise import laws
@@ -195,6 +198,7 @@ def test_a_policy_made_wrong_is_refuted(demo: Path, monkeypatch: pytest.MonkeyPa
     assert "REFUTES" in found.says
 
 
+@pytest.mark.slow
 def test_where_the_number_of_people_is_public_one_is_replaced(demo: Path) -> None:
     """Then ε is that of replacing one: the same ceilings hold for it, and half of the ε would not."""
     with DataSet.open(demo / "deaths-dp") as data:

@@ -33,6 +33,7 @@ def test_every_table_is_judged_and_planned_as_an_analyst_would_see_it(demo: Path
     assert json.dumps(found.to_json())
 
 
+@pytest.mark.slow
 def test_no_record_is_read(fresh_demo: Path) -> None:
     """With the records overwritten the simulation says the same."""
     folder = fresh_demo / "deaths-dp"
@@ -61,6 +62,7 @@ def test_rules_and_the_difference_between_policies(fresh_demo: Path) -> None:
     assert "they do not compare" not in said
 
 
+@pytest.mark.slow
 def test_shares_of_reliable_cells_follow_public_populations(demo: Path) -> None:
     """Few records make few cells reliable; without a number of records nothing is said."""
     few, many = (dc.simulate(demo / "deaths-dp", records=n) for n in (3_000, 3_000_000))
@@ -93,6 +95,7 @@ def test_bad_wishes_are_said(demo: Path) -> None:
         dc.simulate(demo / "nothing")
 
 
+@pytest.mark.slow
 def test_what_a_small_number_rule_blanks_is_a_rehearsal(fresh_demo: Path) -> None:
     """Counted cell by cell against a count of the records; noted in the ledger; not written anywhere."""
     folder = fresh_demo / "deaths-dp"
