@@ -7,7 +7,7 @@ RUNS   := $(VENV)/.runs
 # hundreds of processes are started below: what one compiled the next may read
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test check hooks proof bench docs papers clean
+.PHONY: help setup demo test check hooks proof bench docs papers screens clean
 
 help:            ## these words
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -51,6 +51,10 @@ bench: $(STAMP)  ## measure, as ratios against peers in the same run
 
 papers: $(STAMP) ## make every table and figure of the papers again; writes docs/papers.md
 	$(BIN)/python tools/papers.py
+
+screens: $(STAMP) ## pictures of every view of the page; writes docs/screens
+	$(BIN)/python tools/system_needs.py
+	$(BIN)/python tools/screens.py
 
 docs: $(STAMP)   ## check that the docs' examples run and name every command
 	$(BIN)/python -m pytest tests/test_docs.py

@@ -8,7 +8,13 @@
     notes_view.py   what is said of a table, in three depths
     builder.py      one question on a page: what is asked, what of it may be shown
     frame.py        the frame of every page, errors as pages, style sheet and scripts
-    routes.py       the addresses of pages, and the forms that sign in, spend and keep
+    compare.py      two cells side by side
+    finding.py      search, and categories to choose from
+    routes.py       the addresses of pages; *_routes.py those of finding, keeping, oversight and accounts
 
 Every number comes through the one flow, as over the API. A GET never spends.
 """
+
+from .. import server  # whichever of the two rooms is imported first, the server's comes first
+
+__all__ = ["server"]

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ..core.description import Description
 from ..core.domain import Level, Variable
-from ..languages import say
+from ..languages import say, together
 from .address import SIDES, Place
 
 FEW = 16
@@ -282,7 +282,7 @@ class Axes:
             if chosen := self.place.where.get(name):
                 _, level = self.found(name)
                 used.append(say("filter: {chosen} of {all}", chosen=len(chosen), all=len(level)))
-        return " · ".join(used)
+        return together(*used, between=" · ")
 
 
 def joined(words: Sequence[str]) -> str:

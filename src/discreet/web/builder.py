@@ -14,9 +14,12 @@ from fastapi import Request
 
 from .. import rules
 from ..core.description import Description
+from ..core.domain import TOTAL
+from ..core.question import Sort
 from ..core.table import ProtectedTable, Status
 from ..earlier import NEWEST
 from ..errors import DiscreetError, RecipeError, Refusal
+from ..formats.flat import FlatAxis
 from ..languages import Voice, number, say
 from ..methods import registry
 from ..methods.base import title_of
@@ -179,10 +182,22 @@ class Builder:
             measure=self.voice.of(self.measure),
             everything=self.voice.of(say("Everybody")),
             meanings={status: self.voice.of(words) for status, words in MEANINGS.items()},
+            orders=self._sorting,
             thousands=self.voice.number("1,000")[1:2],
             decimal=self.voice.number("0.5")[1:2],
             to=self.voice.of(say(" to ")),
         )
+
+    def _sorting(self, axis: FlatAxis, code: str) -> tuple[str, str]:
+        """The link that sorts rows by a column: the largest first, then the other way, then not."""
+        level = self.recipe.layouts[0].columns[0]
+        down = Sort("" if code == TOTAL else level, "" if code == TOTAL else code)
+        up = replace(down, down=False)
+        now = self.recipe.layouts[0].sort
+        then: Sort | None = {down: up, up: None}.get(now, down) if now is not None else down
+        way = {down: "descending", up: "ascending"}.get(now, "") if now is not None else ""
+        there = self.place.saying(sort=None if then is None else str(then)).seen(from_="")
+        return there.address, way
 
     @property
     def measure(self) -> str:

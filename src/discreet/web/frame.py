@@ -12,11 +12,11 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
-from ..languages import Voice, known, language_of, named, say, says, speaker
+from ..languages import Voice, known, language_of, named, say, speaker
 from ..server.auth import Asker, GuardedRoute, Handler, equal, masked, same_site
 from ..server.negotiation import accepted_languages, accepts
 from ..server.problems import Problem
-from . import assets
+from . import assets, pseudo
 
 THEMES = ("light", "dark")
 LANGUAGE, THEME = "discreet-language", "discreet-theme"
@@ -37,13 +37,13 @@ _HEADINGS = {
 @pass_context
 def _spoken(context: Context, value: Any) -> Any:
     """Sentences made elsewhere, in the language of the page."""
-    return says(value, context["say"].language) if hasattr(value, "says") else value
+    return context["say"].of(value) if hasattr(value, "says") else value
 
 
 @pass_context
 def _all_spoken(context: Context, values: Iterable[Any]) -> list[str]:
     """Those of several words that say something, in the language of the page."""
-    return [words for value in values if (words := says(value, context["say"].language))]
+    return [words for value in values if (words := context["say"].of(value))]
 
 
 @cache
@@ -64,6 +64,8 @@ def _environment() -> Environment:
 def voice(request: Request) -> Voice:
     """Who speaks to this reader: in the language chosen, else in the first one wished for."""
     chosen = request.cookies.get(LANGUAGE, "")
+    if chosen == pseudo.LANGUAGE:
+        return pseudo.Mirrored()
     if chosen in known():
         return speaker(chosen)
     for wish in accepted_languages(request.headers.get("accept-language", "")):
@@ -80,11 +82,12 @@ def page(
     speaks = voice(request)
     theme = request.cookies.get(THEME, "")
     code = speaks.language.partition("-")[0]
+    mirrored = code in RIGHT_TO_LEFT or isinstance(speaks, pseudo.Mirrored)
     frame = {
         "say": speaks,
         "who": reader(request),
         "theme": theme if theme in THEMES else "",
-        "direction": "rtl" if code in RIGHT_TO_LEFT else "ltr",
+        "direction": "rtl" if mirrored else "ltr",
         "languages": [(one, named(one)) for one in known()],
         "chosen_language": request.cookies.get(LANGUAGE, ""),
     }

@@ -67,6 +67,8 @@ def _axes(spec: TableSpec, layout: Layout, description: Description, total: str)
     for ref, side in zip(spec.axes, description.kept(spec.count), strict=True):
         level = description.axis(ref).level
         codes, labels = level.codes, level.labels(layout.language)
+        if str(ref) in layout.columns:
+            labels = tuple(category.brief(layout.language) for category in level.categories)
         if side is not None:
             codes, labels = tuple(compress(codes, side)), tuple(compress(labels, side))
         if spec.totals:

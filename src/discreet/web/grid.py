@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -40,6 +40,8 @@ class Look:
     everything: str = ""
     meanings: Mapping[Status, str] = field(default_factory=dict)
     """What stands behind a mark that takes the place of a number."""
+    orders: Callable[[FlatAxis, str], tuple[str, str]] | None = None
+    """Where a column's head leads, and how rows are sorted by it."""
     thousands: str = ","
     decimal: str = "."
     to: str = " to "
@@ -83,6 +85,7 @@ class Grid(Heads):
             begin=self.look.begin,
             measure=self.look.measure or self.flat.measure,
             everything=self.look.everything,
+            orders=self.look.orders,
         )
 
     def texts(self, begin: int, end: int) -> list[str]:

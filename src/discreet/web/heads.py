@@ -5,7 +5,7 @@ Rows are written as one text each, because a page may have thousands; every labe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 import numpy as np
@@ -28,8 +28,11 @@ class Heads:
         begin: int = 0,
         measure: str = "",
         everything: str = "",
+        orders: Callable[[FlatAxis, str], tuple[str, str]] | None = None,
     ) -> None:
+        """`orders` gives the link that sorts rows by a column, and which way they are sorted by it."""
         layers, rows, columns = sides
+        self._orders = orders
         self.axes = tuple(axes)
         self.layers, self.down = layers, layers + rows
         self.shape = tuple(len(axis) for axis in self.axes)
@@ -70,13 +73,22 @@ class Heads:
             for at, label in enumerate(axis.labels):
                 total = axis.total and at == len(axis) - 1
                 kind = " class=sum" if total else ""
-                once.append(f"<th scope={scope}{span}{kind}{_code(axis, at)}>{name(label)}</th>")
+                text, way = self._ordered(axis, at, name(label))
+                once.append(f"<th scope={scope}{span}{kind}{way}{_code(axis, at)}>{text}</th>")
             last = level == len(columns) - 1
             out.append(f"<tr>{_corner(heads, last)}{''.join(once) * repeat}</tr>")
             repeat *= len(axis)
         if not columns:
             out.append(f"<tr>{_corner(heads, True)}<th scope=col>{name(self.measure)}</th></tr>")
         return "".join(out)
+
+    def _ordered(self, axis: FlatAxis, at: int, text: str) -> tuple[str, str]:
+        """A column's head as a link that sorts by it, where there is one variable across."""
+        if self._orders is None or len(self.axes) - self.down != 1 or self.down <= self.layers:
+            return text, ""
+        address, way = self._orders(axis, axis.codes[at])
+        sorted_so = f' aria-sort="{way}"' if way else ""
+        return f'<a href="{escape(address)}">{text}</a>', sorted_so
 
     # -- the body ---------------------------------------------------------------------------
 
@@ -164,7 +176,8 @@ class Heads:
 def name(label: str) -> str:
     """A label, escaped, and kept from turning round what stands beside it."""
     text = escape(label)
-    return text if label.isascii() else f"<bdi>{text}</bdi>"
+    plain = label.isascii() and label.replace(" ", "").isalpha()
+    return text if plain else f"<bdi>{text}</bdi>"
 
 
 def last(axis: int, many: int) -> tuple[slice, ...]:

@@ -51,7 +51,7 @@ def facts(built: Builder) -> dict[str, Any]:
         promise = asking.asked.plan.guarantee
         guarantee = {
             "sentence": promise.sentence(),
-            "odds": [*promise.odds, promise.counted_as_one()],
+            "odds": [words for words in (*promise.odds, promise.counted_as_one()) if words],
         }
     return {
         "built": built,
