@@ -253,3 +253,17 @@ PROBLEM = (
     *("standing", "treatment", "axes", "figures", "cost", "left", "plans", "setting", "question"),
 )
 """Of a problem or a verdict: names, settings and prices, which are the same in every language."""
+
+
+def test_what_is_public_about_a_data_set_is_in_the_language(served: Served) -> None:
+    """Population, notes, rules and the unit, in the catalogue too."""
+    with served.client() as public:
+        names = ("id", "family", "method", "languages", "variable_names", "featured", "query")
+        german = public.get("/datasets/keyed").json()
+        assert english_in(texts_of(german, without=names)) == {}
+        assert german["rules"][0] == "höchstens 2.000.000 Zellen in einer Tabelle"
+        english = public.get("/datasets/keyed", params={"language": "en"}).json()
+        assert (english["unit"], english["population"]) == (
+            "insured person",
+            "Insured people living in the state",
+        )

@@ -11,7 +11,9 @@ from fastapi import Query as Parameter
 from ... import formats, recipe, rules
 from ...core.description import Description
 from ...core.domain import Variable
+from ...core.guarantee import neighbours_words, unit_words
 from ...errors import DiscreetError, RecipeError
+from ...languages import told as in_language
 from ...methods import registry
 from ...workspace import DataSet
 from .. import responses, search
@@ -126,15 +128,16 @@ def dataset(
         description = told(asker, data)
         language = chosen_language(language, wishes, description)
         response.headers.update(spoken_in(spoken(description, language, [description.title])))
-        return {
-            **_summary(service, dataset, data, description, language),
+        facts = {
             **_of(description, "source", "licence", "contact", "records"),
             "notes": [*description.counted, *description.notes],
             "rules": rules.in_words(data.policy),
-            "neighbours": description.neighbours.words,
+            "neighbours": neighbours_words(description.neighbours.words),
             "variable_names": [variable.name for variable in description.variables],
             "featured": featured(asker, data, language),
         }
+        summary = _summary(service, dataset, data, description, language)
+        return summary | dict(in_language(facts, language))
 
 
 @router.get("/datasets/{dataset}/variables", response_model=responses.Variables)
@@ -268,14 +271,16 @@ def _axis(description: Description, text: str) -> Any:
 def _summary(
     service: Service, name: str, data: DataSet, description: Description, language: str
 ) -> dict[str, Any]:
-    return {
+    facts = {
         "id": name,
         "title": description.title.says(language),
         **_of(data.policy, "family", "method"),
-        **_of(description, "unit", "population", "period", "synthetic", "languages"),
+        "unit": unit_words(description.unit),
+        **_of(description, "population", "period", "synthetic", "languages"),
         "public": service.settings.is_public(name),
         "variables": len(description.variables),
     }
+    return dict(in_language(facts, language))
 
 
 def _of(thing: object, *names: str) -> dict[str, Any]:
