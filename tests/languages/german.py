@@ -80,7 +80,7 @@ ENGLISH = frozenset(
 """Words that no German text has; those that both languages have (in, an, was) are not here."""
 
 _NAMES = re.compile(
-    r"https?://\S+|`[^`]*`|\b[a-z]+_[a-z_]+\b|--[a-z]+( csv)?|\[low\]|\[[a-z]\]|\b(\w+_)?[0-9a-f]{8,}\b"
+    r"https?://\S+|`[^`]*`|\b[a-z]+_[a-z_]+\b|--[a-z]+( csv)?|\[low\]|\[[a-z]\]|\b(\w+_)?[0-9A-Fa-f]{8,}\b"
 )
 """Names of columns, options, marks and digests."""
 
