@@ -50,7 +50,7 @@ def pilot_allocation(aim: Aim, settings: Settings) -> tuple[Settings, Allocation
     said = ", ".join(plain(share) for share in shares)
     first = settings.first if depth else "variables"
     return replace(settings, level_shares=said, first=first), Allocation(
-        "pilot", _in_order(measured, keys), math.inf, {}
+        f"pilot, {first} first", _in_order(measured, keys), math.inf, {}
     )
 
 
