@@ -1,7 +1,10 @@
 """Run the full counts that are claimed, and write docs/evidence.md.
 
+    python tools/proof.py [TESTS …]      for example `python tools/proof.py tests/store`
+
 Each proof is a test marked `proof`: its docstring is the claim, what it records with
-`record_property` are its figures. `make test` runs a reduced form of each.
+`record_property` are its figures. `make test` runs a reduced form of each. A run of some of them
+leaves what others showed before as it was, with the commit it was shown at.
 """
 
 from __future__ import annotations
@@ -19,63 +22,96 @@ ROOT = Path(__file__).resolve().parent.parent
 EVIDENCE = ROOT / "docs" / "evidence.md"
 
 
+Row = tuple[str, str, str, str]
+"""Outcome, seconds, figures, and the commit they are of."""
+
+
 class Collector:
     """Remembers claim, outcome, time and figures of every proof."""
 
-    def __init__(self, chosen: str) -> None:
-        self.chosen = chosen
+    def __init__(self) -> None:
         self.commit = _commit()
         self.claims: dict[str, str] = {}
-        self.rows: list[tuple[str, str, str, float, str]] = []
+        self.shown: list[tuple[str, str, float, str]] = []
+        self.before = _read()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Remember what each chosen test claims."""
+        """Remember what each test claims."""
         for item in session.items:
             words = (getattr(getattr(item, "obj", None), "__doc__", "") or "").strip()
-            self.claims[item.nodeid] = words.split("\n\n")[0].replace("\n", " ")
+            claim = " ".join(words.split("\n\n")[0].split()).replace("|", "¦")
+            test = item.nodeid.partition("::")[2].partition("[")[0]
+            self.claims[item.nodeid] = claim or test.removeprefix("test_").replace("_", " ")
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Remember how it went."""
+        """Remember how it went; a run that is stopped leaves what it had shown."""
         if report.when == "call" or report.outcome != "passed":
             figures = "; ".join(f"{name}: {value}" for name, value in report.user_properties)
-            claim = " ".join(self.claims.get(report.nodeid, "").split())
-            self.rows.append((report.nodeid, claim, report.outcome, report.duration, figures))
+            self.shown.append((report.nodeid, report.outcome, report.duration, figures))
             self._write()
 
     def _write(self) -> None:
-        """A run that is stopped leaves what it had shown, and how much was still to come."""
-        ran = len({row[0] for row in self.rows})
+        now = self._now()
+        rows, unseen = {}, []
+        for claim in dict.fromkeys(said for _, said in sorted(self.claims.items())):
+            found = now.get(claim) or self.before.get(claim)
+            if found is None:
+                unseen.append(claim)
+            else:
+                rows[claim] = found
         lines = [
             "# Evidence",
             "",
-            "What `make proof` showed: each row is a test whose docstring is the claim.",
-            f"Run: {self.chosen}, {ran} of {len(self.claims)} cases, at commit {self.commit}, "
-            f"Python {platform.python_version()}, {platform.machine()}, {platform.system()}, "
-            f"{os.cpu_count()} cores, two proofs at a time.",
+            "What `make proof` showed: each row is a test whose docstring is the claim, at the commit named.",
+            f"{len(rows)} of {len(rows) + len(unseen)} claims were shown, the last with Python "
+            f"{platform.python_version()}, {platform.machine()}, {platform.system()}, {os.cpu_count()} "
+            "cores, two proofs at a time.",
             "",
-            "| claim | outcome | seconds | figures |",
-            "|---|---|---|---|",
+            "| claim | outcome | seconds | figures | commit |",
+            "|---|---|---|---|---|",
+            *(f"| {claim} | {' | '.join(row)} |" for claim, row in rows.items()),
         ]
-        grouped: dict[tuple[str, str], list[tuple[str, float, str]]] = {}
-        for name, claim, outcome, seconds, figures in sorted(self.rows):
-            file, _, test = name.partition("::")
-            said = claim or test.partition("[")[0].removeprefix("test_").replace("_", " ")
-            grouped.setdefault((file, said), []).append((outcome, seconds, figures))
-        for (_, said), found in grouped.items():
-            outcomes = {outcome for outcome, _, _ in found}
-            outcome = "passed" if outcomes == {"passed"} else ", ".join(sorted(outcomes))
-            if len(found) > 1:
-                outcome += f" ({len(found)} cases)"
-            figures = "; ".join(dict.fromkeys(each for _, _, each in found if each))
-            lines.append(f"| {said} | {outcome} | {sum(s for _, s, _ in found):.1f} | {figures} |")
+        if unseen:
+            lines += [
+                "",
+                "Not run since they were written:",
+                "",
+                *(f"- {claim}" for claim in unseen),
+            ]
         EVIDENCE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def _now(self) -> dict[str, Row]:
+        """What this run has shown so far, the cases of a claim together."""
+        found: dict[str, list[tuple[str, float, str]]] = {}
+        for name, *row in self.shown:
+            found.setdefault(self.claims.get(name, name), []).append(tuple(row))  # type: ignore[arg-type]
+        rows: dict[str, Row] = {}
+        for claim, cases in found.items():
+            outcomes = {outcome for outcome, _, _ in cases}
+            outcome = "passed" if outcomes == {"passed"} else ", ".join(sorted(outcomes))
+            if len(cases) > 1:
+                outcome += f" ({len(cases)} cases)"
+            figures = "; ".join(dict.fromkeys(each for _, _, each in cases if each))
+            rows[claim] = (outcome, f"{sum(s for _, s, _ in cases):.1f}", figures, self.commit)
+        return rows
+
+
+def _read() -> dict[str, Row]:
+    """What earlier runs showed, by claim."""
+    text = EVIDENCE.read_text("utf-8") if EVIDENCE.exists() else ""
+    rows: dict[str, Row] = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("| ") and len(cells) == 5 and cells[0] != "claim":
+            rows[cells[0]] = (cells[1], cells[2], cells[3], cells[4])
+    return rows
 
 
 def main() -> int:
     """Run the proofs, two at a time; what they showed is written after each."""
-    chosen = ["-m", "proof", *(sys.argv[1:] or ["tests"])]
-    collector = Collector(" ".join(sys.argv[1:]) or "all proofs")
-    pytest.main(["--collect-only", "-q", "--no-header", *chosen], plugins=[collector])
+    collector, proofs = Collector(), ["-m", "proof"]
+    pytest.main(["--collect-only", "-q", "--no-header", *proofs, "tests"], plugins=[collector])
+    chosen = [*proofs, *(sys.argv[1:] or ["tests"])]
     code = pytest.main(["-n", "2", "--dist", "worksteal", *chosen], plugins=[collector])
     print(f"Written to {EVIDENCE.relative_to(ROOT)}")
     return int(code)
