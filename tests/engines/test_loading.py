@@ -568,7 +568,7 @@ LOADER = """
     from discreet.core.control import Control
     from discreet.core.description import Description
     from discreet.core.text import Text
-from discreet.core.domain import variable
+    from discreet.core.domain import variable
     from discreet.engines.coding import Coding, Columns, Source
     from discreet.engines.duckdb.loading import load
     from discreet.errors import DiscreetError
@@ -623,7 +623,7 @@ def test_a_load_ends_quietly(tmp_path: Path) -> None:
     done = in_another_process(
         LOADER, str(big_file(tmp_path, 1000).path), str(tmp_path / "v"), "none"
     )
-    assert (done.stdout.strip(), done.stderr) == (f"['{DATA}']", "")
+    assert (done.stdout.strip(), done.stderr) == (f"['{DATA}', '{ARRAYS}']", "")
 
 
 def test_a_target_must_be_empty(tmp_path: Path) -> None:

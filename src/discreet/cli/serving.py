@@ -90,7 +90,7 @@ def _public(path: Path, names: list[str]) -> list[str]:
 
     known = Folder.open(path).names
     for name in names:
-        if name not in ("all", *known):
+        if name not in ("all", "*", *known):
             raise InputError(
                 f"--public names {name!r}; {path} has {', '.join(known) or 'no data set'}."
             )

@@ -1,8 +1,8 @@
 """How the maps of variables meet the records: all at once, or some at a time where they are many.
 
-Every join carries all columns that come after it, so the work of many joins in one statement grows
-with their square. Above some the records are kept with a number each, coded some variables at a
-time, and put together by that number.
+Every join carries all columns that come after it, and the order of many is long looked for: the work
+of one statement grows with the cube of its joins. Above some, records are kept with a number each,
+coded some variables at a time, and put together by that number.
 """
 
 from __future__ import annotations

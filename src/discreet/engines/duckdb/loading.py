@@ -91,8 +91,6 @@ def _load(
     source: Source, coding: Coding, target: Path, control: Control
 ) -> tuple[int, int, dict[str, int], dict[str, int]]:
     connection = scratch_connection(target / DATA, target)
-    # each map is small and joined where it should be: looking for an order takes cubic time
-    connection.execute("SET disabled_optimizers = 'join_order'")
     runner = Runner(connection, source.name, target, control)
     try:
         wanted = Wanted(lambda _: coding.value_columns, coding.id_column, coding.salt)
