@@ -9,11 +9,13 @@ factor. Charges are real ones: every entry has its own question, plan and measur
 from __future__ import annotations
 
 import argparse
+import hashlib
 import math
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -22,8 +24,13 @@ import discreet
 from bench.bars import measured
 from discreet import demo
 from discreet.core.control import Control
+from discreet.core.domain import variable
 from discreet.demo import deaths
-from discreet.workspace import loading
+from discreet.errors import did_you_mean
+from discreet.server.search import Query, chosen_places
+from discreet.store import Jobs
+from discreet.store.audit_log import AuditLog
+from discreet.workspace import initialising, loading
 from discreet.workspace.writer import write
 
 RECORDS = 20_000
@@ -50,23 +57,29 @@ def made(folder: Path) -> Path:
 
 
 def fill(folder: Path, start: int, end: int) -> None:
-    """Charge questions numbered from `start` to `end`, each with measurements of its own."""
+    """Charge questions numbered from `start` to `end`, each with measurements of its own.
+
+    The first of a go is planned and counted; the others differ from it in ε, are drawn anew, and are
+    kept under names of their own.
+    """
     with discreet.open(folder) as opened:
         data = opened._data
         ledger = data.ledger()
-        counted = None
+        asked = opened.table(rows="region", columns="sex", epsilon=f"0.2{start:06}1").preview()
+        plan = asked.plan
+        counted = data.engine().count(plan.counts, keys=False, weights=False)
         for number in range(start, end):
-            draft = opened.table(rows="region", columns="sex", epsilon=f"0.2{number:06}1")
-            asked = draft.preview()
-            plan = asked.plan
-            if counted is None:
-                counted = data.engine().count(plan.counts, keys=False, weights=False)
             drawn = asked.method.measure(plan, counted, data.secrets, Control())
-            facts = {**drawn.facts, "question": plan.question.canonical()}
+            question = plan.question.canonical()
+            question["settings"] = {**question["settings"], "epsilon": f"0.2{number:06}1"}
+            facts = {**drawn.facts, "question": question}
+            name = hashlib.sha256(f"growth {number}".encode()).hexdigest()[
+                : len(plan.question_hash)
+            ]
             ledger.commit(
-                plan.charge,
+                replace(plan.charge, question=name),
                 replace(drawn, facts=facts).to_bytes(),
-                idempotency_key=plan.question_hash,
+                idempotency_key=name,
                 data_version=data.data_version,
                 policy_version=data.policy.version,
             )
@@ -96,6 +109,9 @@ def costs(folder: Path, size: int) -> dict[str, float]:
             ),
             "ledger show": seconds(lambda: opened.ledger_facts(short=True), 1),
             "the register": seconds(lambda: opened._data.ledger().export_register(), 1),
+            "a page of the register": seconds(
+                lambda: opened._data.ledger().export_register(size // 2, 1000), 1
+            ),
         }
 
 
@@ -114,6 +130,9 @@ def ledgers(root: Path, most: int) -> None:
     for size in sizes:
         fill(folder, filled, size)
         filled = size
+        with discreet.open(folder) as opened:
+            entries = sum(1 for _ in opened._data.ledger().entries())
+        assert entries >= size, entries
         for name, value in costs(folder, size).items():
             found.setdefault(name, {})[size] = value
     for name, by_size in found.items():
@@ -123,12 +142,84 @@ def ledgers(root: Path, most: int) -> None:
         measured(f"{name}, {sizes[-1]:,} charges ÷ {sizes[0]:,}", ratio, "×", at_most=1.5)
 
 
+def audits(root: Path, most: int) -> None:
+    """Pages of an audit log by what they are asked by, and how much a row costs."""
+    found: dict[str, dict[int, float]] = {}
+    log, filled = AuditLog(root), 0
+    for size in (size for size in (1_000, 10_000, 100_000) if size <= 10 * most):
+        while filled < size:
+            row = {"user": f"u{filled % 50}", "dataset": f"d{filled % 5}", "status": 200}
+            waits = log.add(row | ({"rule": "budget"} if filled % 100 == 0 else {}))
+            filled += 1
+        waits.result()
+        for name, work in {
+            "an audit page": log.page,
+            "an audit page by data set": lambda: log.page(dataset="d3"),
+            "an audit page by user": lambda: log.page(user="u7"),
+            "an audit page by rule": lambda: log.page(rule="budget"),
+            "refusals by rule": log.refusals,
+            "a row": lambda: log.add({"status": 200}).result(),
+        }.items():
+            found.setdefault(name, {})[size] = seconds(work, 5)
+    log.close()
+    for name, by_size in found.items():
+        report(f"{name} by audit rows", by_size)
+
+
+def served(root: Path, most: int) -> None:
+    """Jobs and saved tables: what making, claiming and listing cost as they collect."""
+    found: dict[str, dict[int, float]] = {}
+    jobs, filled = Jobs(root), 0
+    for size in (size for size in (100, 1_000, 10_000) if size <= most):
+        for _ in range(filled, size):
+            jobs.create("table", {"question": "x"}, user="public")
+            claimed = jobs.claim()
+            assert claimed is not None
+            jobs.finish(claimed[0].id, claimed[1], "nowhere")
+        filled = size
+        for name, work in {
+            "unended jobs": lambda: jobs.unended(user="public"),
+            "claiming a job": jobs.claim,
+            "a page of jobs": lambda: jobs.list(user="public", most=50),
+        }.items():
+            found.setdefault(name, {})[size] = seconds(work, 5)
+    jobs.close()
+    for name, by_size in found.items():
+        report(f"{name} by jobs", by_size)
+
+
+def descriptions(root: Path, most: int) -> None:
+    """What hundreds of variables and tens of thousands of categories cost."""
+    profiled: dict[int, float] = {}
+    for count in (count for count in (50, 500) if count <= most):
+        source = root / f"wide-{count}.csv"
+        head = ",".join(f"v{i}" for i in range(count))
+        rows = (",".join(str((row * (i + 3)) % 10) for i in range(count)) for row in range(5_000))
+        source.write_text(f"{head}\n" + "\n".join(rows) + "\n")
+        into = root / f"wide-{count}"
+        profiled[count] = seconds(partial(initialising.init, source, into), 1)
+    if len(profiled) > 1:
+        report("init by variables", profiled)
+    found: dict[str, dict[int, float]] = {}
+    for count in (count for count in (5_000, 50_000) if count <= 5 * most):
+        level = variable("place", [(f"P{i:06}", f"Place {i}") for i in range(count)])
+        asked = Query.of("place 4321")
+        for name, work in {
+            "a wrong code": partial(did_you_mean, "P00432X", level.finest.codes),
+            "a search": partial(chosen_places, level, level.finest, asked, ""),
+        }.items():
+            found.setdefault(name, {})[count] = seconds(work)
+    for name, by_size in found.items():
+        report(f"{name} by categories", by_size)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--most", type=int, default=10_000, help="charges of the largest ledger")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as root:
-        ledgers(Path(root), asked.most)
+    for part in (ledgers, audits, served, descriptions):
+        with tempfile.TemporaryDirectory() as root:
+            part(Path(root), asked.most)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
     python -m bench.bench_inference
 
 One core. Tables are 10 × 10 of mean 55 (rinott §6.1); *untruncated* includes further starts where a
-local maximum is possible. The difference is what `tables:difference` adds to the table itself.
+local maximum is possible. The difference is what `tables:difference` adds to the table itself: as a
+function, and over HTTP beside the same table asked for again, the mean over pairs, in
+processor time of the server.
 """
 
 from __future__ import annotations
@@ -12,14 +14,20 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import httpx
 import numpy as np
 
 from bench.bars import measured
+from bench.bench_server import Server
+from discreet.core.control import Control
 from discreet.core.law_builders import laplace
 from discreet.core.pure_laplace import PureLaplace
+from discreet.demo import make_demo
 from discreet.inference.channel import Channel, channel
 from discreet.inference.comparison import p_same_count, p_same_rate
 from discreet.inference.design_matrix import hierarchical
@@ -76,6 +84,29 @@ def main() -> None:
     areas = Cells([made], np.zeros(60, dtype=np.int64), made.release(random.poisson(means), random))
     took = seconds(lambda: poisson_fit(areas, x[:, None], np.log(size)))
     measured(f"{TABLES:,} regressions of 60 areas, ε = 0.5", took, "s", at_most=2)
+    over_http()
+
+
+def over_http(blocks: int = 4, each: int = 25) -> None:
+    """`tables:difference` beside the same table asked for again: one worker, one connection."""
+    recipe = {"rows": ["region"], "columns": ["cause"]}
+    sides = {"a": {"region": "E12000001"}, "b": {"region": "E12000002"}}
+    bodies = {"tables": recipe, "tables:difference": {"recipe": recipe, **sides}}
+    used = dict.fromkeys(bodies, 0.0)
+    with tempfile.TemporaryDirectory() as name:
+        make_demo(Path(name) / "demo", Control())
+        with Server(Path(name) / "demo", 1) as server:
+            url = f"http://127.0.0.1:{server.port}/api/v1/datasets/deaths"
+            with httpx.Client(base_url=url, timeout=600) as client:
+                for block in range(-1, blocks):  # the first one warms up
+                    for path, body in bodies.items():
+                        before = server.processor_seconds()
+                        for _ in range(each):
+                            client.post(f"/{path}", json=body).raise_for_status()
+                        if block >= 0:
+                            used[path] += server.processor_seconds() - before
+    more = 1000 * (used["tables:difference"] - used["tables"]) / (blocks * each)
+    measured("tables:difference over HTTP, beyond its table", more, "ms", at_most=10)
 
 
 if __name__ == "__main__":

@@ -24,16 +24,16 @@ from bench.bars import measured
 from discreet.core.charge import Charge
 from discreet.core.loss import PureLoss
 from discreet.errors import BudgetExceeded
-from discreet.store import Ledger, verify
+from discreet.store import LedgerStore, open_ledger, verify
 
 
-def opened(folder: Path, budget: int) -> Ledger:
-    ledger = Ledger(folder, dataset="people")
+def opened(folder: Path, budget: int) -> LedgerStore:
+    ledger = open_ledger(folder, dataset="people")
     ledger.set_cap(PureLoss(budget), who="bench", reason="bench")
     return ledger
 
 
-def ask(ledger: Ledger, name: str) -> bool:
+def ask(ledger: LedgerStore, name: str) -> bool:
     return ledger.commit(
         Charge.laplace("1/3", cells=3, neighbours="add-remove", question=f"q-{name}"),
         os.urandom(200),
@@ -68,7 +68,7 @@ def grouped(folder: Path, threads: int, each: int) -> float:
 
 
 def racer(folder: str, name: str, each: str) -> None:
-    ledger = Ledger(folder, dataset="people")
+    ledger = open_ledger(folder, dataset="people")
     print("ready", flush=True)
     sys.stdin.readline()
     waits, granted = [], 0

@@ -24,6 +24,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from .patience import PATIENCE
+from .servers import postgres as postgres_server
+from .servers import spark as spark_cluster
 
 # no example fails because the machine is busy
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -106,6 +108,37 @@ def fresh_demo(demo: Path, tmp_path: Path) -> Path:
     return copy
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.PostgresServer]:
+    """A Postgres server, one for each process that runs tests; each test makes its own database."""
+    if postgres_server.programs() is None:
+        pytest.skip("Postgres is not installed: apt-get install postgresql")
+    pytest.importorskip(
+        "psycopg", reason="psycopg is not installed: pip install 'discreet[postgres]'"
+    )
+    with postgres_server.running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[spark_cluster.SparkCluster]:
+    """A Spark cluster with two workers, one for all processes that run tests."""
+    given = os.environ.get("DISCREET_TEST_SPARK")
+    if given:  # one that runs already: "url folder"
+        url, folder = given.split()
+        yield spark_cluster.SparkCluster(Path(folder), Path(folder), 0, int(url.rpartition(":")[2]))
+        return
+    if spark_cluster.home() is None:
+        pytest.skip("Spark is not installed: python tools/spark_environment.py")
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'discreet[spark]'")
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if base.name.startswith("popen-") else base
+    with spark_cluster.shared(shared) as cluster:
+        yield cluster
+
+
 def mounted(folder: Path, options: str) -> bool:
     """Whether a small file system of its own now lies on a folder; only root may mount one."""
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
@@ -162,6 +195,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             "Left out: tests on a full or read-only disk. Mounting one is not allowed here."
         )
+    for reports in terminalreporter.stats.values():  # a proof that is run alone tells its figures
+        for report in reports:
+            for name, figure in getattr(report, "user_properties", ()):
+                if getattr(report, "when", "") == "call":
+                    terminalreporter.write_line(f"{name}: {figure}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,6 +25,7 @@ def spoken(*words: str | Path) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy():
     """`discreet --help` answers at once: it loads no arrays, engine, server or pictures.
 
@@ -169,6 +170,7 @@ def test_bad_spends_get_one_sentence(demo: Path, words, code, says):
         (["table", "nowhere", "--rows", "sex"], "does not exist"),
     ],
 )
+@pytest.mark.slow
 def test_bad_input_exits_2(words, says, tmp_path):
     """One sentence each, exit 2."""
     done = run(*words, cwd=tmp_path)

@@ -65,6 +65,7 @@ def test_losses_over_the_example() -> None:
     assert "ℓ3" in said("losses", "--epsilon", "0.5", "-m", "7", "--example")
 
 
+@pytest.mark.slow
 def test_match_gives_the_smallest_normal_law() -> None:
     """rinott §5.6.2 with the errata's m, δ no larger, unchanged cells beside each."""
     rows = facts("match", "--epsilon", "0.1,0.5,1,1.5,2,3", "-m", "7")["rows"]
@@ -179,6 +180,7 @@ def test_every_law_says_how_many_cells_stay() -> None:
         (["key-sizes", "--key-bits", "7"], "key_bits"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_wrong_is_said(words: list[str], sentence: str) -> None:
     assert sentence in refused(*words)
 
@@ -223,6 +225,7 @@ def test_the_command_line_starts_without_the_heavy_parts() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+@pytest.mark.slow
 def test_a_utility_comes_from_a_file(tmp_path: Path) -> None:
     """rinott Theorems 4.2 and 4.1: by perturbation one law, by count and value a law for each."""
     path = tmp_path / "worth.csv"
@@ -254,6 +257,7 @@ def test_a_utility_comes_from_a_file(tmp_path: Path) -> None:
         ("count,value,utility\n0,0,1\n1,1,1\n", "got none for count 0 and value 1"),
     ],
 )
+@pytest.mark.slow
 def test_a_utility_that_is_none_is_said(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "worth.csv"
     path.write_text(text)

@@ -57,6 +57,7 @@ def server(served: Served) -> Iterator[Server]:
         yield found
 
 
+@pytest.mark.slow
 def test_catalogue_is_the_same_as_on_disk(served: Served, server: Server) -> None:
     """Data sets, variables, levels, codes and labels."""
     assert set(server.datasets) == {"deaths", "deaths-dp", "genes"}
@@ -132,6 +133,7 @@ def test_a_file_is_replaced_whole_or_stays(
     assert path.read_text() == "the file before"
 
 
+@pytest.mark.slow
 def test_write_makes_a_file_or_a_folder_as_on_disk(
     served: Served, server: Server, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ SUMS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 def test_numbers_are_sums_of_the_synthetic_records(people: Path, tmp_path: Path):
     """Values are what anybody gets by tabulating the released records; nothing is charged."""
     import pyarrow.parquet as pq
@@ -102,6 +103,7 @@ MEASURED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("records", [None, 600])
+@pytest.mark.slow
 def test_error_figures_are_those_of_the_best_unbiased_estimate(people: Path, records: int | None):
     """Estimate and standard error equal those of generalised least squares written out in full."""
     if records:
@@ -179,6 +181,7 @@ ALONE = {
 }
 
 
+@pytest.mark.slow
 def test_what_was_not_measured_together_says_so(wide: Path):
     """Numbers follow from the model: no interval, a plain sentence, and no dry run offers it."""
     with dc.open(wide) as data:
@@ -191,6 +194,7 @@ def test_what_was_not_measured_together_says_so(wide: Path):
         assert draft.preview().follows_from is None
 
 
+@pytest.mark.slow
 def test_the_release_that_measured_it_answers(wide: Path):
     """Of two releases, one of which knows a table only by its model, the other one answers."""
     with dc.open(wide) as data:
@@ -251,6 +255,7 @@ def test_one_fit_serves_many_tables(people: Path):
         assert len(method._made) == before
 
 
+@pytest.mark.slow
 def test_a_coarse_category_that_holds_nothing_is_zero(tmp_path: Path):
     """A region without areas is a category like any other, in a release and in what follows."""
     levels = dict(VARIABLES["area"]["levels"]) | {
@@ -313,6 +318,7 @@ def test_a_fit_is_kept_for_the_next_process(people: Path):
         assert np.array_equal(old.values, new.values)
 
 
+@pytest.mark.slow
 def test_what_no_release_measured_is_read_off_the_one_with_less_noise(people: Path):
     """All three variables follow from models only; a newer release of mere noise does not answer."""
     pairs = {**PAIRS, "mode": "classic"}

@@ -19,6 +19,7 @@ SRC = ROOT / "src"
 LONG_MODULES: dict[str, str] = {}
 LONG_FUNCTIONS = {
     "cli/tables.table": "the options of a command are its parameters",
+    "cli/workspaces.init": "the options of a command are its parameters",
     "methods/shared/invariants/joint_table._solved": "one loop of a solver, whose state has nine parts",
 }
 CYCLES: dict[frozenset[str], str] = {}

@@ -203,6 +203,7 @@ def spent(data: DataSet) -> str:
 @every_method
 @examples(6, HealthCheck.filter_too_much)
 @given(data=st.data())
+@pytest.mark.slow
 def test_other_words_are_the_same_question(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject
 ):
@@ -228,6 +229,7 @@ def test_other_words_are_the_same_question(
 @every_method
 @examples(6, HealthCheck.filter_too_much)
 @given(data=st.data())
+@pytest.mark.slow
 def test_a_treatment_is_free_and_changes_nothing_that_is_measured(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject
 ):
@@ -257,6 +259,7 @@ def test_a_treatment_is_free_and_changes_nothing_that_is_measured(
 @every_method
 @examples(6, HealthCheck.filter_too_much)
 @given(data=st.data())
+@pytest.mark.slow
 def test_a_resolved_question_said_in_full_is_the_same(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject
 ):
@@ -309,6 +312,7 @@ def measured_facts(plan: Plan) -> Any:
 @every_method
 @examples(6, HealthCheck.filter_too_much)
 @given(data=st.data())
+@pytest.mark.slow
 def test_what_is_measured_alike_is_one_question(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject
 ):

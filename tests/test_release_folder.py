@@ -26,6 +26,7 @@ def people(tmp_path: Path) -> Path:
     return make(tmp_path, "dp", lines, budget={"epsilon": "5"})
 
 
+@pytest.mark.slow
 def test_checksums_manifest_and_register_agree(people: Path, tmp_path: Path):
     """Every file is in the manifest with its SHA-256; asking again costs nothing."""
     recipe = {
@@ -66,6 +67,7 @@ def test_microdata_of_margins_give_the_published_tables(people: Path, tmp_path: 
                 assert int(row["count"]) == counted[cell]
 
 
+@pytest.mark.slow
 def test_the_report_of_margins_draws_the_noise_that_was_drawn(people: Path, tmp_path: Path):
     """The shares of ε that tables were measured with, never the whole ε as if each had it."""
     with dc.open(people) as data:
@@ -99,6 +101,7 @@ def test_bad_targets_get_one_sentence(people: Path, tmp_path: Path):
             made.write(tmp_path / "out", formats=["cvs"])
 
 
+@pytest.mark.slow
 def test_the_report_says_what_was_declared_and_draws_the_law_used(people: Path, tmp_path: Path):
     """`report:` in discreet.yaml is printed; the picture is of the law, its ends and its reach."""
     file = people / "discreet.yaml"
@@ -115,7 +118,7 @@ def test_the_report_says_what_was_declared_and_draws_the_law_used(people: Path, 
     for text in (page, other):
         assert "To be read by a test." in text
         assert "No: parameters were set without looking" in text
-    assert "Law laplace, ε = 0.5, at most ± 40</dt>" in page
+    assert "Law laplace, ε = 0.5, at most ±40</dt>" in page
     assert "perturbations from -40 to +40" in page
     assert "Law laplace, ε = 1, where a unit moves a cell by up to 2</dt>" in other
     assert "any whole number" in other

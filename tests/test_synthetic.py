@@ -66,6 +66,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_tables_are_counts_of_the_released_records(world: Path):
     """Any combination, level and filter gives what anybody counts in microdata.parquet."""
     records = pq.read_table(world / "out" / "microdata.parquet").to_pylist()
@@ -118,6 +119,7 @@ def test_the_description_is_carried_over(world: Path):
     assert dc.check(world / "open") == []
 
 
+@pytest.mark.slow
 def test_levels_finer_than_measured_are_left_out(tmp_path: Path):
     """A release by region makes a data set whose finest areas are regions."""
     people = make(tmp_path, "dp", variables=VARIABLES)
@@ -159,6 +161,7 @@ def test_the_files_of_a_release_tell_the_same(world: Path):
     assert {"microdata.csv", "measurements.csv", "measurements.parquet"} <= set(sums)
 
 
+@pytest.mark.slow
 def test_the_command_line_makes_and_serves_it(world: Path, tmp_path: Path):
     """One command makes it, the next ones ask it; a wrong target or a taken name is one sentence."""
     run, target = CliRunner(), tmp_path / "ws" / "served"
@@ -184,6 +187,7 @@ def test_a_stopped_making_leaves_nothing(world: Path, tmp_path: Path):
     assert not list((tmp_path / "ws").iterdir() if (tmp_path / "ws").exists() else ())
 
 
+@pytest.mark.slow
 def test_the_server_serves_it_like_any_other(world: Path):
     """API, check and page: the table, no cost, no budget."""
     settings = Settings(public=("*",))

@@ -1,7 +1,10 @@
 """Install what the tests need from the system, where that is allowed.
 
 Run by `make test`. Today: strace, which shows that the ledger is synced before an answer leaves;
-Chromium, in which the pages are tried; and axe-core, which looks for what stands in a reader's way.
+Chromium, in which the pages are tried; axe-core, which looks for what stands in a reader's way;
+Postgres, of which tests start servers of their own; nginx and curl, with which the guide to several
+hosts is tried; and Java with a Spark of its own, which is a cluster on this machine. And other people's
+tools that read what discreet writes (`other_tools.py`).
 Without permission to install, the tests that need it skip and say so; with CI=true a missing
 component is a failure.
 """
@@ -17,7 +20,17 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-NEEDED = {"strace": "strace", "chromium": "chromium", "npm": "npm"}
+import other_tools
+
+NEEDED = {
+    "strace": "strace",
+    "chromium": "chromium",
+    "npm": "npm",
+    "pg_ctlcluster": "postgresql",
+    "nginx": "nginx",
+    "curl": "curl",
+    "java": "openjdk-17-jre-headless",
+}
 AXE = "axe-core@4.14.0"
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -55,6 +68,11 @@ def main() -> int:
         missing = {p: k for p, k in missing.items() if not shutil.which(p)}
     if not fetch_axe(ROOT / ".venv" / "axe-core"):
         missing[AXE] = AXE
+    other_tools.PLACE.mkdir(parents=True, exist_ok=True)
+    missing |= {tool: tool for tool in other_tools.fetch()}
+    spark = Path(__file__).with_name("spark_environment.py")
+    if subprocess.run([sys.executable, str(spark)], check=False).returncode:
+        missing["Spark"] = "pyspark"
     if missing:
         print(f"Not installed: {', '.join(missing)}; tests that need them will skip.")
         if os.environ.get("CI") == "true":

@@ -46,7 +46,7 @@ _ROOMS = {
     "methods.cellkey.design": "ptable",
     "synthesis": "synthetic",
     "trials": "attack compare simulate",
-    "workspace": "UnitChoice check declare declare_unit init load",
+    "workspace": "ColumnChoice UnitChoice check declare declare_unit init load",
     "workspace.upgrade": "upgrade",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
@@ -56,6 +56,7 @@ __all__ = [
     "Bug",
     "Cancelled",
     "CannotConclude",
+    "ColumnChoice",
     "DataError",
     "DescriptionError",
     "DiscreetError",
@@ -150,7 +151,7 @@ if TYPE_CHECKING:
     from .methods.cellkey.design import ptable
     from .synthesis import synthetic
     from .trials import attack, compare, simulate
-    from .workspace import UnitChoice, check, declare, declare_unit, init, load
+    from .workspace import ColumnChoice, UnitChoice, check, declare, declare_unit, init, load
     from .workspace.upgrade import upgrade
 
 

@@ -32,6 +32,7 @@ from .durable import SHARED, replace_text
 from .errors import InputError
 from .file_names import ANCHOR, STORE
 from .formats import html
+from .languages import say
 from .methods import registry
 from .methods.declaration import Spends
 from .verbs import Asks, Released
@@ -220,6 +221,11 @@ class Draft:
         self._recipe = replace(recipe, layouts=layouts)
         self._payer = release.Payer(user, project)
 
+    @property
+    def language(self) -> str:
+        """What its words are said in: as asked, else the data set's own."""
+        return self._recipe.layouts[0].language or self._data.description.own_language
+
     @cached_property
     def _asked(self) -> release.Asked:
         return release.ask(self._data, self._recipe, self._payer)
@@ -232,7 +238,7 @@ class Draft:
     def cost(self) -> str:
         """What releasing would charge, in words."""
         charge = self._asked.plan.charge
-        return charge.in_words() if charge is not None and self._asked.spends else "nothing"
+        return charge.in_words() if charge is not None and self._asked.spends else say("nothing")
 
     @property
     def standing(self) -> str:
@@ -288,7 +294,7 @@ class Table(Released):
     def cost(self) -> str:
         """What was charged, in words."""
         charge = self.detail.plan.charge
-        return charge.in_words() if charge is not None and self.detail.charged else "nothing"
+        return charge.in_words() if charge is not None and self.detail.charged else say("nothing")
 
     def write(
         self,

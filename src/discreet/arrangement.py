@@ -21,10 +21,10 @@ from .core.domain import Axis, Domain, Indices, Level
 from .core.guarantee import Guarantee
 from .core.question import Layout, Recipe, Sort, TableSpec
 from .core.table import Noise, ProtectedTable, Provenance
+from .core.table_titles import title_of
 from .errors import InputError, did_you_mean
 from .formats.flat import flatten
 from .languages import say
-from .methods.base import title_of
 
 
 def arranged(

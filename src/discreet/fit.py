@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .core.control import Control
@@ -16,6 +16,7 @@ from .methods.base import Derives, Measurements, Plan, as_measured, keeps_fit, r
 from .protected_rules import dense_enough, mark, sparse_limit
 
 if TYPE_CHECKING:
+    from .store.results import Results
     from .workspace import DataSet
 
 Tables = tuple[ProtectedTable, ...]
@@ -23,11 +24,17 @@ Tables = tuple[ProtectedTable, ...]
 
 def fit(data: DataSet, plan: Plan, measurements: Measurements, control: Control) -> Tables:
     """The protected tables of a plan: from measurements and public facts alone."""
-    control.step(0.9, "fitting")
-    measurements = fitted(data, plan, measurements, control)
-    tables = registry.get(plan.method).fit(plan, measurements, data.facts, control)
+    fitting = control.part(fitting_begins(plan), 1.0)
+    fitting.step(0.0, "fitting")
+    measurements = fitted(data, plan, measurements, fitting)
+    tables = registry.get(plan.method).fit(plan, measurements, data.facts, fitting)
     control.step(1.0, "done")
     return tables
+
+
+def fitting_begins(plan: Plan) -> float:
+    """The share of the work that is done when fitting begins: little where a fit takes long."""
+    return 0.3 if keeps_fit(registry.get(plan.method)) else 0.9
 
 
 @dataclass(frozen=True)
@@ -71,15 +78,39 @@ def _as_policy_shows(data: DataSet, source: FittedFrom) -> Tables:
 
 
 def fitted(data: DataSet, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
-    """The measurements with a method's long work done on them, kept for the next time."""
+    """The measurements with a method's long work done on them, once and for all."""
     method = registry.get(plan.method)
     if not keeps_fit(method):
         return measurements
     treatment = json.dumps(dict(plan.treatment), sort_keys=True).encode()
-    key = f"fit {hashlib.sha256(treatment + measurements.to_bytes()).hexdigest()}"
-    stored = data.results().get(key)
-    if stored is not None:
-        return Measurements.from_bytes(stored)
-    done = method.fitted(plan, measurements, control)
-    data.results().put(key, done.to_bytes())
-    return done
+    key = hashlib.sha256(treatment + measurements.to_bytes()).hexdigest()
+    stored = data.fits().get(key)
+    if stored is None:
+        parts = _Parts(data.results(), f"fit {key}")
+        done = method.fitted(plan, measurements, replace(control, keep=parts))
+        stored = data.fits().keep(key, done.to_bytes())  # another host may have been first
+        parts.forget()
+    return Measurements.from_bytes(stored)
+
+
+@dataclass
+class _Parts:
+    """Finished parts of one fit, in the cache of results: a fit that was stopped goes on from them."""
+
+    results: Results
+    fit: str
+    names: set[str] = field(default_factory=set)
+
+    def get(self, name: str) -> bytes | None:
+        """What was kept under a name."""
+        self.names.add(name)
+        return self.results.get(f"{self.fit} {name}")
+
+    def put(self, name: str, part: bytes) -> None:
+        """Keep a part."""
+        self.names.add(name)
+        self.results.put(f"{self.fit} {name}", part)
+
+    def forget(self) -> None:
+        """The fit is done: its parts are needed no more."""
+        self.results.drop([f"{self.fit} {name}" for name in sorted(self.names)])

@@ -25,7 +25,7 @@ from .core.preview_portrait import Previewed
 from .core.question import Recipe
 from .core.table import ProtectedTable
 from .errors import Alternative, Bug, HistoryMoved, Refusal, StoreError
-from .fit import FittedFrom, Tables, judged
+from .fit import FittedFrom, Tables, fitting_begins, judged
 from .languages import say
 from .methods import registry
 from .methods.base import Facts, Measurements, Method, Plan, as_measured, remembers
@@ -253,12 +253,14 @@ class Asked(Previewed):
         return earlier.planned(self.data, self.method, self.recipe, facts)
 
     def _measured(self, plan: Plan, control: Control) -> Measurements:
-        control.step(0.1, "counting")
+        end = fitting_begins(plan)
+        counting, protecting = control.part(end / 10, end * 2 / 3), control.part(end * 2 / 3, end)
+        counting.step(0.0, "counting")
         tables = self.data.engine().count(
-            plan.counts, keys=plan.needs_keys, weights=plan.needs_weights, control=control
+            plan.counts, keys=plan.needs_keys, weights=plan.needs_weights, control=counting
         )
-        control.step(0.6, "protecting")
-        return self.method.measure(plan, tables, self.data.secrets, control)
+        protecting.step(0.0, "protecting")
+        return self.method.measure(plan, tables, self.data.secrets, protecting)
 
     def _computed(self, control: Control) -> tuple[Measurements, bool]:
         """What can be computed again at will, from the cache where it is there."""

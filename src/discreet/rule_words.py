@@ -25,6 +25,8 @@ _WORDS: Mapping[str, Callable[[str], Sentence]] = {
     ),
 }
 
+NAMES = frozenset(_WORDS)
+
 
 def in_words(name: str, value: object) -> Sentence:
     """One rule.

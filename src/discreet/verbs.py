@@ -86,15 +86,25 @@ class Asks(ABC, Generic[Drafted]):
         return self.recipe(recipe, user=user, project=project)
 
     def recipe(
-        self, recipe: str | Path | Mapping[str, Any], *, user: str = "", project: str = ""
+        self,
+        recipe: str | Path | Mapping[str, Any],
+        *,
+        language: str = "",
+        user: str = "",
+        project: str = "",
     ) -> Drafted:
-        """Draft what a recipe says: a YAML or JSON file, its mapping, or a query string."""
+        """Draft what a recipe says: a YAML or JSON file, its mapping, or a query string.
+
+        language   instead of what the recipe says
+        """
         if isinstance(recipe, str) and "=" in recipe and "\n" not in recipe:
             recipe = query_mapping(recipe)
         elif not isinstance(recipe, Mapping):
             from .workspace.yaml_reader import read_file
 
             recipe = read_file(Path(recipe)).plain()
+        if language:
+            recipe = {**recipe, "language": language}
         return self._draft(recipe, user, project)
 
     @abstractmethod

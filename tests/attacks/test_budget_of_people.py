@@ -26,6 +26,7 @@ def spent(tmp_path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_number_of_records_declared_later_is_refused(spent):
     """ε under add or remove one is 2ε under replace one: charges of both kinds do not add."""
     change(spent, records=600)

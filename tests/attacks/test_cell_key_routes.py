@@ -89,6 +89,7 @@ def every_route(w: World, weighted: bool) -> dict[tuple, set[int]]:
     ("weighted", "sameness"),
     [(False, "participants"), (True, "participants"), (False, "participants and description")],
 )
+@pytest.mark.slow
 def test_a_cell_has_one_number_by_every_route(weighted, sameness):
     """Margin, level, filter, total or not: what selects the same records has one value, ever.
 

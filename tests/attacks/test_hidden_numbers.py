@@ -95,6 +95,7 @@ def _filled(table: ProtectedTable, random: np.random.Generator) -> ProtectedTabl
 
 @given(pairs())
 @examples(25)
+@pytest.mark.slow
 def test_no_view_depends_on_what_is_hidden(pair) -> None:
     """Files, pages, terminal, data frame and reports are the same, byte by byte."""
     one, other = pair

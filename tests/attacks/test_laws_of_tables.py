@@ -22,6 +22,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("law", ASKED)
+@pytest.mark.slow
 def test_a_law_is_charged_by_its_audit_and_travels_with_the_table(tmp_path: Path, law: str):
     """(ε, δ) charged is what the weights in the file say, both directions; asked again it is free."""
     folder = make(tmp_path, "dp", budget={"epsilon": "10", "delta": "0.5"})

@@ -133,6 +133,7 @@ def test_a_history_outlives_a_load(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [bool(each) for each in given] == [True, True, False, False]
 
 
+@pytest.mark.slow
 def test_a_private_law_cannot_be_confirmed_by_a_guess(tmp_path: Path):
     """The same p-table in another data set has another mark; a public one is named by its digest."""
     marks = []

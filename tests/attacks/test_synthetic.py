@@ -72,6 +72,7 @@ def refused(folder: Path, words: str) -> None:
     assert any(finding.severity == "error" for finding in dc.check(folder))
 
 
+@pytest.mark.slow
 def test_the_untouched_data_set_answers(here: Path):
     """What the attacks below break works before."""
     with dc.open(here / "open") as data:

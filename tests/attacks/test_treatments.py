@@ -65,6 +65,7 @@ def test_every_treatment_of_an_answered_question_is_free(folder: Path):
         assert data.ledger_facts()["spent"] == "epsilon = 1"
 
 
+@pytest.mark.slow
 def test_on_the_command_line_too(folder: Path):
     """`--negatives`, `--consistency`, `--percent`; and `--free` honours them."""
     asked = ["table", str(folder), "--rows", "area", "--columns", "sex", "--epsilon", "1"]

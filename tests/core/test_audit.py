@@ -180,6 +180,7 @@ def by_product(law: Law, epsilon: Fraction, cells: int, back: int = 0) -> Fracti
     [laplace("0.7", 5), normal("0.5", 5), max_entropy(5, "3"), laplace("0.5", 5, key_bits=10)],
     ids=["laplace", "normal", "max-entropy", "few keys"],
 )
+@pytest.mark.slow
 def test_cells_agree_with_enumeration(
     law: Law, route: str, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +238,7 @@ def test_pure_laplace_cells_are_a_binomial() -> None:
     assert float(found.high) == pytest.approx(float(wide.high), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_weights_and_pure_laplace_give_a_bound() -> None:
     law = PureLaplace.of("1", 4)
     bound = delta_of_cells(law, "1", 3)

@@ -113,6 +113,7 @@ def test_a_rule_must_be_known() -> None:
         design("0.5", "1e-4", iota_share="1/10")
 
 
+@pytest.mark.slow
 def test_few_keys_are_refused_by_design() -> None:
     """At 2^8 Example 1 cannot be had: the audit of the quantised law decides."""
     with pytest.raises(LawError, match="Use more key_bits"):

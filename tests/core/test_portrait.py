@@ -97,6 +97,7 @@ def test_every_exception_that_is_documented_is_there() -> None:
     assert named <= set(dc.__all__)
 
 
+@pytest.mark.slow
 def test_a_preview_shows_price_error_and_promise(fresh_demo: Path) -> None:
     """Before anything is spent, as text and as HTML; a refusal says what would work."""
     with dc.open(fresh_demo / "deaths-dp") as deaths:

@@ -20,6 +20,7 @@ def test_the_people_are_the_same_on_every_machine() -> None:
     assert hashlib.sha256(genes.records().encode()).hexdigest() == DIGEST
 
 
+@pytest.mark.slow
 def test_a_table_a_refusal_and_a_second_question(fresh_demo: Path) -> None:
     """One town comes out, both together are refused from then on, the other town comes out too."""
     folder = fresh_demo / "genes"

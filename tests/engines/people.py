@@ -20,6 +20,7 @@ from discreet.engines.code_maps import canonical
 from discreet.engines.coding import Coding, Columns, Source
 from discreet.engines.duckdb.engine import DuckDBEngine, open_engine
 from discreet.engines.duckdb.loading import load
+from discreet.engines.duckdb.sharded_engine import ShardedEngine
 from discreet.engines.memory.engine import MemoryEngine
 
 from .numpy_engine import NumpyEngine
@@ -51,16 +52,20 @@ class People:
         columns = {v.name: Columns(v.name) for v in self.variables}
         return Coding(self.description, columns, "id", salt=SALT)
 
+    def lines(self, order: list[int] | None = None) -> list[list[str]]:
+        """Every record as texts: id, codes, weight."""
+        lines = []
+        for i in order if order is not None else range(len(self.rows)):
+            codes = [v.finest.codes[c] for v, c in zip(self.variables, self.rows[i], strict=True)]
+            units = 0 if self.weights is None else self.weights[i]
+            lines.append([self.ids[i], *codes, f"{units // SCALE}.{units % SCALE:02d}"])
+        return lines
+
     def write(self, path: Path, order: list[int] | None = None) -> Source:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["id", *(v.name for v in self.variables), "w"])
-            for i in order if order is not None else range(len(self.rows)):
-                codes = [
-                    v.finest.codes[c] for v, c in zip(self.variables, self.rows[i], strict=True)
-                ]
-                units = 0 if self.weights is None else self.weights[i]
-                writer.writerow([self.ids[i], *codes, f"{units // SCALE}.{units % SCALE:02d}"])
+            writer.writerows(self.lines(order))
         return Source("csv", path, None, {"header": "yes", "delimiter": ",", "quote": '"'})
 
     def duckdb(self, folder: Path, order: list[int] | None = None) -> DuckDBEngine:
@@ -72,6 +77,14 @@ class People:
         self.duckdb(folder, order).close()
         opened = opening.open_engine(folder / "version", self.description)
         assert isinstance(opened, MemoryEngine)
+        return opened
+
+    def sharded(self, folder: Path, shards: int = 3) -> ShardedEngine:
+        folder.mkdir(parents=True, exist_ok=True)
+        source = replace(self.write(folder / "people.csv"), shards=shards)
+        load(source, self.coding, folder / "version")
+        opened = opening.open_engine(folder / "version", self.description)
+        assert isinstance(opened, ShardedEngine)
         return opened
 
     def numpy(self) -> NumpyEngine:

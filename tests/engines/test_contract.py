@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,18 +19,39 @@ from discreet.engines.base import Engine
 from discreet.errors import Cancelled, InputError, RecipeError
 
 from ..examples import examples
+from ..servers.postgres import PASSWORD
+from . import remote_people
 from .people import People, towns, values
 
-ENGINES = ("duckdb", "memory", "numpy")
+SPARK = [pytest.param(name, marks=pytest.mark.slow) for name in ("spark:coded", "spark:read-only")]
+ENGINES = ("duckdb", "memory", "sharded", "numpy", "postgres:coded", "postgres:read-only", *SPARK)
+
+Opener = Callable[[str, People, Path], Engine]
 
 
-def opened(name: str, people: People, folder: Path) -> Engine:
-    return people.numpy() if name == "numpy" else getattr(people, name)(folder)
+@pytest.fixture(scope="module")
+def opened(request: pytest.FixtureRequest) -> Iterator[Opener]:
+    """Opens people on an engine by name; a server is started when it is first needed."""
+
+    def on(name: str, people: People, folder: Path) -> Engine:
+        kind, _, counting = name.partition(":")
+        if kind == "numpy":
+            return people.numpy()
+        if not counting:
+            made: Engine = getattr(people, kind)(folder)
+            return made
+        put = remote_people.on_postgres if kind == "postgres" else remote_people.on_spark
+        source = put(request.getfixturevalue(kind), people)
+        return remote_people.opened(replace(source, counting=counting), people, folder)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PGPASSWORD", PASSWORD)
+        yield on
 
 
 @pytest.fixture(params=ENGINES, scope="module")
 def engine(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, opened: Opener
 ) -> Iterator[Engine]:
     made = opened(request.param, towns(), tmp_path_factory.mktemp("towns"))
     yield made
@@ -146,7 +168,7 @@ def test_threads_may_count_at_once(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_weights_must_exist(name: str, tmp_path: Path) -> None:
+def test_weights_must_exist(name: str, tmp_path: Path, opened: Opener) -> None:
     people = towns()
     people.weights = None
     engine = opened(name, people, tmp_path)

@@ -148,6 +148,7 @@ def test_a_closed_engine_says_so(tmp_path: Path) -> None:
         engine.count([Count(())])
 
 
+@pytest.mark.slow
 def test_several_engines_and_processes_read_one_file(tmp_path: Path) -> None:
     first = towns().duckdb(tmp_path)
     second = open_engine(tmp_path / "version", towns().description)
@@ -200,6 +201,7 @@ def test_a_variable_stands_once(engine: DuckDBEngine) -> None:
         engine.count([Count((AxisRef("town", "town"), AxisRef("town", "region")))])
 
 
+@pytest.mark.slow
 def test_giant_tables_are_counted_or_refused_without_being_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +224,7 @@ def test_giant_tables_are_counted_or_refused_without_being_made(
         assert not statements
 
 
+@pytest.mark.slow
 def test_sums_beyond_64_bits_are_refused(tmp_path: Path) -> None:
     """A file made by hand, whose weights pass what load would take: refused, never wrapped."""
     people = towns()

@@ -32,7 +32,7 @@ from discreet.engines.duckdb.canonical import canonical_sql
 from discreet.engines.duckdb.engine import open_engine
 from discreet.engines.duckdb.loading import load
 from discreet.engines.duckdb.profiling import profile
-from discreet.engines.duckdb.sql import plain
+from discreet.engines.sql import plain
 from discreet.errors import Cancelled, DataError, DiscreetError, InputError, StoreError
 from discreet.file_names import ARRAYS, DATA
 
@@ -83,6 +83,7 @@ def refused(source: Source, coding: Coding, folder: Path) -> str:
         ("utf-16-le", ";", '"'),
     ],
 )
+@pytest.mark.slow
 def test_any_delimiter_encoding_and_quoting(
     encoding: str, delimiter: str, quote: str, tmp_path: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_options_said_are_taken(tmp_path: Path) -> None:
         ("blanks.csv", "sex , a\n f , 1\nm,2\n"),
     ],
 )
+@pytest.mark.slow
 def test_odd_files_are_read(name: str, text: str, tmp_path: Path) -> None:
     """Empty first lines, line ends of any sort, names that look like patterns, blanks in names."""
     _, rows = loaded(write(tmp_path / name, text), coding_of((SEX,)), tmp_path / "v")
@@ -150,6 +152,7 @@ def same_everywhere(folder: Path) -> list[Source]:
     ]
 
 
+@pytest.mark.slow
 def test_every_kind_gives_the_same_records_and_keys(tmp_path: Path) -> None:
     """CSV, Parquet, DuckDB and SQLite: the same codes and, by definition, the same record keys."""
     coding = coding_of(
@@ -219,6 +222,7 @@ def test_other_and_missing_go_where_declared(tmp_path: Path) -> None:
     assert "7" not in repr(report).split("seconds")[0]
 
 
+@pytest.mark.slow
 def test_columns_of_any_type_are_read_by_their_text(tmp_path: Path) -> None:
     """Decimals, floats with NaN, yes/no, dates, moments (in UTC) and enumerations."""
     moment = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC)
@@ -699,6 +703,7 @@ def test_signals_are_as_before(tmp_path: Path) -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.slow
 def test_many_variables_are_coded_some_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ def many(records: int = 3_000) -> People:
     return People(sides, rows, [int(draw.integers(0, 10**6)) for _ in range(records)])
 
 
+@pytest.mark.slow
 def test_some_at_a_time_is_all_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     people = many()
     opened = people.memory(tmp_path)
@@ -35,6 +36,22 @@ def test_some_at_a_time_is_all_at_once(tmp_path: Path, monkeypatch: pytest.Monke
     for count in (Count(axes), Count(axes, where), Count((), where), Count(axes[:1], where[:1])):
         for at_once in (1, 7, 1_000, 2_999, 3_000, 10_000):
             monkeypatch.setattr(engine, "_AT_ONCE", at_once)
+            (table,) = opened.count([count], keys=True, weights=True)
+            assert values(table) == people.brute_force(count)
+
+
+@pytest.mark.parametrize("places", [0, 7, 2_100, 1 << 20])
+def test_filters_as_axes_or_apart_count_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: int
+) -> None:
+    """No filter, the first, and both as an axis of its own: the cells of brute force each time."""
+    people = many(800)
+    opened = people.memory(tmp_path)
+    monkeypatch.setattr(engine, "_MOST_PLACES", places)
+    sides = (AxisRef("b", "b"), AxisRef("a", "a"))
+    where = (Condition("a", "a", ("a", "c", "g")), Condition("b", "b", ("0", "7", "299")))
+    for axes in (sides, sides[:1], sides[1:], ()):
+        for count in (Count(axes, where), Count(axes, where[::-1]), Count(axes, where[:1])):
             (table,) = opened.count([count], keys=True, weights=True)
             assert values(table) == people.brute_force(count)
 
@@ -75,6 +92,7 @@ def test_a_changed_byte_anywhere_is_found_or_harmless(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 100])
+@pytest.mark.slow
 def test_a_cut_file_is_refused(tmp_path: Path, size: int) -> None:
     people = towns()
     people.memory(tmp_path).close()
@@ -92,6 +110,7 @@ def test_categories_of_another_description_are_refused(tmp_path: Path) -> None:
         open_engine(tmp_path / "version", other.description)
 
 
+@pytest.mark.slow
 def test_counting_stops_when_asked(tmp_path: Path) -> None:
     opened = many().memory(tmp_path)
     with pytest.raises(Cancelled):
@@ -104,6 +123,7 @@ def test_no_value_in_a_repr(tmp_path: Path) -> None:
     assert repr(Arrays(tmp_path / "version" / ARRAYS)) == "<arrays of records; values sealed>"
 
 
+@pytest.mark.slow
 def test_too_large_or_too_heavy_records_have_no_arrays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

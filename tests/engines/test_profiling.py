@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 from discreet.core.control import Control
 from discreet.engines.coding import Profile, Source
 from discreet.engines.duckdb.loading import load
 from discreet.engines.duckdb.profiling import profile
+from discreet.engines.duckdb.statements import Runner
 from discreet.errors import Cancelled, DataError
 
 from .people import coarser, coded, coding_of
@@ -142,3 +145,30 @@ def test_bad_sources_and_stops(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     with pytest.raises(Cancelled):
         profile(Source.guess(tmp_path / "a.csv"), Control(cancelled=lambda: True))
+
+
+def test_columns_without_hierarchies_cost_a_few_statements_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice the columns, twice the statements: pairs are rejected by a glance, without any."""
+    asked = []
+    run = Runner.run
+
+    def counting(self: Runner, *given: Any, **named: Any) -> Any:
+        asked.append(given[0])
+        return run(self, *given, **named)
+
+    monkeypatch.setattr(Runner, "run", counting)
+    statements = []
+    for columns in (8, 16, 32):
+        draw = np.random.default_rng(columns)
+        rows = draw.integers(0, 9, (600, columns))
+        head = ",".join(f"v{i}" for i in range(columns))
+        lines = [head, *(",".join(map(str, row)) for row in rows.tolist())]
+        path = tmp_path / f"{columns}.csv"
+        path.write_text("\n".join(lines))
+        asked.clear()
+        profile(Source.guess(path))
+        statements.append(len(asked))
+    first, second, third = statements
+    assert third - second <= 2 * (second - first) + 2

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.engines.duckdb.sql import Sql, identifier, joined, literal, plain, sql
+from discreet.engines.duckdb.quoting import identifier, literal
+from discreet.engines.sql import Sql, joined, plain, sql
 from discreet.errors import Bug
 
 CONNECTION = duckdb.connect()

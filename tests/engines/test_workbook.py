@@ -107,6 +107,7 @@ def _text(value: object) -> str | None:
     return None if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
+@pytest.mark.slow
 def test_a_workbook_gives_the_counts_of_its_csv(tmp_path: Path) -> None:
     """The same records from a sheet and from a CSV file: the same variables, the same counts."""
     chance = random.Random(2)

@@ -277,3 +277,10 @@ def test_what_is_hidden_leaves_no_number() -> None:
 def test_one_file_holds_one_table() -> None:
     with pytest.raises(formats.base.InputError, match="A px file holds one table, got 2"):  # type: ignore[attr-defined]
         formats.to_bytes([deaths(), GRAND_TOTAL], "px")
+
+
+def test_a_number_sign_in_a_note_is_no_line_end() -> None:
+    """PX breaks a note's lines at #, so one in a sentence is written wide."""
+    table = replace(deaths(), notes=("Ward #7 was closed.",))
+    text = formats.to_bytes(table, "px").decode()
+    assert "Ward \N{FULLWIDTH NUMBER SIGN}7 was closed." in " ".join(text.replace('"', "").split())

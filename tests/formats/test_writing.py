@@ -252,3 +252,17 @@ def test_a_table_of_one_status_only_is_written() -> None:
     assert any("3 of 3 cells (100 %) are suppressed" in line for line in formats.footnote(table))
     assert isinstance(table, ProtectedTable)
     assert isinstance(table.domain, Domain)
+
+
+def test_a_workbook_prints_on_as_few_pages_as_it_can() -> None:
+    """Every sheet as wide as a page; a table's heads come again on each; the file has a title."""
+    book = openpyxl.load_workbook(io.BytesIO(formats.to_bytes(deaths(), "xlsx")))
+    assert book.properties.title == deaths().provenance.dataset_title
+    for sheet in book:
+        assert (sheet.page_setup.fitToWidth, sheet.page_setup.fitToHeight) in ((1, 0), (None, 0))
+        assert sheet.sheet_properties.pageSetUpPr.fitToPage
+        assert sheet.page_setup.orientation == "landscape"
+    table = book["Table 1"]
+    rows = list(table.iter_rows(values_only=True))
+    head = next(number for number, row in enumerate(rows, 1) if row[0] == "region")
+    assert table.print_title_rows == f"${head}:${head}"

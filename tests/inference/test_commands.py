@@ -42,6 +42,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "t.csv"
 
 
+@pytest.mark.slow
 def test_commands_say_what_the_table_says(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every command, as the verb of the same name says it."""
     t = Conclusions(*read_tables(file))
@@ -78,6 +79,7 @@ def test_people_read_the_sentence_first(file: Path, capsys: pytest.CaptureFixtur
     assert any(line.startswith("·") for line in lines)
 
 
+@pytest.mark.slow
 def test_other_peoples_tables_with_a_law(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,6 +97,7 @@ def test_other_peoples_tables_with_a_law(
         assert answer["numbers"]["p"] == expected.p  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_a_p_table_may_be_the_law(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In a dialect of other systems; hidden and cut cells are said beside a law by name."""
     bare = tmp_path / "theirs.csv"
@@ -135,6 +138,7 @@ def test_files_that_are_no_evidence(
 
 
 @pytest.mark.parametrize("name", ["px", "sdmx-csv"])
+@pytest.mark.slow
 def test_formats_without_a_law_say_what_is_missing(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,10 +11,10 @@ from discreet.core.law_builders import laplace
 from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import CannotConclude, InputError
 from discreet.inference.channel import Treatment, channel
-from discreet.inference.comparison import difference, p_same_count, p_same_rate
+from discreet.inference.comparison import _gap_tail, difference, p_same_count, p_same_rate
 from discreet.inference.ranking import range_quantile, ranking
 
-from .tables import LAWS, cell_law, ptable, table
+from .tables import LAWS, TREATMENTS, cell_law, ptable, table
 
 
 def test_the_teaching_example() -> None:
@@ -84,6 +84,7 @@ def test_ranks_name_what_may_swap() -> None:
 
 
 @pytest.mark.parametrize("law", [PureLaplace.of("0.5"), ptable(8, "4", 2)])
+@pytest.mark.slow
 def test_rank_sets_hold_all_together(law: object) -> None:
     """200 releases of close rows: every rank set holds its true rank in at least 95 % of them."""
     random = np.random.default_rng(4)
@@ -113,3 +114,16 @@ def test_comparisons_of_what_overlaps_are_refused() -> None:
         difference(made, {"region": "R0", "cause": "C0"}, {"region": "R0"})
     with pytest.raises(CannotConclude, match="nothing to rank"):
         ranking(table(np.array([[5, 7]]), cell_law(laplace("1", 3))), "region", {"cause": "C0"})
+
+
+@pytest.mark.parametrize("treatment", TREATMENTS)
+def test_counts_with_one_law_need_no_second_look(treatment: str) -> None:
+    """Two cells of a p-table: the same as when every common count is gone through."""
+    made = channel(LAWS["p-table 8, 4, blocked 2"], 1, TREATMENTS[treatment])
+    for symbols in ((2000, 2009), (30, 36), (40, 900), (9, 14)):
+        windows = [made.weights(symbol) for symbol in symbols]
+        first = min(low for low, _ in windows)
+        last = max(low + len(weights) - 1 for low, weights in windows)
+        gap = float(abs(symbols[0] - symbols[1]))
+        every = max(_gap_tail((made, made), n, gap) for n in range(first, last + 1))
+        assert p_same_count((made, made), symbols) == pytest.approx(every, abs=1e-12)

@@ -66,6 +66,7 @@ def table_3(epsilon: str, reach: int, count: int) -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "reach"), TABLE_3)
+@pytest.mark.slow
 def test_rinott_table_3_reduced(epsilon: str, reach: int) -> None:
     """100 tables a row, each figure within 3 standard errors of its value over 20,000."""
     table_3(epsilon, reach, 100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +12,13 @@ from discreet.core.cell_law import CellLaw, MarginLaw
 from discreet.core.law_builders import laplace
 from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import InputError
-from discreet.inference.channel import channel
+from discreet.inference import regression as regression_module
+from discreet.inference.channel import AS_DRAWN, channel
 from discreet.inference.goodness import binomial, goodness_of_fit
 from discreet.inference.likelihood import Cells
 from discreet.inference.loglinear import loglinear
 from discreet.inference.questions import answer
-from discreet.inference.regression import logistic_fit, poisson_fit, regression
+from discreet.inference.regression import logistic_fit, odds_of_many, poisson_fit, regression
 
 from .tables import LAWS, cell_law, released, table
 
@@ -136,7 +138,7 @@ def test_questions_by_name_check_their_arguments() -> None:
     assert answer(made, "independence", {}).df == 1
     for question, arguments, words in (
         ("indepedence", {}, "There is no question"),
-        ("interval", {}, "missing"),
+        ("interval", {}, "interval needs cell"),
         ("interval", {"cell": ["R0"]}, "cell must be"),
         ("interval", {"cell": {"region": 3}}, "cell must be"),
         ("ranking", {"axis": 3}, "axis must be a text"),
@@ -148,3 +150,37 @@ def test_questions_by_name_check_their_arguments() -> None:
     ):
         with pytest.raises(InputError, match=words):
             answer(made, question, arguments)
+
+
+def many_groups(groups: int, seed: int) -> tuple[Cells, Any]:
+    """Two cells a group behind noise, and two covariates."""
+    random = np.random.default_rng(seed)
+    covariates = random.normal(size=(groups, 2))
+    size = random.gamma(4, 12, groups)
+    odds = np.exp(-0.5 + 0.3 * covariates[:, 0] - 0.2 * covariates[:, 1])
+    true = random.poisson(np.stack([size * odds, size], axis=1)).ravel()
+    made = channel(laplace("0.5", 7), 1, AS_DRAWN)
+    shown = made.release(true, random)
+    return Cells([made], np.zeros(2 * groups, dtype=np.int64), shown[None]), covariates
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_odds_group_by_group_are_the_dense_fit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coefficients and errors of 40 groups: the same whichever way they are fitted."""
+    cells, covariates = many_groups(40, seed)
+    dense = logistic_fit(cells, covariates)
+    monkeypatch.setattr(regression_module, "DENSE_GROUPS", 0)
+    apart = odds_of_many(cells, covariates)
+    assert dense.sound[0]
+    assert apart.sound[0]
+    assert np.allclose(dense.coefficients, apart.coefficients, atol=1e-7)
+    assert np.allclose(dense.errors, apart.errors, atol=1e-7)
+
+
+def test_odds_of_more_than_300_groups() -> None:
+    """700 groups: what the counts were drawn from lies within four standard errors."""
+    fitted = odds_of_many(*many_groups(700, 5))
+    assert fitted.sound[0]
+    off = (fitted.coefficients[0] - [-0.5, 0.3, -0.2]) / fitted.errors[0]
+    assert np.abs(off).max() < 4
+    assert fitted.errors.max() < 0.05

@@ -117,7 +117,7 @@ class Journey:
             self.stops[what] = str(problem)[:2000] or "an assertion failed"
         self.seconds[what] = time.perf_counter() - began
 
-    def discreet(self, *words: str, code: int = 0) -> str:
+    def discreet(self, *words: str, code: int = 0, sent: str | None = None) -> str:
         """Run the command; what it wrote, on one line for each paragraph."""
         ran = subprocess.run(
             [sys.executable, "-m", "discreet", *words],
@@ -125,6 +125,7 @@ class Journey:
             env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
             capture_output=True,
             text=True,
+            input=sent,
         )
         assert ran.returncode == code, f"{words}: exit {ran.returncode}\n{ran.stdout}{ran.stderr}"
         return ran.stdout + ran.stderr

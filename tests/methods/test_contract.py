@@ -81,6 +81,8 @@ CASES = [
     case("noise", {"law": "gaussian", "epsilon": "1", "delta": "1e-6"}),
     case("noise", {"law": "normal", "epsilon": "3", "max_perturbation": "40"}),
     case("noise", {"law": "max-entropy", "epsilon": "3", "max_perturbation": "40"}),
+    case("noise", {"law": "max-entropy", "variance": "30", "max_perturbation": "40"}),
+    case("noise", {"law": "hellinger", "epsilon": "3", "max_count": "12", "max_value": "30"}),
     case("noise", {"law": "exponential", "epsilon": "3", "utility": "0 -1 -2 -4 -6 -9"}),
     case("noise", {}, {"epsilon": "0.25", "negatives": "threshold", "threshold": "2"}),
     case("marginals", {"epsilon": "2"}),

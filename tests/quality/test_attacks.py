@@ -17,7 +17,8 @@ from discreet.core.law_builders import laplace
 from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import InputError
 from discreet.file_names import DATA
-from discreet.quality.attacks import counts, run, service, tables
+from discreet.quality.attacks import blocks, counts, fitted, run, service, stars, tables
+from discreet.quality.attacks.findings import Finding
 from discreet.quality.attacks.game import Claim, lower, play, unprotected, upper
 from discreet.quality.attacks.story import story
 from discreet.quality.attacks.twin import Twin
@@ -176,6 +177,59 @@ def test_reconstruction_and_the_norm(twin: Twin) -> None:
 
 
 @pytest.mark.slow
+def test_blocks_impossible_cells_and_consistency(twin: Twin) -> None:
+    """A9, A13, A15: each succeeds on its baseline; under the policy nothing of it is left but guessing."""
+    for found in (
+        service.impossible(twin),
+        service.consistency(twin),
+        blocks.block(twin, 20),
+        fitted.marginals(twin) if twin.method == "cell-key" else fitted_few(twin, "marginals"),
+        fitted.topdown(twin) if twin.method == "cell-key" else fitted_few(twin, "topdown"),
+    ):
+        assert found.works, found
+        assert not found.over, found.says
+        assert found.says
+
+
+def fitted_few(twin: Twin, method: str) -> Finding:
+    return fitted.fitted_membership(twin, method, 30)
+
+
+@pytest.mark.slow
+def test_a_consistency_step_that_holds_on_to_a_truth_is_caught(
+    demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fits that read a record (here: the time of their making) come out otherwise and are refuted."""
+    calls = iter(range(1000))
+    right = service._values
+    monkeypatch.setattr(service, "_values", lambda made: [*right(made), bytes([next(calls)])])
+    with DataSet.open(demo / "deaths-dp") as data:
+        assert service.consistency(Twin.of(data)).over
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", fitted.FITTED)
+def test_a_method_that_fits_and_spends_more_than_it_says_is_caught(method: str) -> None:
+    """Noise for ε = 6 that claims ε = 0.2: found in the fitted counts alone, in 60 releases."""
+    wrong = fitted.FittedTwin(method, "6", said="0.2")
+    assert play(wrong.release, *wrong.neighbours(), wrong.claim(), 60).over
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("method", fitted.FITTED)
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "2"])
+def test_methods_that_fit_stay_under_their_ceiling(
+    method: str, epsilon: str, record_property: Callable
+) -> None:
+    """2,000 whole releases with the victim and as many without, guessed from fitted counts."""
+    own = fitted.FittedTwin(method, epsilon)
+    won = play(own.release, *own.neighbours(), own.claim(), 2_000)
+    record_property("best guess right", f"{won.right:.3f}")
+    record_property("ceiling", f"{won.claim.ceiling:.3f}")
+    assert not won.over, won.sentence()
+
+
+@pytest.mark.slow
 def test_the_service_withstands_many_users_repetition_and_updates(twin: Twin) -> None:
     """Through the flow that answers analysts, on made-up people in a folder that goes away."""
     for attack in (service.composition, service.repetition, service.update):
@@ -252,9 +306,7 @@ def test_the_command_reads_no_record_and_fills_the_internal_report(
 
 
 def test_what_cannot_be_attacked_is_said(demo: Path) -> None:
-    """Another family, an unknown attack, an ε where none is spent: one sentence each."""
-    with pytest.raises(InputError, match="suppression"):
-        dc.attack(demo / "genes")
+    """An unknown attack, an ε where none is spent: one sentence each."""
     with DataSet.open(demo / "deaths") as data:
         with pytest.raises(InputError, match="Did you mean"):
             run.attack(data, ["membrship"])
@@ -264,7 +316,7 @@ def test_what_cannot_be_attacked_is_said(demo: Path) -> None:
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("name", ["deaths", "deaths-dp"])
+@pytest.mark.parametrize("name", ["deaths", "deaths-dp", "genes"])
 def test_the_demo_policies_under_all_attacks(
     demo: Path, name: str, record_property: Callable[[str, object], None]
 ) -> None:
@@ -279,3 +331,29 @@ def test_the_demo_policies_under_all_attacks(
             computed = "" if one.expected is None else f", computed {one.expected:.3f}"
             record_property(f"{name}, {one.group}", f"{one.measured:.3f}{computed}{limit}")
     assert found.refuted == ()
+
+
+@pytest.mark.slow
+def test_stars_tell_nothing_and_a_rule_that_looks_is_caught() -> None:
+    """Few tables under ε = 0.5, δ = 0.2; a rule that publishes just what it must not breaks every one."""
+    right = stars.StarTwin(0.5, 0.2)
+    for found in (
+        stars.breaches(right, 4),
+        stars.patterns(right, 3),
+        stars.recovered(right, 3),
+    ):
+        assert not found.over, found.says
+    assert stars.breaches(right, 2).works
+    wrong = replace(stars.StarTwin(0.3, 0.05), looks=True)
+    assert stars.breaches(wrong, 6).over
+
+
+def test_suppression_is_attacked_by_attacks_of_its_own(demo: Path) -> None:
+    """Names of other families are refused; its ε is the policy's."""
+    with DataSet.open(demo / "genes") as data:
+        with pytest.raises(InputError, match="there are breaches"):
+            run.checked(data, ["averaging"])
+        with pytest.raises(InputError, match="policy's"):
+            run.checked(data, [], "1")
+        twin = stars.StarTwin.of(data.policy)
+    assert (twin.epsilon, twin.delta) == (0.5, 0.2)

@@ -24,7 +24,7 @@ from discreet.quality.contestants import grid
 from discreet.quality.trial import Trial, best_guess, count_all, drawn, law_of_cells, true_counts
 from discreet.quality.verdicts import certain, frontier
 from discreet.report.publication import publish
-from discreet.trials import _specs
+from discreet.trials import table_specs
 from discreet.workspace import DataSet, rehearsed
 
 from ..command import run
@@ -62,7 +62,7 @@ def test_both_ways_to_draw_have_one_law(people: Path) -> None:
     Each of 36 means is compared at 6 standard errors: false alarms below 1e-6.
     """
     with DataSet.open(people) as data:
-        specs = _specs(data, ["place,kind"], None)
+        specs = table_specs(data, ["place,kind"], None)
         for contestant in grid(["laplace", "cell-key"], ["0.5"], ["5:3"]):
             method, plan, facts = contestant.plan(data, specs)
             counts = count_all([plan], [specs[0].count])
@@ -105,7 +105,12 @@ def test_a_comparison_ranks_laws_and_stays_with_the_custodian(people: Path, tmp_
     assert len(frame) == len(found.results)
     assert {"l1", "l1_25", "cramers_v"} <= set(frame.columns)
     assert len(found.draws()) == sum(one.draws for one in found.results)
-    assert len(found.pictures()) >= 6
+    pictures = found.pictures()
+    assert len(pictures) >= 6
+    assert "kind × place: rarest categories" in pictures
+    (points,) = [spec for name, spec in pictures.items() if name.endswith("before and after")]
+    shown = {row["before"] for layer in points["layer"][1:2] for row in layer["data"]["values"]}
+    assert PLANTED in shown or len(shown) > 1
 
 
 @pytest.mark.slow
@@ -176,6 +181,7 @@ def test_no_planted_count_is_anywhere_but_in_the_data(family: str, tmp_path: Pat
     assert str(PLANTED) not in told
 
 
+@pytest.mark.slow
 def test_looking_binds_to_no_family(people: Path) -> None:
     """Another family may still be chosen after a comparison, if nothing was published."""
     before = (people / "served-family").exists()
@@ -210,7 +216,7 @@ def test_a_grid_that_takes_long_is_refused_with_its_time(people: Path) -> None:
     from discreet.quality.comparison import Limits, _Work
 
     with DataSet.open(people) as data:
-        work = _Work(data, _specs(data, ["place,kind"], None), [], Limits(fitted_draws=500))
+        work = _Work(data, table_specs(data, ["place,kind"], None), [], Limits(fitted_draws=500))
         (slow,) = grid(["marginals"], ["1"])
         with pytest.raises(
             InputError, match=r"about 42 minutes.*marginals.*10\.0 seconds a draw.*120 draws"
@@ -263,3 +269,20 @@ def test_the_command_gives_one_object(people: Path, tmp_path: Path) -> None:
     told = json.loads(said.stdout)
     assert told["rehearsal"] is True
     assert told["results"][0]["draws"] == 4
+
+
+def test_a_table_that_cannot_be_measured_is_refused(
+    people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Too few cells, or more draws than memory holds: one sentence, before anybody looks."""
+    from discreet.quality import comparison
+
+    with DataSet.open(people) as data:
+        before = rehearsed.noted(data.folder)
+    with pytest.raises(InputError, match=r"kind × place .* 9 cells .* GB.*at most 6,666,666 draws"):
+        dc.compare(people, ["place,kind"], ["laplace"], draws=10**8)
+    monkeypatch.setattr(comparison, "LEAST_CELLS", 4)
+    with pytest.raises(InputError, match="place has 3 cells, too few to measure a method on"):
+        dc.compare(people, ["place"], ["laplace"])
+    with DataSet.open(people) as data:
+        assert rehearsed.noted(data.folder) == before

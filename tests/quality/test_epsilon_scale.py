@@ -46,6 +46,7 @@ def test_the_floor_is_the_least_number_of_three_digits(within: int, of: str, uni
     assert reach(found, of, unit) == within
 
 
+@pytest.mark.slow
 def test_the_ceiling_is_the_largest_number_of_three_digits() -> None:
     """Every ε up to it keeps the guess, the next does not: all 4,000 numbers up to 4."""
     for prior, most in (("0.1", "0.25"), ("0.01", "0.05"), ("0.5", "0.75"), ("0.2", "0.9")):

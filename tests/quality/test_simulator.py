@@ -11,7 +11,8 @@ import discreet as dc
 from discreet import trials
 from discreet.errors import InputError
 from discreet.file_names import DATA
-from discreet.quality.simulator import Wishes, difference, how_many, simulate, tables_of
+from discreet.quality.policy_difference import difference
+from discreet.quality.simulator import Wishes, how_many, simulate, tables_of
 from discreet.workspace import DataSet
 
 from ..command import run

@@ -20,6 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return world.make(tmp_path_factory.mktemp("risks"), epsilon="0.35", delta="0.02")
 
 
+@pytest.mark.slow
 def test_risks_are_turned_with_the_table(folder: Path):
     """Rows and columns changed places: each cell keeps its risk, and stars have none."""
     with dc.open(folder) as data:

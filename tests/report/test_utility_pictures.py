@@ -57,3 +57,14 @@ def test_bars_show_errors_beside_each_other() -> None:
     rows = spec["data"]["values"]
     assert [row["label"] for row in rows] == ["4,908", "0.0", "404", "7.1"]
     assert rows[1]["value"] == 0.1
+
+
+def test_only_the_farthest_points_bear_names() -> None:
+    """A hundred areas that are twice off and one that is a hundred times: a few names, its own too."""
+    names = [f"area {i}" for i in range(101)]
+    before = np.full(101, 10)
+    after = np.where(np.arange(101) == 7, 1000, 20 + np.arange(101) % 50)
+    spec = before_and_after(names, before, {"one": after}, "Areas")
+    labels = [row["label"] for row in spec["layer"][2]["data"]["values"]]
+    assert 1 <= len(labels) <= 8
+    assert "area 7\n10 → 1,000" in labels

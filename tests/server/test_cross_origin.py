@@ -46,6 +46,7 @@ def readable(answer: httpx.Response) -> bool:
     return allowed in ("*", ORIGIN)
 
 
+@pytest.mark.slow
 def test_what_is_public_is_readable_from_elsewhere(served: Served) -> None:
     for path in (TABLE, "/api/v1/datasets", "/pxweb/v2/config", "/api/v1/openapi.json"):
         answer = asked(served, "GET", path)

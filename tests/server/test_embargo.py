@@ -27,6 +27,7 @@ from .serving import Processes, Served, add_accounts, serving
 
 LATE = "2999-01-01T00:00:00+00:00"
 PATH = "/datasets/deaths-dp/tables"
+SEXES = {"a": {"sex": "F"}, "b": {"sex": "M"}}
 OTHERS = (None, "ana", "odo")
 
 
@@ -59,7 +60,7 @@ def release(recipe: dict[str, Any], dataset: str = "deaths-dp", **more: Any) -> 
 
 
 def reads(client: httpx.Client, asked: dict[str, Any]) -> list[int]:
-    """Every way to the numbers of a question: asked, derived, in a format, on a page."""
+    """Every way to the numbers of a question: asked, derived, in a format, compared, on a page."""
     query = {**asked, "rows": asked["rows"][0], "columns": asked["columns"][0]}
     root = str(client.base_url).removesuffix("/api/v1/")
     address = f"{root}/build/deaths-dp"
@@ -71,6 +72,7 @@ def reads(client: httpx.Client, asked: dict[str, Any]) -> list[int]:
         client.get(PATH, params={**query, "free": "true"}).status_code,
         client.post(PATH, json={**asked, "negatives": "clip"}).status_code,
         client.get(PATH, params={"rows": "region", "free": "true"}).status_code,
+        client.post(f"{PATH}:difference", json={"recipe": asked, **SEXES}).status_code,
         shown,
     ]
 
@@ -116,7 +118,7 @@ def test_nobody_reads_while_a_release_is_made(embargoed: Served) -> None:
             pollers.asked = recipe(number)
             seen = pollers.tries
             made = cas.post("/releases", json=release(pollers.asked))
-            assert (made.status_code, made.json()["state"]) == (201, "ready")
+            assert (made.status_code, made.json()["state"]) == (201, "approved")
             wait_until(lambda seen=seen: pollers.tries > seen + 3, "the pollers to try again")  # type: ignore[misc]
         assert pollers.early == []
         assert cas.post(PATH, json=recipe(0)).status_code == 200
@@ -140,18 +142,19 @@ def test_two_successors_are_decided_before_either_is_charged(embargoed: Served) 
         assert odo.get("/datasets/deaths-dp/ledger").json()["entry_count"] == entries + 1
 
 
+@pytest.mark.slow
 def test_a_release_that_failed_after_its_charge_goes_on_withholding(
     embargoed: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until a custodian withdraws it; one whose charge was refused holds nothing."""
-    from discreet.server.routes import releases
+    from discreet.server import publishing
 
     def fails(*_: object) -> dict[str, str]:
         raise OSError("no room")
 
     soon = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
     with embargoed.client("cas") as cas, monkeypatch.context() as patched:
-        patched.setattr(releases, "_publish", fails)
+        patched.setattr(publishing, "_publish", fails)
         assert cas.post("/releases", json=release(recipe(0), publish_at=soon)).status_code == 500
         (failed,) = cas.get("/releases").json()["releases"]
         assert failed["state"] == "making"
@@ -169,6 +172,7 @@ def test_a_release_that_failed_after_its_charge_goes_on_withholding(
         assert len(cas.get("/releases").json()["releases"]) == 1
 
 
+@pytest.mark.slow
 def test_withdrawing_before_its_time_publishes_nothing(embargoed: Served) -> None:
     """What was charged under an embargo stays back until the time that was named."""
     with embargoed.client("cas") as cas:
@@ -192,7 +196,7 @@ def test_for_cell_keys_it_holds_the_version_of_the_data(embargoed: Served) -> No
         publish_at = (datetime.now(UTC) + timedelta(seconds=3)).isoformat()
         body = release(asked, "deaths", publish_at=publish_at)
         made = cas.post("/releases", json=body)
-        assert made.json()["state"] == "ready"
+        assert made.json()["state"] == "approved"
         wait_until(lambda: cas.get(f"/jobs/{later}").json()["state"] == "done", "the job")
         for who in (None, "ana"):
             with embargoed.client(who) as other:

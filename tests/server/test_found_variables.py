@@ -13,7 +13,7 @@ import random
 import re
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +31,9 @@ from discreet.methods import registry
 from discreet.server import Settings
 from discreet.workspace import DataSet
 
+from ..patience import wait_until
+from . import custody_rows, drafting
+from .custody_rows import WISHES
 from .serving import Served, add_accounts, every_route, serving
 
 READERS = (None, "ana", "odo")
@@ -107,6 +110,8 @@ DATA = "/api/v1/datasets"
 ROWS: dict[str, list[tuple[str, Any]]] = {
     "GET /": [("/", None)],
     "GET /health": [("/health", None)],
+    "GET /metrics": [("/metrics", None)],
+    "GET /ready": [("/ready", None)],
     "GET /login": [("/login?next=/build/people", None)],
     "POST /login": [("/login", {"name": "x"})],
     "POST /logout": [("/logout", {})],
@@ -299,6 +304,7 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
     "DELETE /api/v1/users/{user}": [("/api/v1/users/none", None)],
     "GET /api/v1/audit": [
         ("/api/v1/audit?user=ana&dataset=people&most=1000", None),
+        ("/api/v1/audit?user=cas&most=1000", None),
         ("/api/v1/audit?group=rule&dataset=people", None),
         ("/api/v1/audit?group=question&dataset=people", None),
     ],
@@ -309,6 +315,8 @@ ROWS: dict[str, list[tuple[str, Any]]] = {
     "GET /api/v1/proposals/{proposal}": [("/api/v1/proposals/none", None)],
     "POST /api/v1/proposals/{proposal}/accept": [("/api/v1/proposals/none/accept", None)],
     "POST /api/v1/proposals/{proposal}/reject": [("/api/v1/proposals/none/reject", None)],
+    **custody_rows.READ,
+    **custody_rows.REFUSED,
 }
 """What is asked of each route; names in braces are filled in from what a custodian made."""
 
@@ -344,10 +352,17 @@ class World:
     def ask(self, who: str | None, method: str, path: str, body: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.served.tokens[who]}"} if who else {}
         page = not path.startswith(("/api/", "/pxweb/")) and method == "POST"
-        sent = {"data": body} if page else {"json": body}
+        sent = {"data" if page else "json": self.filled(body)}
         address = self.served.url + path.format_map(self.names)
         assert self.wire is not None
         return self.wire.request(method, address, headers=headers, **sent)
+
+    def filled(self, body: Any) -> Any:
+        """A body with the names of what was made."""
+        text = json.dumps(body)
+        for name, value in self.names.items():
+            text = text.replace(f"{{{name}}}", value)
+        return json.loads(text)
 
     def same(self, text: str) -> str:
         """A text without what may differ: names made by chance, keyed hashes, times."""
@@ -401,7 +416,41 @@ def prepared(served: Served, wire: httpx.Client) -> World:
     assert "event: end" in world.ask("ana", "GET", "/api/v1/jobs/{job}/events", None).text
     published = world.ask("ana", "GET", "/api/v1/releases/{release}", None).json()
     world.question = published["question"]
+    world.names |= in_custody(world, made)
     return world
+
+
+def in_custody(world: World, made: Callable[..., str]) -> dict[str, str]:
+    """What custodians hold that nobody else may see: the very records as a draft, a rehearsal on
+    them that has ended, a release to approve, a proposal and what somebody asked for."""
+    release = {"dataset": "people", "recipe": ASKED | {"epsilon": "2"}, "title": "P", "draft": True}
+    proposal = {"dataset": "people", "policy": custody_rows.RULES, "reason": "fewer"}
+    query = {"tableId": "{saved}", "language": "en", "selection": {"selection": []}}
+    query["selection"]["selection"] = custody_rows.CHOSEN
+    with world.served.client("cas") as cas, world.served.client("dora") as dora:
+        content = (world.served.workspace / "people.csv").read_bytes()
+        draft = drafting.begin(cas, "persons.csv", content)
+        assert drafting.send(cas, draft, content).is_success
+        found = drafting.until(dora, draft, "open")
+        assert "disease" in json.dumps(found["review"])
+        begun = dora.post("/datasets/people/rehearsals", json={"what": "simulate", **WISHES})
+        assert begun.status_code == 202, begun.text
+        rehearsal = begun.json()["id"]
+        ends = ("done", "failed")
+        wait_until(
+            lambda: dora.get(f"/rehearsals/{rehearsal}").json()["state"] in ends, "a rehearsal"
+        )
+        assert dora.get(f"/rehearsals/{rehearsal}/report").json()["custodian_only"]
+        token = dora.get("/users/ana/tokens").json()["tokens"][0]["id"]
+    return {
+        "draft": draft,
+        "rehearsal": rehearsal,
+        "token": token,
+        "ready": made("cas", "/api/v1/releases", release),
+        "proposal": made("cas", "/api/v1/proposals", proposal),
+        "request": made("ana", f"{DATA}/people/requests", {"words": "May we?", "recipe": ASKED}),
+        "query": made("ana", "/pxweb/v2/savedqueries", world.filled(query)),
+    }
 
 
 Answer = tuple[tuple[str, ...], tuple[int, str, str]]
@@ -428,6 +477,34 @@ def differences(expected: Answers, got: Iterable[Answer]) -> Iterator[str]:
                 parts = [str(text)[max(0, at - 60) : at + 60] for text in (one, other)]
                 yield f"{' '.join(said)}: {parts[0]!r}, not {parts[1]!r}"
                 break
+
+
+MADE = ("draft", "rehearsal", "ready", "proposal", "request", "token")
+
+
+def refusals_that_tell(got: Answers) -> list[str]:
+    """Where somebody else than a custodian got more than a refusal of a custodian's route, or could
+    tell by it what is there from what is not."""
+    told = []
+    for (route, path, body, who), answer in got.items():
+        if route not in custody_rows.REFUSED:
+            continue
+        if answer[0] != (403 if who != "None" else 401):
+            told.append(f"{route} {who}: {answer[0]}")
+        unmade = path
+        for name in MADE:
+            unmade = unmade.replace(f"{{{name}}}", "none")
+        if without_names(answer) != without_names(got[route, unmade, body, who]):
+            told.append(f"{route} {who}: {path} is not refused as {unmade}")
+    return told
+
+
+def without_names(answer: tuple[int, str, str]) -> str:
+    """An answer that no longer says what was asked for."""
+    text = "\n".join(map(str, answer))
+    for name in MADE:
+        text = text.replace(name.upper(), "none")
+    return text
 
 
 @pytest.fixture(scope="module")
@@ -516,6 +593,7 @@ def test_no_reader_sees_a_difference(
         assert "disease" in page
         refused = custodian.ask("cas", "POST", f"{DATA}/people/tables:check", QUESTIONS[1]).json()
         assert refused["rule"] == "declared-domain"
+    assert refusals_that_tell(expected) == []
     texts = [text for _, _, text in expected.values()]
     assert {status for status, _, _ in expected.values()} >= {200, 400, 401, 403, 404}
     assert not any("asthma" in text.replace("asthma,flu", "") for text in texts)
@@ -541,7 +619,13 @@ def test_a_twin_that_tells_is_caught(
 ):
     """Were found variables told to everybody, the comparison above would see it on many routes."""
     monkeypatch.setattr(DataSet, "description", property(lambda data: data.described.description))
-    telling = ("variables", "codelists", "tables:check", "/build/{dataset} ", "/api/v1/datasets ")
+    telling = (
+        "variables",
+        "codelists/{level}",
+        "tables:check",
+        "/build/{dataset} ",
+        "/api/v1/datasets ",
+    )
     some = {route: rows for route, rows in ROWS.items() if any(t in f"{route} " for t in telling)}
     with ExitStack() as stack:
         one, other = (serve(stack, folders[n], tmp_path / n) for n in ("base", "added"))

@@ -72,6 +72,7 @@ def post(served: Served, path: str, body: bytes, **headers: str) -> httpx.Respon
         (b'{"rows": ["region"], "method": "noize"}', 400, "Did you mean noise?"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_bad_bodies_get_one_sentence(served: Served, body: bytes, status: int, words: str):
     """What cannot be read is refused with what is wrong; nothing of ours shows."""
     for path in (DP, f"{DP}:check"):
@@ -190,6 +191,7 @@ def test_headers_have_limits(served: Served):
         assert ana.get("/datasets", params={"query": "x" * 9000}).status_code == 413
 
 
+@pytest.mark.slow
 def test_answers_carry_security_headers_and_no_foreign_address(served: Served):
     """Every page and answer: strict content policy, nosniff, no framing; nothing from elsewhere."""
     page = httpx.get(f"{served.url}/api/v1/docs")
@@ -266,6 +268,7 @@ def test_slots_refuse_the_one_too_many():
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=300) | st.text(max_size=100).map(lambda text: json.dumps(text).encode()))
+@pytest.mark.slow
 def test_any_bytes_are_json_or_a_problem(body: bytes):
     """The strict reader returns a value or raises a problem; never anything else."""
     found = None
@@ -464,7 +467,7 @@ def test_bandit_finds_nothing_medium_or_above():
         if "nosec" in line
     ]
     kinds = sorted(line.partition("# nosec ")[2] for line in excused)
-    assert kinds == ["B305", "B314", "B608", "B608"]
+    assert kinds == ["B305", "B314", *["B608"] * 4]
 
 
 def test_heads_that_drip_are_let_go(served: Served, monkeypatch):

@@ -82,6 +82,7 @@ def test_what_a_job_will_cost_is_not_there_for_others(serve: Serve) -> None:
         assert ana.post(PATH, json=LITTLE).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_hold_survives_the_process_that_took_it(serve: Serve, workspace: Path) -> None:
     """A job whose worker died is done by another process with what was held, and charged once."""
     with serve(NOBODY_WORKS) as ana:
@@ -96,6 +97,7 @@ def test_a_hold_survives_the_process_that_took_it(serve: Serve, workspace: Path)
         assert (again.status_code, again.headers["discreet-charged"]) == (200, "no")
 
 
+@pytest.mark.slow
 def test_a_job_that_fails_gives_its_budget_back(serve: Serve, workspace: Path) -> None:
     """Here its account is revoked before it runs."""
     from discreet.store.accounts import Accounts
@@ -119,6 +121,7 @@ def test_a_job_that_fails_gives_its_budget_back(serve: Serve, workspace: Path) -
     jobs.close()
 
 
+@pytest.mark.slow
 def test_a_hold_that_lapsed_is_asked_for_again(serve: Serve) -> None:
     """No server renewed it for too long: the job is made if the budget is there, else it fails with
     the ledger's sentence, and nothing is spent twice."""
@@ -148,6 +151,7 @@ def test_waiting_jobs_keep_their_budget(serve: Serve, workspace: Path) -> None:
     assert expires > time.time() + 30_000
 
 
+@pytest.mark.slow
 def test_a_kept_result_shows_what_today_s_policy_shows(serve: Serve, workspace: Path) -> None:
     """A stricter threshold holds for tables made before it too, and so does who may see them."""
     path, recipe = "/datasets/deaths/tables", {"rows": ["region"], "columns": ["sex"]}

@@ -51,6 +51,7 @@ def said(answer: httpx.Response) -> str | None:
         ("/datasets", "en", "fr"),
     ],
 )
+@pytest.mark.slow
 def test_the_catalogue_says_its_language(spoken: Served, path: str, own: str, french: str):
     """The language of the texts shown; by parameter, or by header, of which caches are told."""
     with spoken.client() as public:
@@ -62,6 +63,7 @@ def test_the_catalogue_says_its_language(spoken: Served, path: str, own: str, fr
         assert said(public.get("/datasets/plain/codelists/sex")) is None
 
 
+@pytest.mark.slow
 def test_kept_job_results_and_releases_say_their_language(spoken: Served):
     """As they were made, whatever the description says later."""
     asked = {"rows": ["sex"]}

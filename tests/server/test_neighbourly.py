@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
 from discreet.server import Settings
 
@@ -21,6 +22,7 @@ def from_address(url: str, address: str) -> httpx.Client:
     return httpx.Client(base_url=url, transport=httpx.HTTPTransport(local_address=address))
 
 
+@pytest.mark.slow
 def test_wrong_logins_elsewhere_lock_nobody_out(tmp_path: Path) -> None:
     """A name is held up where it was tried, not where its owner is."""
     workspace = tmp_path / "w"

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -194,7 +195,16 @@ def test_a_large_table_comes_by_pages_of_rows(served: Served):
     asked = {"rows": ["ccg", "marital"], "columns": ["age"]}
     said = httpx.post(f"{served.url}/api/v1/datasets/deaths/tables", json=asked, timeout=300).json()
     assert shown == said["value"]
-    assert pages == 9
+    assert pages == 18
+
+
+def test_an_auditor_sees_when_each_request_came(served: Served):
+    """Every line of the log has its time; the newest is of now."""
+    page = get(served, "/audit", "odo").text
+    times = re.findall(r'<time datetime="([^"]+)">(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)</time>', page)
+    assert len(times) == page.count('<tr><td class="num">') > 0
+    newest = datetime.fromisoformat(times[0][0])
+    assert abs(datetime.now(UTC) - newest) < timedelta(days=1)
 
 
 def test_a_star_tells_nothing_and_says_so(served: Served):

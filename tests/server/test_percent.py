@@ -6,6 +6,7 @@ import csv
 import io
 
 import httpx
+import pytest
 
 import discreet as dc
 
@@ -16,6 +17,7 @@ from .serving import Served
 PATH = "/datasets/deaths/tables"
 
 
+@pytest.mark.slow
 def test_percentages_are_the_same_everywhere_under_their_own_tag(served: Served) -> None:
     """POST, short address, job result, CSV, client, disk, command line; none without asking."""
     asked = {"rows": ["region"], "columns": ["sex"], "percent": "rows"}

@@ -156,6 +156,7 @@ def path_of(work: Callable[[], object]) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_verdicts_take_the_same_path(neighbour_folders: list[Path]):
     """Planning and checking a question runs the same functions, as often and in the same order, on
     two data sets that differ in one record: how long it takes tells nothing of the data."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from csv import DictReader as csv_reader
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -16,7 +17,8 @@ from pxweb import PxApi
 
 from discreet.core.domain import TOTAL
 from discreet.errors import InputError
-from discreet.server.pxweb_selection import cut, select, split
+from discreet.server.pxweb.selection import cut, select, split
+from discreet.server.pxweb.shared_tables import SharedTable
 
 from .serving import Served
 
@@ -57,6 +59,7 @@ def cells(dataset: dict[str, Any]) -> dict[tuple[str, ...], Any]:
     return dict(zip(itertools.product(*lists), dataset["value"], strict=True))
 
 
+@pytest.mark.slow
 def test_pxwebpy_reads_a_saved_table(served: Served, saved: str) -> None:
     """Search, metadata and every number through somebody else's client, from a live server."""
     api = PxApi(f"{served.url}/pxweb/v2", disable_cache=True)
@@ -135,6 +138,57 @@ def test_get_and_post_select_alike(served: Served, saved: str) -> None:
     assert part["extension"]["noise"]["sd"] == [sds[key] for key in cells(part)]
 
 
+def test_percentages_are_cut_with_the_selection(served: Served) -> None:
+    """Each percentage, and each end of its interval, stays with its cell; metadata hold none."""
+    saved = save(served, "deaths", {**RECIPE, "percent": "rows"})
+    with face(served) as client:
+        part = client.get(
+            f"/tables/{saved}/data?valuecodes[region]=top(3)&valuecodes[sex]=M"
+        ).json()
+        metadata = client.get(f"/tables/{saved}/metadata").json()
+    full = whole(served, saved)
+    for name in ("value", "lower", "upper"):
+        every = dict(zip(cells(full), full["extension"]["percent"][name], strict=True))
+        assert part["extension"]["percent"][name] == [every[key] for key in cells(part)]
+    assert len(part["value"]) == 3
+    assert "percent" not in metadata["extension"]
+
+
+def test_variables_are_named_in_the_order_of_the_table(served: Served) -> None:
+    """As the table was laid out, not as its question is written; links keep the language."""
+    saved = save(served, "deaths", {"rows": ["sex"], "columns": ["region"]})
+    with face(served) as client:
+        one = client.get(f"/tables/{saved}?lang=en").json()
+        data = client.get(f"/tables/{saved}/data").json()
+    labels = [data["dimension"][name]["label"] for name in data["id"] if name != "ContentsCode"]
+    assert one["variableNames"] == labels
+    assert data["id"][:2] == ["sex", "region"]
+    assert all("lang=en" in link["href"] for link in one["links"])
+
+
+def test_a_table_is_as_new_as_the_figures_in_it() -> None:
+    """Data loaded after a table was saved make it new; a table saved after they were, too."""
+    for saved, loaded, newest in (
+        (1_700_000_000, "2026-01-02T03:04:05+00:00", "2026-01-02T03:04:05+00:00"),
+        (1_900_000_000, "2026-01-02T03:04:05+00:00", "2030-03-17T17:46:40+00:00"),
+    ):
+        asking = SimpleNamespace(data=SimpleNamespace(manifest=SimpleNamespace(loaded=loaded)))
+        table = SharedTable(SimpleNamespace(created=saved), asking)  # type: ignore[arg-type]
+        assert table.updated.isoformat() == newest
+
+
+def test_tables_of_the_last_days_are_those_whose_figures_changed(
+    served: Served, saved: str
+) -> None:
+    with face(served) as client:
+        listed = client.get("/tables?pastDays=1&pageSize=100").json()["tables"]
+        never = client.get("/tables?pastDays=0&pageSize=100").json()["tables"]
+        one = client.get(f"/tables/{saved}").json()
+    assert saved in [table["id"] for table in listed]
+    assert saved not in [table["id"] for table in never]
+    assert one["updated"] == next(t["updated"] for t in listed if t["id"] == saved)
+
+
 def test_config_and_metadata_say_what_readers_need(served: Served, saved: str) -> None:
     with face(served) as client:
         config = client.get("/config").json()
@@ -164,8 +218,13 @@ def test_config_and_metadata_say_what_readers_need(served: Served, saved: str) -
         ("valuecodes[region]=", "holds no code"),
         ("valuecodes[region]=top(x)", "top takes a number"),
         ("valuecodes[region]=range(a)", "range takes two codes"),
-        ("codelist[region]=vs_x", "no codelists here"),
+        ("codelist[region]=vs_x", "region has no code list 'vs_x'"),
         ("outputFormat=json-px", "json-stat2"),
+        ("outputFormat=csv&outputFormatParams=Loud", "outputFormatParams are UseCodes"),
+        (
+            "outputFormat=csv&outputFormatParams=UseCodes&outputFormatParams=UseTexts",
+            "only one can be said",
+        ),
         ("valuecodes[sex]=F&valuecodes[SEX]=M", "selected twice"),
     ],
 )
@@ -271,7 +330,7 @@ def test_every_format_of_a_part_holds_the_same_numbers(served: Served, saved: st
         csv = client.get(f"/tables/{saved}/data?{chosen}&outputFormat=csv")
         others = {
             name: client.get(f"/tables/{saved}/data?{chosen}&outputFormat={name}")
-            for name in ("px", "xlsx", "parquet")
+            for name in ("px", "xlsx", "parquet", "html")
         }
         config = client.get("/config").json()
         whole_csv = client.get(f"/tables/{saved}/data?outputFormat=CSV")
@@ -327,3 +386,134 @@ def test_a_variable_without_total_must_be_selected() -> None:
         cut(dataset, {"a": ["x"]})
     part = cut(dataset, {"b": ["y"]})
     assert (part["id"], part["value"], part["status"]) == (["b"], [4], {"0": "u"})
+
+
+def test_a_code_list_is_another_level_of_the_same_table(served: Served, saved: str) -> None:
+    """Its numbers are those of that level asked for itself, never sums; pxwebpy reads both."""
+    api = PxApi(f"{served.url}/pxweb/v2", disable_cache=True)
+    told = api.get_table_variables(saved)["region"]["codelists"]
+    by_level = {one["id"].rpartition(":")[2]: one["id"] for one in told}
+    assert "ccg" in by_level, by_level
+    listed = api.get_code_list(by_level["ccg"])
+    assert listed["type"] == "Valueset"
+    regions = set(api.get_table_metadata(saved)["dimension"]["region"]["category"]["index"])
+    assert {code for value in listed["values"] for code in value["valueMap"]} <= regions
+    native = save(served, "deaths", {"rows": ["area:ccg"], "columns": ["sex"]})
+    with face(served) as client:
+        whole_level = client.get(
+            f"/tables/{saved}/data", params={"codelist[region]": by_level["ccg"]}
+        ).json()
+        part = client.post(
+            f"/tables/{saved}/data",
+            json={
+                "selection": [
+                    {
+                        "variableCode": "region",
+                        "codeList": by_level["ccg"],
+                        "valueCodes": ["top(3)"],
+                    }
+                ]
+            },
+        ).json()
+        asked = client.get(f"/tables/{native}/data").json()
+        described = client.get(
+            f"/tables/{saved}/metadata", params={"codelist[region]": by_level["ccg"]}
+        ).json()
+        unknown = client.get(f"/codelists/{saved}:region:none")
+        nothing = client.get(f"/tables/{saved}/data", params={"codelist[region]": ""})
+    assert whole_level["id"] == ["region", "sex", "ContentsCode"]
+    assert whole_level["value"] == asked["value"]
+    assert part["value"] == [whole_level["value"][3 * i + 2] for i in range(3)]
+    assert described["dimension"]["region"]["category"]["index"].keys() == (
+        asked["dimension"]["ccg"]["category"]["index"].keys()
+    )
+    assert (unknown.status_code, nothing.status_code) == (404, 200)
+
+
+def test_a_coarser_code_list_names_what_lies_in_it(served: Served) -> None:
+    fine = save(served, "deaths", {"rows": ["area:ccg"], "columns": ["sex"]})
+    with face(served) as client:
+        listed = client.get(f"/codelists/{fine}:ccg:region").json()
+        metadata = client.get(f"/tables/{fine}/metadata").json()
+    codes = [code for value in listed["values"] for code in value["valueMap"]]
+    own = [c for c in metadata["dimension"]["ccg"]["category"]["index"] if c != TOTAL]
+    assert listed["type"] == "Aggregation"
+    assert sorted(codes) == sorted(own)
+    assert (listed["elimination"], listed["eliminationValueCode"]) == (True, TOTAL)
+
+
+def test_a_code_list_that_would_spend_is_not_offered(served: Served) -> None:
+    """Of an answered table, another level was not answered: it is neither named nor read."""
+    identity = save(served, "deaths-dp", {"rows": ["area:region"], "epsilon": "0.0625"})
+    with face(served, "ana") as client, served.client("ana") as native:
+        native.get(f"/saved/{identity}/table").raise_for_status()
+        before = native.get("/datasets/deaths-dp/budget").text
+        metadata = client.get(f"/tables/{identity}/metadata").json()
+        refused = client.get(
+            f"/tables/{identity}/data", params={"codelist[region]": f"{identity}:region:ccg"}
+        )
+        assert native.get("/datasets/deaths-dp/budget").text == before
+    assert metadata["dimension"]["region"]["extension"]["codeLists"] == []
+    assert (refused.status_code, "would spend budget" in refused.json()["detail"]) == (400, True)
+
+
+def test_a_saved_query_is_its_own_name(served: Served, saved: str) -> None:
+    """Anybody saves one, nothing is kept, and it answers as the query would."""
+    selection = {"selection": [{"variableCode": "region", "valueCodes": ["top(2)"]}]}
+    query = {"tableId": saved, "language": "en", "selection": selection, "outputFormat": "csv"}
+    with face(served) as client:
+        made = client.post("/savedqueries", json=query)
+        again = client.post("/savedqueries", json={**query, "id": "other"})
+        name = made.json()["id"]
+        back = client.get(f"/savedqueries/{name}").json()
+        chosen = client.get(f"/savedqueries/{name}/selection").json()
+        data = client.get(f"/savedqueries/{name}/data")
+        as_json = client.get(f"/savedqueries/{name}/data?outputFormat=json-stat2").json()
+        direct = client.get(f"/tables/{saved}/data?valuecodes[region]=top(2)").json()
+        wrong = client.post("/savedqueries", json={**query, "tableId": "0" * 16})
+        bad = client.post(
+            "/savedqueries",
+            json={
+                **query,
+                "selection": {"selection": [{"variableCode": "regoin", "valueCodes": ["*"]}]},
+            },
+        )
+        long = client.post(
+            "/savedqueries",
+            json={
+                **query,
+                "selection": {
+                    "selection": [
+                        {
+                            "variableCode": "region",
+                            "valueCodes": [f"{i:x}{i**3:x}" for i in range(9000)],
+                        }
+                    ]
+                },
+            },
+        )
+        names = ["", "x", "AAAA", name[:-4], name + "AAAA", "é", "=" * 30]
+        garbage = {client.get(f"/savedqueries/{one}").status_code for one in names}
+    assert (made.status_code, again.json()["id"]) == (201, name)
+    assert made.headers["Location"].endswith(name)
+    assert (back["tableId"], back["selection"]["selection"]) == (
+        saved,
+        selection["selection"],
+    )
+    assert chosen["selection"] == selection["selection"]
+    assert [int(row["count"]) for row in csv_reader(io.StringIO(data.text))] == direct["value"]
+    assert as_json["value"] == direct["value"]
+    assert (wrong.status_code, bad.status_code, long.status_code) == (400, 400, 400)
+    assert "too long to be saved" in long.json()["detail"]
+    assert garbage == {404}
+
+
+def test_csv_comes_with_the_separator_and_the_columns_asked_for(served: Served, saved: str) -> None:
+    with face(served) as client:
+        answer = client.get(
+            f"/tables/{saved}/data?outputFormat=csv&outputFormatParams=SeparatorSemicolon"
+            "&outputFormatParams=UseTexts"
+        )
+    head, *rows = answer.text.splitlines()
+    assert head.split(";")[:3] == ["region_label", "sex_label", "count"]
+    assert len(rows) == len(whole(served, saved)["value"])

@@ -79,11 +79,32 @@ MATRIX: dict[str, tuple[dict[str, int], object, str]] = {
     "GET /datasets/{dataset}/register": (OPEN, None, "/datasets/deaths/register"),
     "GET /datasets/{dataset}/ledger": (OVERSIGHT, None, "/datasets/deaths-dp/ledger"),
     "GET /datasets/{dataset}/policies": (OVERSIGHT, None, "/datasets/deaths/policies"),
+    "POST /datasets/{dataset}/policies:simulate": (
+        OVERSIGHT,
+        {"most": 3},
+        "/datasets/deaths/policies:simulate",
+    ),
+    "POST /datasets/{dataset}/rehearsals": (
+        to(CUSTODY, 202),
+        {"what": "attack", "attacks": ["same-set"]},
+        "/datasets/deaths/rehearsals",
+    ),
+    "GET /rehearsals": (CUSTODY, None, "/rehearsals"),
+    "GET /rehearsals/{rehearsal}": (to(CUSTODY, 404), None, "/rehearsals/none"),
+    "DELETE /rehearsals/{rehearsal}": (to(CUSTODY, 404), None, "/rehearsals/none"),
+    "GET /rehearsals/{rehearsal}/report": (to(CUSTODY, 404), None, "/rehearsals/none/report"),
     "PUT /datasets/{dataset}/budgets/{scope}": (
         CUSTODY,
         {"epsilon": "1", "reason": "a share"},
         "/datasets/deaths-dp/budgets/project:health",
     ),
+    "GET /decisions": (CUSTODY, None, "/decisions"),
+    "POST /datasets/{dataset}/policies:effects": (
+        CUSTODY,
+        {"draft": {"rules": {"max_variables": "2"}}},
+        "/datasets/deaths-dp/policies:effects",
+    ),
+    "GET /datasets/{dataset}/ledger/lines": (OVERSIGHT, None, "/datasets/deaths-dp/ledger/lines"),
     "GET /jobs": (KEEPING, None, "/jobs"),
     "GET /jobs/{job}": (to(ASKING, 404), None, "/jobs/none"),
     "DELETE /jobs/{job}": (to(ASKING, 404), None, "/jobs/none"),
@@ -107,6 +128,12 @@ MATRIX: dict[str, tuple[dict[str, int], object, str]] = {
         None,
         "/releases/none/documents/manifest.json",
     ),
+    "POST /releases/{release}/approve": (
+        to(CUSTODY, 404),
+        {"reason": "checked"},
+        "/releases/none/approve",
+    ),
+    "POST /releases/{release}/publish": (to(CUSTODY, 404), {}, "/releases/none/publish"),
     "POST /releases/{release}/withdraw": (
         to(CUSTODY, 404),
         {"reason": "wrong"},
@@ -131,6 +158,20 @@ MATRIX: dict[str, tuple[dict[str, int], object, str]] = {
         {"selection": []},
         "/pxweb/v2/tables/none/data",
     ),
+    "GET /pxweb/v2/codelists/{codelist}": (to(ASKING, 404), None, "/pxweb/v2/codelists/none"),
+    "POST /pxweb/v2/savedqueries": (
+        to(ASKING, 400),
+        {"selection": {"selection": []}, "language": "en", "tableId": "none"},
+        "/pxweb/v2/savedqueries",
+    ),
+    **{
+        f"GET /pxweb/v2/savedqueries/{{query}}{part}": (
+            to(ASKING, 404),
+            None,
+            f"/pxweb/v2/savedqueries/none{part}",
+        )
+        for part in ("", "/selection", "/data")
+    },
     "GET /session": (OPEN, None, "/session"),
     "POST /session": (to(OPEN, 401), {"name": "ana", "password": "not the right one"}, "/session"),
     "DELETE /session": (to(OPEN, 204), None, "/session"),
@@ -140,6 +181,15 @@ MATRIX: dict[str, tuple[dict[str, int], object, str]] = {
     "GET /users": (CUSTODY, None, "/users"),
     "POST /users": (to(CUSTODY, 400), {"name": "ana", "role": "analyst"}, "/users"),
     "DELETE /users/{user}": (to(CUSTODY, 404), None, "/users/none"),
+    "GET /users/{user}/tokens": (CUSTODY, None, "/users/ana/tokens"),
+    "DELETE /users/{user}/tokens/{token}": (to(CUSTODY, 404), None, "/users/ana/tokens/none"),
+    "GET /drafts": (CUSTODY, None, "/drafts"),
+    "POST /drafts": (to(CUSTODY, 400), {"file": "x.sav", "bytes": 9}, "/drafts"),
+    "GET /drafts/{draft}": (to(CUSTODY, 404), None, "/drafts/none"),
+    "PATCH /drafts/{draft}": (to(CUSTODY, 404), {"name": "x"}, "/drafts/none"),
+    "PATCH /drafts/{draft}/file": (to(CUSTODY, 422), None, "/drafts/none/file"),
+    "POST /drafts/{draft}/finish": (to(CUSTODY, 404), None, "/drafts/none/finish"),
+    "DELETE /drafts/{draft}": (to(CUSTODY, 404), None, "/drafts/none"),
     "GET /audit": (OVERSIGHT, None, "/audit"),
     "GET /proposals": (OVERSIGHT, None, "/proposals"),
     "POST /proposals": (to(CUSTODY, 201), {"dataset": "deaths-dp", **BUDGET}, "/proposals"),
@@ -163,6 +213,9 @@ def routes(served: Served) -> list[str]:
 
 
 PAGES: dict[str, tuple[dict[str, int], str]] = {
+    "GET /custodian/new": (CUSTODY, "/custodian/new"),
+    "GET /custodian/new/version/{dataset}": (CUSTODY, "/custodian/new/version/deaths"),
+    "GET /custodian/new/{draft}": (to(CUSTODY, 404), "/custodian/new/none"),
     "GET /": (OPEN, "/"),
     "GET /login": (OPEN, "/login"),
     "GET /about": (OPEN, "/about"),
@@ -183,11 +236,41 @@ PAGES: dict[str, tuple[dict[str, int], str]] = {
     ),
     "GET /saved": (ASKING, "/saved"),
     "GET /saved/{saved}": (to(ASKING, 404), "/saved/none"),
+    "GET /releases": (ASKING, "/releases"),
+    "GET /releases/{release}": (to(ASKING, 404), "/releases/none"),
+    "GET /build/{dataset}/ask": (KEEPING, "/build/deaths/ask?at=rows%3Dsex"),
     "GET /jobs": (KEEPING, "/jobs"),
     "GET /jobs/{job}": (to(ASKING, 404), "/jobs/none"),
     "GET /audit": (OVERSIGHT, "/audit"),
     "GET /audit/{dataset}": (OVERSIGHT, "/audit/deaths-dp?verify=true"),
     "GET /audit/{dataset}/export": (OVERSIGHT, "/audit/deaths-dp/export"),
+    "GET /custodian": (CUSTODY, "/custodian"),
+    "GET /custodian/{dataset}/policy": (CUSTODY, "/custodian/genes/policy"),
+    "GET /custodian/{dataset}/rehearsals/{rehearsal}": (
+        to(CUSTODY, 404),
+        "/custodian/deaths/rehearsals/none",
+    ),
+    "GET /custodian/{dataset}/ledger": (CUSTODY, "/custodian/deaths-dp/ledger?verify=true"),
+    "GET /custodian/{dataset}/ledger/export": (CUSTODY, "/custodian/deaths-dp/ledger/export"),
+    "GET /custodian/people": (CUSTODY, "/custodian/people?role=analyst"),
+    "GET /custodian/people/{user}": (CUSTODY, "/custodian/people/ana"),
+    "GET /custodian/log": (CUSTODY, "/custodian/log?dataset=deaths"),
+    "GET /custodian/log/export": (CUSTODY, "/custodian/log/export"),
+    "GET /custodian/releases": (CUSTODY, "/custodian/releases"),
+    "GET /custodian/{dataset}/publish": (CUSTODY, "/custodian/deaths/publish"),
+    "GET /custodian/{dataset}/publish/{release}": (
+        to(CUSTODY, 404),
+        "/custodian/deaths/publish/none",
+    ),
+    "GET /custodian/{dataset}/publish/{release}/withdraw": (
+        to(CUSTODY, 404),
+        "/custodian/deaths/publish/none/withdraw",
+    ),
+    "GET /custodian/proposals/{proposal}": (to(CUSTODY, 404), "/custodian/proposals/none"),
+    "GET /custodian/{dataset}/requests/{request_id}": (
+        to(CUSTODY, 404),
+        "/custodian/deaths/requests/none",
+    ),
     "GET /build/{dataset}/file": (
         ASKING,
         "/build/deaths/file?rows=sex&columns=region&format=csv",
@@ -196,6 +279,8 @@ PAGES: dict[str, tuple[dict[str, int], str]] = {
 """Pages outside the document; those who may not ask get a page without a number."""
 ASSETS = {
     "GET /health",
+    "GET /metrics",
+    "GET /ready",
     "GET /assets/{name}",
     "GET /api/v1/docs",
     "GET /api/v1/docs/{name}",
@@ -210,9 +295,85 @@ FORMS: dict[str, tuple[dict[str, int], dict[str, str], str]] = {
         {"at": "rows=sex"},
         "/build/deaths/release",
     ),
+    "POST /build/{dataset}/ask": (
+        to(KEEPING, 303),
+        {"at": "rows=sex", "words": "May we have areas by month?"},
+        "/build/deaths/ask",
+    ),
     "POST /saved": (to(KEEPING, 303), {"dataset": "deaths", "at": "rows=sex"}, "/saved"),
     "POST /saved/{saved}/forget": (to(KEEPING, 404), {"csrf": ""}, "/saved/none/forget"),
     "POST /jobs/{job}/cancel": (to(ASKING, 404), {"csrf": ""}, "/jobs/none/cancel"),
+    "POST /custodian/proposals/{proposal}/accept": (
+        to(CUSTODY, 404),
+        {"csrf": ""},
+        "/custodian/proposals/none/accept",
+    ),
+    "POST /custodian/proposals/{proposal}/reject": (
+        to(CUSTODY, 404),
+        {"csrf": ""},
+        "/custodian/proposals/none/reject",
+    ),
+    "POST /custodian/{dataset}/policy": (
+        to(CUSTODY, 400),
+        {"reason": "as it is"},
+        "/custodian/genes/policy",
+    ),
+    "POST /custodian/{dataset}/rehearse": (
+        to(CUSTODY, 404),
+        {"what": "attack"},
+        "/custodian/none/rehearse",
+    ),
+    "POST /custodian/{dataset}/rehearsals/{rehearsal}/delete": (
+        to(CUSTODY, 404),
+        {"csrf": ""},
+        "/custodian/deaths/rehearsals/none/delete",
+    ),
+    "POST /custodian/{dataset}/shares": (
+        to(CUSTODY, 303),
+        {"scope": "project:health", "epsilon": "1", "reason": "a share"},
+        "/custodian/deaths-dp/shares",
+    ),
+    "POST /custodian/people": (
+        to(CUSTODY, 400),
+        {"name": "ana", "role": "analyst"},
+        "/custodian/people",
+    ),
+    "POST /custodian/people/{user}/end": (
+        to(CUSTODY, 404),
+        {"reason": "gone"},
+        "/custodian/people/none/end",
+    ),
+    "POST /custodian/people/{user}/tokens/{token}/end": (
+        to(CUSTODY, 404),
+        {"csrf": ""},
+        "/custodian/people/ana/tokens/none/end",
+    ),
+    "POST /custodian/{dataset}/publish": (
+        to(CUSTODY, 303),
+        {"recipe": "rows=sex", "title": "Deaths by sex"},
+        "/custodian/deaths/publish",
+    ),
+    "POST /custodian/{dataset}/publish/{release}/approve": (
+        to(CUSTODY, 404),
+        {"reason": "checked"},
+        "/custodian/deaths/publish/none/approve",
+    ),
+    "POST /custodian/{dataset}/publish/{release}/publish": (
+        to(CUSTODY, 404),
+        {"csrf": ""},
+        "/custodian/deaths/publish/none/publish",
+    ),
+    "POST /custodian/{dataset}/publish/{release}/withdraw": (
+        to(CUSTODY, 404),
+        {"reason": "wrong"},
+        "/custodian/deaths/publish/none/withdraw",
+    ),
+    "POST /custodian/{dataset}/requests/{request_id}": (
+        to(CUSTODY, 404),
+        {"words": "Yes."},
+        "/custodian/deaths/requests/none",
+    ),
+    "POST /account/stay": (to(ACCOUNT, 303), {"next": "/data"}, "/account/stay"),
     "POST /account/tokens": (to(ACCOUNT, 201), {"label": "more"}, "/account/tokens"),
     "POST /account/tokens/{token}/end": (
         to(ACCOUNT, 404),
@@ -220,9 +381,24 @@ FORMS: dict[str, tuple[dict[str, int], dict[str, str], str]] = {
         "/account/tokens/none/end",
     ),
 }
+FORMS |= {
+    "POST /custodian/new": (to(CUSTODY, 415), {"csrf": ""}, "/custodian/new"),
+    "POST /custodian/new/version/{dataset}": (
+        to(CUSTODY, 415),
+        {"csrf": ""},
+        "/custodian/new/version/deaths",
+    ),
+    "POST /custodian/new/{draft}": (to(CUSTODY, 404), {"csrf": ""}, "/custodian/new/none"),
+    "POST /custodian/new/{draft}/cancel": (
+        to(CUSTODY, 404),
+        {"csrf": ""},
+        "/custodian/new/none/cancel",
+    ),
+}
 """Forms of pages that spend or keep, what they send, and where."""
 
 
+@pytest.mark.slow
 def test_every_route_has_a_row(served: Served):
     """A new route without a row in the matrix, or a row without a route, fails."""
     assert sorted(routes(served)) == sorted(MATRIX)
@@ -241,6 +417,7 @@ def test_every_route_is_documented(served: Served):
     assert not missing
 
 
+@pytest.mark.slow
 def test_every_route_by_every_role(served: Served):
     """No route answers a role with another status than the matrix says; all errors are problems."""
     with served.client("ana") as ana:
@@ -268,6 +445,7 @@ def test_every_route_by_every_role(served: Served):
     assert not deviations
 
 
+@pytest.mark.slow
 def test_every_page_by_every_role(served: Served):
     """No page or form answers a role with another status than the matrix says."""
     names = {"anonymous": None, "analyst": "ana", "custodian": "cas", "auditor": "odo"}

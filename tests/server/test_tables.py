@@ -44,6 +44,7 @@ def settled(client: httpx.Client, job: dict[str, object]) -> dict[str, object]:
     return state()
 
 
+@pytest.mark.slow
 def test_the_same_numbers_everywhere_and_one_charge(served: Served):
     """One recipe by HTTP in each format, as a job, by address, in Python and on the command line:
     equal numbers, equal guarantee, one charge."""
@@ -364,6 +365,7 @@ def test_what_may_not_be_asked_may_not_be_kept(served: Served, dataset, recipe, 
         assert ana.get("/saved").json() == before
 
 
+@pytest.mark.slow
 def test_a_recipe_weaker_than_the_policy_is_not_kept(tmp_path: Path):
     """Neither a weaker treatment nor more than a question may spend; as strong as the policy is."""
     folder = make(tmp_path, "dp")
@@ -539,6 +541,10 @@ def test_a_csv_file_leads_to_what_its_columns_are(served: Served):
         columns = [column["titles"] for column in described.json()["tableSchema"]["columns"]]
         assert columns == file.text.split("\r\n")[0].split(",")
         assert ana.get(served.url + described.json()["url"]).content == file.content
+        sdmx = ana.post("/datasets/deaths/tables?format=sdmx-csv", json=asked)
+        structure = ana.get(served.url + sdmx.headers["link"].split(";")[0].strip("<>"))
+        assert structure.headers["content-type"] == "application/vnd.sdmx.structure+xml"
+        assert sdmx.text.split("\r\n")[1].split(",")[1].split(":")[1][:-7] in structure.text
         new = "/datasets/deaths-dp/tables/metadata?rows=sex&epsilon=0.0123"
         with served.client() as public:
             assert public.get(new).status_code == 401
@@ -587,6 +593,7 @@ def test_answers_say_their_language(served: Served, demo, tmp_path):
         assert (wrong.status_code, wrong.headers["content-language"]) == (400, "en")
 
 
+@pytest.mark.slow
 def test_who_changed_a_policy_is_said(served: Served, demo, tmp_path):
     """A policy or an invariant changed in the file: one sufficed, and whose file it is; a change
     back is another; an agreed budget names both."""

@@ -5,6 +5,7 @@ python ledger_worker.py serve FOLDER                  answer `key question size`
 python ledger_worker.py order FOLDER COUNT FULL|NORMAL  one answer written after each commit
 python ledger_worker.py once FOLDER SIZE              one commit; prints the error class, if any
 python ledger_worker.py decide FOLDER NAME COUNT      record COUNT questions, each after a history
+python ledger_worker.py persist FOLDER NAME           commit until the budget is gone, through crashes
 python ledger_worker.py hold FOLDER                   hold budget for a job, then work for ever
 """
 
@@ -21,12 +22,18 @@ from fractions import Fraction
 from queue import SimpleQueue
 
 from discreet.core.charge import Charge
-from discreet.errors import BudgetExceeded, DiscreetError, HistoryMoved
-from discreet.store import Ledger, StoredAnswer
+from discreet.errors import (
+    BudgetExceeded,
+    DiscreetError,
+    HistoryMoved,
+    LedgerDamaged,
+    StoreError,
+)
+from discreet.store import LedgerStore, StoredAnswer, open_ledger
 
 
 def commit(
-    ledger: Ledger, key: str, question: str, measurements: bytes, user: str = ""
+    ledger: LedgerStore, key: str, question: str, measurements: bytes, user: str = ""
 ) -> StoredAnswer:
     charge = Charge.laplace("1/3", cells=3, neighbours="add-remove", question=question)
     return ledger.commit(
@@ -40,7 +47,7 @@ def commit(
 
 
 def race(folder: str, name: str, count: str) -> None:
-    ledger = Ledger(folder, dataset="people")
+    ledger = open_ledger(folder, dataset="people")
     print("ready", flush=True)
     sys.stdin.readline()
     granted = refused = 0
@@ -53,7 +60,7 @@ def race(folder: str, name: str, count: str) -> None:
 
 
 def mixed(folder: str, name: str, count: str) -> None:
-    ledger = Ledger(folder, dataset="people")
+    ledger = open_ledger(folder, dataset="people")
     rng = random.Random(name)
     print("ready", flush=True)
     sys.stdin.readline()
@@ -80,7 +87,7 @@ def mixed(folder: str, name: str, count: str) -> None:
 
 
 def serve(folder: str) -> None:
-    ledger = Ledger(folder, dataset="people")
+    ledger = open_ledger(folder, dataset="people")
     lines: SimpleQueue[str] = SimpleQueue()
     saying = threading.Lock()
 
@@ -100,8 +107,30 @@ def serve(folder: str) -> None:
     time.sleep(60)
 
 
+def persist(folder: str, name: str) -> None:
+    """Asks again, with the same key, whatever the store could not do."""
+    ledger: LedgerStore | None = None
+    number = 0
+    while True:
+        question = f"q-{name}-{number}"
+        try:
+            ledger = ledger or open_ledger(folder, dataset="people")
+            charge = Charge.laplace("1", cells=1, neighbours="add-remove", question=question)
+            versions = {"data_version": "1", "policy_version": "1"}
+            answer = ledger.commit(charge, os.urandom(200), idempotency_key=question, **versions)
+        except BudgetExceeded:
+            return
+        except LedgerDamaged:
+            raise
+        except StoreError:
+            time.sleep(0.2)
+            continue
+        print(question, hashlib.sha256(answer.measurements).hexdigest(), flush=True)
+        number += 1
+
+
 def order(folder: str, count: str, synchronous: str) -> None:
-    ledger = Ledger(folder, dataset="people", synchronous=synchronous)
+    ledger = open_ledger(folder, dataset="people", synchronous=synchronous)
     for i in range(int(count)):
         commit(ledger, f"k{i}", f"q{i}", os.urandom(1_200_000 if i % 10 == 3 else 64))
         os.write(1, b"answer\n")
@@ -109,7 +138,7 @@ def order(folder: str, count: str, synchronous: str) -> None:
 
 def once(folder: str, size: str) -> None:
     try:
-        ledger = Ledger(folder, dataset="people", wait_seconds=300.0)
+        ledger = open_ledger(folder, dataset="people", wait_seconds=300.0)
         answer = commit(ledger, "once", "q-once", os.urandom(int(size)))
         print(json.dumps({"answered": answer.receipt["entry"]}))
     except DiscreetError as error:
@@ -118,7 +147,7 @@ def once(folder: str, size: str) -> None:
 
 def decide(folder: str, name: str, count: str) -> None:
     """Each answer says which history it was decided on: its head, and how long it was."""
-    ledger = Ledger(folder, dataset="people")
+    ledger = open_ledger(folder, dataset="people")
     print("ready", flush=True)
     sys.stdin.readline()
     moved = 0
@@ -147,7 +176,7 @@ def decide(folder: str, name: str, count: str) -> None:
 
 
 def hold(folder: str) -> None:
-    ledger = Ledger(folder, dataset="people")
+    ledger = open_ledger(folder, dataset="people")
     charge = Charge.laplace("3/4", cells=1, neighbours="add-remove", question="long job")
     print(ledger.hold(charge, seconds=3600).id, flush=True)
     time.sleep(600)
@@ -158,6 +187,7 @@ if __name__ == "__main__":
         "race": race,
         "mixed": mixed,
         "serve": serve,
+        "persist": persist,
         "order": order,
         "once": once,
         "decide": decide,

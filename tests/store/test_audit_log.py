@@ -51,3 +51,25 @@ def test_a_thread_that_ended_is_begun_again(tmp_path: Path) -> None:
 
 def _failing(bodies: list[str]) -> None:
     raise StoreError("The audit log cannot be written: the disk is full.")
+
+
+def test_pages_are_found_by_an_index(tmp_path: Path) -> None:
+    """By data set or person no row is looked at that is not asked for, however long the log."""
+    log = AuditLog(tmp_path)
+    for number in range(200):
+        row = {"dataset": f"d{number % 20}", "user": f"u{number % 10}", "status": 200}
+        waits = log.add(row | ({"rule": "budget"} if number % 50 == 0 else {}))
+    waits.result()
+    assert [row["number"] for row in log.page(dataset="d3", most=3)] == [184, 164, 144]
+    assert [row["number"] for row in log.page(user="u3", before=100, most=2)] == [94, 84]
+    assert [row["number"] for row in log.page(rule="budget")] == [151, 101, 51, 1]
+    assert [row["number"] for row in log.page(dataset="d0", user="u0", rule="budget")] == [101, 1]
+    assert len(log.page(most=7)) == 7
+    with log._database.reading() as connection:
+        for condition in ("dataset = 'd3'", "user = 'u3'"):
+            plan = connection.execute(
+                f"EXPLAIN QUERY PLAN SELECT seq FROM log WHERE {condition} ORDER BY seq DESC LIMIT 9"
+            ).fetchall()
+            assert "INDEX log_by_" in str(plan), plan
+            assert "TEMP B-TREE" not in str(plan), plan
+    log.close()

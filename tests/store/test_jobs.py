@@ -11,6 +11,8 @@ from discreet.errors import InputError
 from discreet.store import Hold, Jobs
 from discreet.store.jobs import LeaseLost
 
+from .ledger_stores import STORES, shared_workspace
+
 
 class Clock:
     now = 1000.0
@@ -24,9 +26,17 @@ def clock():
     return Clock()
 
 
+@pytest.fixture(params=STORES, ids=lambda kind: kind.name)
+def workspace(request, tmp_path):
+    """A workspace that keeps its rows in files of its own, or in the tests' Postgres."""
+    if request.param.needs_server:
+        shared_workspace(tmp_path, request.getfixturevalue("postgres"))
+    return tmp_path
+
+
 @pytest.fixture
-def jobs(tmp_path, clock):
-    opened = Jobs(tmp_path, clock=clock)
+def jobs(workspace, clock):
+    opened = Jobs(workspace, clock=clock)
     yield opened
     opened.close()
 
@@ -65,6 +75,28 @@ def test_a_silent_worker_loses_its_job(jobs, clock):
         jobs.finish(made.id, old, "late")
     jobs.fail(made.id, new, "The disk is full.")
     assert jobs.get(made.id).error == "The disk is full."
+
+
+def test_what_an_ended_job_held_is_found_until_it_is_let_go(jobs, clock):
+    """Whoever ends a job may die before its hold is given up: the next one finds it."""
+    ends = {
+        "waiting": jobs.create("a", {}, hold="h1"),
+        "failed": jobs.create("b", {}, hold="h2"),
+        "dead": jobs.create("c", {}, hold="h3"),
+        "none": jobs.create("d", {}),
+    }
+    jobs.request_cancel(ends["waiting"].id)
+    jobs.fail(ends["failed"].id, jobs.claim(kind="b")[1], "{}")
+    jobs.claim(kind="c", seconds=5)
+    jobs.request_cancel(ends["dead"].id)
+    jobs.request_cancel(ends["none"].id)
+    assert {job.hold for job in jobs.ended_holding()} == {"h1", "h2"}
+    clock.now += 6
+    jobs.end_cancelled()
+    assert {job.hold for job in jobs.ended_holding()} == {"h1", "h2", "h3"}
+    for job in jobs.ended_holding():
+        jobs.let_go(job.id)
+    assert not jobs.ended_holding()
 
 
 def test_cancel(jobs, clock):
@@ -125,15 +157,15 @@ def test_jobs_of_an_older_file_are_carried_over(tmp_path):
     jobs.close()
 
 
-def test_each_job_is_claimed_once(tmp_path):
+def test_each_job_is_claimed_once(workspace):
     """20 jobs, 4 workers with connections of their own: each job is claimed exactly once."""
-    first = Jobs(tmp_path)
+    first = Jobs(workspace)
     for i in range(20):
         first.create("release", {"number": i})
     claimed = []
 
     def work():
-        mine = Jobs(tmp_path)
+        mine = Jobs(workspace)
         while (got := mine.claim()) is not None:
             claimed.append(got[0].request["number"])
         mine.close()

@@ -47,7 +47,7 @@ def interrupted_everywhere(ledger, step, question="q"):
 
     Returns how many places were tried until one commit came through untouched.
     """
-    writer = ledger._writer.connection
+    writer = ledger._writing
     tried = 0
     while True:
         tried += 1
@@ -67,9 +67,8 @@ def interrupted_everywhere(ledger, step, question="q"):
                 return tried, commit(ledger, question)
             assert ledger.spent() == PureLoss(0)
             assert [entry.kind for entry in ledger.entries()] == ["open", "cap", "cap", "cap"]
-            with ledger._read() as transaction:
-                rows = transaction.connection.execute("SELECT count(*) FROM requests")
-                assert rows.fetchone() == (0,)
+            with ledger._read() as rows:
+                assert rows.beside().requests == {}
         finally:
             writer.set_progress_handler(None, 0)
 
@@ -106,13 +105,13 @@ def test_a_fault_spares_nobody_in_a_shared_transaction(tmp_path):
             count[0] += 1
             return int(count[0] % 900 == 899)
 
-        ledger._writer.connection.set_progress_handler(tick, 1)
+        ledger._writing.set_progress_handler(tick, 1)
         threads = [threading.Thread(target=ask, args=(i,)) for i in range(30)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        ledger._writer.connection.set_progress_handler(None, 0)
+        ledger._writing.set_progress_handler(None, 0)
         granted = [i for i, outcome in outcomes.items() if outcome is True]
         assert len(granted) < 30
         assert ledger.spent() == PureLoss(len(granted))
@@ -210,7 +209,7 @@ def test_a_folder_that_may_only_be_read_answers_nothing(lockable):
 
 def test_locked_by_another_program(tmp_path, monkeypatch):
     """A shell that keeps the database locked: an error in words after the waiting time."""
-    monkeypatch.setattr("discreet.store.database.BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("discreet.store.sqlite.database.BUSY_SECONDS", 0.2)
     prepare(tmp_path)
     with Ledger(tmp_path, dataset="people") as ledger:
         shell = sqlite3.connect(tmp_path / "store.sqlite3", isolation_level=None)

@@ -19,15 +19,25 @@ import pytest
 
 from discreet.core.charge import Charge
 from discreet.core.loss import PureLoss
-from discreet.store import Ledger, verify
+from discreet.store import open_ledger, verify
 
 from ..patience import PATIENCE
+from .ledger_stores import STORES, shared_workspace
 
 WORKER = [sys.executable, str(Path(__file__).with_name("ledger_worker.py"))]
 
 
+@pytest.fixture(params=STORES, ids=lambda kind: kind.name)
+def people(request, tmp_path):
+    """The folder of a data set whose ledger lies in it, or in the tests' Postgres."""
+    if request.param.needs_server:
+        shared_workspace(tmp_path / "workspace", request.getfixturevalue("postgres"))
+        return tmp_path / "workspace" / "people"
+    return tmp_path
+
+
 def prepare(folder, budget):
-    with Ledger(folder, dataset="people") as ledger:
+    with open_ledger(folder, dataset="people") as ledger:
         ledger.set_cap(PureLoss(budget), who="ana", reason="test")
 
 
@@ -63,15 +73,15 @@ def check_race(folder, processes, each, budget):
 
 
 @pytest.mark.slow
-def test_processes_never_overspend(tmp_path):
+def test_processes_never_overspend(people):
     """8 processes × 50 questions against a budget for 200: exactly 200 are answered."""
-    check_race(tmp_path, 8, 50, 200)
+    check_race(people, 8, 50, 200)
 
 
 @pytest.mark.proof
-def test_sixteen_processes_ten_thousand_requests(tmp_path):
+def test_sixteen_processes_ten_thousand_requests(people):
     """16 × 625 distinct questions, budget for 5,000: exactly 5,000 are answered."""
-    check_race(tmp_path, 16, 625, 5000)
+    check_race(people, 16, 625, 5000)
 
 
 def check_scopes(folder, processes, each):
@@ -82,13 +92,13 @@ def check_scopes(folder, processes, each):
         "project:health": Fraction(8),
         "project:work": Fraction(31, 3),
     }
-    with Ledger(folder, dataset="people") as ledger:
+    with open_ledger(folder, dataset="people") as ledger:
         ledger.set_cap(PureLoss(caps["dataset"]), who="ana", reason="test")
         for scope in list(caps)[1:]:
             ledger.set_subcap(scope, PureLoss(caps[scope]), who="ana", reason="test")
     reports = raced(folder, processes, each, "mixed")
     verify(folder)
-    with Ledger(folder, dataset="people") as ledger:
+    with open_ledger(folder, dataset="people") as ledger:
         for user in ("ana", "ben"):
             for project in ("health", "work"):
                 for standing in ledger.standing(user=user, project=project):
@@ -98,14 +108,14 @@ def check_scopes(folder, processes, each):
 
 
 @pytest.mark.slow
-def test_no_scope_is_overspent(tmp_path):
+def test_no_scope_is_overspent(people):
     """4 processes, random costs, users and projects: each scope within its cap, sums exact."""
-    check_scopes(tmp_path, 4, 60)
+    check_scopes(people, 4, 60)
 
 
 @pytest.mark.proof
-def test_no_scope_is_overspent_with_more_of_everything(tmp_path):
-    check_scopes(tmp_path, 16, 300)
+def test_no_scope_is_overspent_with_more_of_everything(people):
+    check_scopes(people, 16, 300)
 
 
 class Server:
@@ -200,7 +210,7 @@ def check_killed(folder, kills, seed):
     assert found.spent == PureLoss(len(questions))
     import hashlib
 
-    with Ledger(folder, dataset="people") as ledger:
+    with open_ledger(folder, dataset="people") as ledger:
         for _, question, said in answers:  # 0 answers without a charge, 0 different ones
             stored = ledger.find(question)
             assert stored is not None
@@ -208,15 +218,15 @@ def check_killed(folder, kills, seed):
 
 
 @pytest.mark.slow
-def test_kill_minus_nine_loses_nothing(tmp_path):
+def test_kill_minus_nine_loses_nothing(people):
     """40 kills under load with retrying clients: all answers charged, once, and the same."""
-    check_killed(tmp_path, 40, seed=1)
+    check_killed(people, 40, seed=1)
 
 
 @pytest.mark.proof
-def test_a_thousand_kills(tmp_path):
+def test_a_thousand_kills(people):
     """1,000 kills under load with retrying clients: all answers charged, once, and the same."""
-    check_killed(tmp_path, 1000, seed=2)
+    check_killed(people, 1000, seed=2)
 
 
 class Decider:
@@ -256,7 +266,7 @@ class Decider:
 def check_one_line(folder, count, told):
     """Every answer was decided on the history right before it, and every one told is stored."""
     verify(folder)
-    with Ledger(folder, dataset="people") as ledger:
+    with open_ledger(folder, dataset="people") as ledger:
         answers = ledger.history().answers
     assert len(answers) == count
     head = ""
@@ -282,14 +292,14 @@ def check_decisions(folder, processes, each):
 
 
 @pytest.mark.slow
-def test_processes_never_decide_twice_on_one_history(tmp_path):
+def test_processes_never_decide_twice_on_one_history(people):
     """4 processes × 15 decisions: each was stored right after the history it was decided on."""
-    check_decisions(tmp_path, 4, 15)
+    check_decisions(people, 4, 15)
 
 
 @pytest.mark.proof
-def test_many_processes_never_decide_twice_on_one_history(tmp_path):
-    check_decisions(tmp_path, 12, 60)
+def test_many_processes_never_decide_twice_on_one_history(people):
+    check_decisions(people, 12, 60)
 
 
 def check_decisions_killed(folder, kills, seed):
@@ -313,21 +323,21 @@ def check_decisions_killed(folder, kills, seed):
 
 
 @pytest.mark.slow
-def test_killed_deciders_leave_one_line_of_decisions(tmp_path):
+def test_killed_deciders_leave_one_line_of_decisions(people):
     """6 kills of two deciding processes: done over, no decision is lost, doubled or out of line."""
-    check_decisions_killed(tmp_path, 6, seed=3)
+    check_decisions_killed(people, 6, seed=3)
 
 
 @pytest.mark.proof
-def test_many_killed_deciders_leave_one_line_of_decisions(tmp_path):
-    check_decisions_killed(tmp_path, 60, seed=4)
+def test_many_killed_deciders_leave_one_line_of_decisions(people):
+    check_decisions_killed(people, 60, seed=4)
 
 
-def test_the_hold_of_a_killed_worker_lapses(tmp_path):
+def test_the_hold_of_a_killed_worker_lapses(people):
     """Its budget is nobody else's until then, is there for who does the job over, then free."""
-    prepare(tmp_path, 1)
+    prepare(people, 1)
     worker = subprocess.Popen(
-        [*WORKER, "hold", str(tmp_path)],
+        [*WORKER, "hold", str(people)],
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         text=True,
@@ -337,10 +347,10 @@ def test_the_hold_of_a_killed_worker_lapses(tmp_path):
     worker.wait()
     worker.stdout.close()
     charge = Charge.laplace("1/2", cells=1, neighbours="add-remove", question="other")
-    with Ledger(tmp_path, dataset="people") as ledger:
+    with open_ledger(people, dataset="people") as ledger:
         assert not ledger.affords(charge)
         ledger.renew(held, seconds=3600)
-    with Ledger(tmp_path, dataset="people", clock=lambda: time.time() + 7200) as ledger:
+    with open_ledger(people, dataset="people", clock=lambda: time.time() + 7200) as ledger:
         assert ledger.affords(charge)
         assert ledger.spent() == PureLoss(0)
 

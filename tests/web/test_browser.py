@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ..patience import PATIENCE
 from ..server.serving import PASSWORD, Served
 
 pytestmark = pytest.mark.slow
@@ -53,6 +54,7 @@ class Watched:
     def __init__(self, page: Any, base: str) -> None:
         self.page, self.base = page, base
         self.wrong: list[str] = []
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         page.route("**/*", self._ask)
@@ -222,7 +224,7 @@ def test_a_journey_without_scripts(chromium: Any, served: Served):
         page.click("text=Compare two cells")
         page.locator("tbody input").nth(3).check()
         page.locator("tbody input").nth(14).check()
-        page.click("main button")
+        page.click("button >> text=Compare them")
         assert "noise" in page.inner_text("aside .answer")
         page.click(".views >> text=Chart")
         assert page.locator("figure svg").count() == 1

@@ -36,6 +36,7 @@ def dying_at(place: int, calls: list[str], name: str, real: Callable[..., object
     return step
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_anywhere_leaves_no_half(fresh_demo: Path, monkeypatch):
     """At every step: afterwards nothing has changed, or all of it, once, with both names."""
     folder = fresh_demo / "deaths-dp"
@@ -47,7 +48,7 @@ def test_a_process_that_dies_anywhere_leaves_no_half(fresh_demo: Path, monkeypat
         calls: list[str] = []
         with DataSet.open(folder) as data, monkeypatch.context() as patch:
             ledger = data.ledger()
-            for name in ("replace_text", "_forget"):
+            for name in ("write_note", "forget_note"):
                 patch.setattr(
                     budget_change, name, dying_at(place, calls, name, getattr(budget_change, name))
                 )
@@ -69,7 +70,7 @@ def test_a_process_that_dies_anywhere_leaves_no_half(fresh_demo: Path, monkeypat
         assert 'budget: {epsilon: "12"}' in text
         with DataSet.open(folder) as data:
             assert data.ledger().cap() == PureLoss(12)
-    assert seen == {"replace_text", "_forget", "set_cap"}
+    assert seen == {"write_note", "forget_note", "set_cap"}
 
 
 @pytest.mark.slow

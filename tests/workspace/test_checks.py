@@ -44,6 +44,7 @@ def test_found_variables_under_dp_are_refused_until_declared(people: Path) -> No
     assert said(people, "error") == ""
 
 
+@pytest.mark.slow
 def test_rare_categories_and_near_identifiers_are_named(tmp_path: Path) -> None:
     folder = make_people(tmp_path / "people", 12, YAML.replace("    status: declared\n", ""))
     load(folder)
@@ -128,6 +129,7 @@ def test_declaring_what_is_not_there(tmp_path: Path) -> None:
         declare(tmp_path, ["e"])
 
 
+@pytest.mark.slow
 def test_a_second_data_set_about_the_same_people_is_noticed(people: Path) -> None:
     """Two releases of one source: neither guarantee counts the other, and both custodians hear it."""
     other = people.parent / "again"

@@ -123,6 +123,7 @@ def test_a_data_set_keeps_the_family_it_served(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.slow
 def test_a_new_key_epoch_and_the_notes_are_said_under_every_table(tmp_path: Path, keyed: bool):
     """A reader of a later table is told that unchanged cells have other noise; ids prevent that."""
     yaml = YAML.replace("dataset: people\n", "dataset: people\nnotes: [Counted on one day.]\n")

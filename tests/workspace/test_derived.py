@@ -153,6 +153,7 @@ def check_all(folder: Path, rows: list[dict[str, str]]) -> None:
         assert counts(folder, name) == dict(counter), name
 
 
+@pytest.mark.slow
 def test_every_rule_gives_what_is_computed_by_hand(tmp_path: Path):
     """Dates, bands, cuts and beginnings over every level."""
     check_all(tmp_path / "stays", some_records(4_000, 1))
@@ -173,6 +174,7 @@ def test_a_million_derived_records(tmp_path: Path):
     below=st.booleans(),
     above=st.booleans(),
 )
+@pytest.mark.slow
 def test_bands_are_exact(cuts: list[Fraction], numbers: list[Any], below: bool, above: bool):
     """Each number, and every cut itself, lies where fractions say."""
     bands = Bands(tuple(sorted(cuts)), below, above)
@@ -184,6 +186,7 @@ def test_bands_are_exact(cuts: list[Fraction], numbers: list[Any], below: bool, 
 
 
 @given(st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 12, 31)))
+@pytest.mark.slow
 def test_dates_are_read_in_every_form(day: datetime.date):
     """With and without leading zeros and a time of day; what is no day is unreadable."""
     first, last = datetime.date(1900, 1, 1), datetime.date(2100, 12, 31)

@@ -151,6 +151,14 @@ def test_a_sample_counts_where_its_members_are_secret(tmp_path: Path, said, rate
         ("id: person", "sample: {rat: 0.1}", "", "Did you mean rate?"),
         ("{file: people.csv}", "{file: a, database: b}", "", "one of file and database"),
         ("{file: people.csv}", "{path: a}", "", "unknown key 'path' in source"),
+        ("{file: people.csv}", "{file: a, shards: 65}", "", "from 1 to 64, got 65"),
+        ("{file: people.csv}", "{file: a, shards: 0}", "", "whole number ≥ 1"),
+        (
+            "{file: people.csv}",
+            "{database: 'postgresql://a@b/c', table: t, counting: coded, shards: 2}",
+            "",
+            "shards are for records that are loaded here",
+        ),
     ],
 )
 def test_what_is_wrong_has_a_line_and_a_sentence(
@@ -165,6 +173,13 @@ def test_what_is_wrong_has_a_line_and_a_sentence(
     assert says in caught.value.message
     assert caught.value.line == line, caught.value.message
     assert caught.value.message.startswith(str(tmp_path / DESCRIPTION))
+
+
+def test_numbers_of_a_source_may_be_written_with_marks(tmp_path: Path) -> None:
+    """Of a server: `timeout: 1,200` and `shards: 4` are whole numbers."""
+    server = "{database: 'postgresql://a@b/c', table: t, timeout: '1,200', shards: 4}"
+    got = described(tmp_path, PLAIN.replace("{file: people.csv}", server, 1)).source()
+    assert (got.timeout, got.shards) == (1200, 4)
 
 
 def test_method_parameters_are_read_by_the_method_itself(tmp_path: Path) -> None:

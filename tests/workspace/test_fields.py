@@ -73,6 +73,7 @@ def counted(folder: Path) -> int:
 
 @each_field
 @each_family
+@pytest.mark.slow
 def test_nobody_is_promised_what_nobody_said(field: Field, family: str, tmp_path: Path) -> None:
     """Untold, the unit is one record or undecided, and no sentence speaks of a person."""
     folder = begun(field, tmp_path, family)
@@ -88,6 +89,7 @@ def test_nobody_is_promised_what_nobody_said(field: Field, family: str, tmp_path
 
 
 @each_field
+@pytest.mark.slow
 def test_every_level_counts_what_the_file_says(field: Field, tmp_path: Path) -> None:
     """Columns of codes and the levels some branches skip are found, and counted as they are."""
     folder = begun(field, tmp_path, "cell-key", UnitChoice(field.unit, field.id))

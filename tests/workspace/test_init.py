@@ -195,11 +195,12 @@ def test_missing_children_go_to_a_missing_parent(tmp_path: Path) -> None:
     rows += [[str(n), *[("a", "n"), ("b", "n"), ("c", "s"), ("", "")][n % 4]] for n in range(200)]
     made = init(put(tmp_path / "x.csv", rows), tmp_path / "x")
     (area,) = made.dataset().description.variables
-    assert area.finest.codes == ("a", "b", "c", "NA")
-    assert area.levels[1].codes == ("n", "s", "NA")
+    assert area.finest.codes == ("a", "b", "c", "_U")
+    assert area.levels[1].codes == ("n", "s", "_U")
     assert area.levels[1].of_finest == (0, 0, 1, 2)
 
 
+@pytest.mark.slow
 def test_awkward_names_and_codes_survive(tmp_path: Path) -> None:
     """Quotes, colons, hashes, formulas and letters of any script, in names and in codes."""
     names = ['a "b"', "c: d", "#e", "=1+1", "żółć", "no", "it's long", "age_5", "age"]
@@ -223,6 +224,7 @@ def test_a_parent_that_is_missing_in_the_data_makes_no_level(tmp_path: Path) -> 
     assert names == ["ward", "side"]
 
 
+@pytest.mark.slow
 def test_a_level_that_some_branches_skip_is_found(tmp_path: Path) -> None:
     """A hospital directly under a region: three levels, said why, and the counts are the file's."""
     chance = random.Random(3)
@@ -258,6 +260,7 @@ def test_a_level_that_some_branches_skip_is_found(tmp_path: Path) -> None:
             assert found == dict(truth)
 
 
+@pytest.mark.slow
 def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     path = put(tmp_path / "x.csv", people())
     init(path, tmp_path / "x")
@@ -268,6 +271,7 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
         init(path, tmp_path / "file")
 
 
+@pytest.mark.slow
 def test_a_dp_data_set_begins_with_a_budget(tmp_path: Path) -> None:
     made = init(put(tmp_path / "x.csv", people()), tmp_path / "x", family="dp")
     assert made.dataset().policy.budget is not None

@@ -52,6 +52,7 @@ def test_a_load_makes_a_version_and_serves_it(tmp_path: Path) -> None:
     assert (folder / "current").read_text().strip() == done.version.name
 
 
+@pytest.mark.slow
 def test_the_same_data_and_coding_are_the_same_version(tmp_path: Path) -> None:
     """Loaded again, or with labels changed: one version, one name. Under another custodian's
     secret another name: a name made from the data alone would confirm guesses of a record."""

@@ -118,6 +118,7 @@ def test_weights_with_decimal_commas(tmp_path: Path) -> None:
         read(folder)
 
 
+@pytest.mark.slow
 def test_a_hierarchy_that_one_record_breaks_is_named(tmp_path: Path) -> None:
     """Levels are not guessed then, and the custodian hears why: how many records, at which code."""
     rows = [f"{'nnsse'[i % 5]},{'abcde'[i % 5]}{i % 5},{'fm'[i % 3 % 2]}" for i in range(600)]
@@ -141,6 +142,7 @@ def test_a_parent_nearly_everybody_has_is_no_hint(tmp_path: Path) -> None:
     assert init(tmp_path / "rare.csv", tmp_path / "rare").draft.hints == []
 
 
+@pytest.mark.slow
 def test_parquet_of_every_type(tmp_path: Path) -> None:
     """Dictionaries, flags, dates and whole floats are coded, decimals and times by a rule; nests say why not."""
     n = 400

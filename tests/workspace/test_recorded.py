@@ -45,6 +45,7 @@ def recorded(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.mark.slow
 def test_the_ledger_of_records_claims_no_budget(recorded, tmp_path):
     """Show, verify and export say what was released, and name no budget, sum or ε."""
     with dc.open(recorded) as data:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import discreet as dc
 from discreet.file_names import SERVED_LAWS
 from discreet.workspace import DataSet, check
@@ -24,6 +26,7 @@ def warned(folder: Path) -> str:
     return " ".join(finding.what for finding in check(folder) if finding.severity == "warning")
 
 
+@pytest.mark.slow
 def test_a_changed_law_is_said_in_guarantee_and_check(tmp_path: Path) -> None:
     folder = loaded_people(tmp_path / "people")
     DataSet.open(folder).close()

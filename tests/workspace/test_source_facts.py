@@ -33,6 +33,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
+@pytest.mark.slow
 def test_a_source_is_looked_at_once(tmp_path: Path, looks: list[str]) -> None:
     """`init` looks; `check`, again and again, and `declare --id` say the same without a look."""
     write_people(tmp_path, 60)
@@ -49,6 +50,7 @@ def test_a_source_is_looked_at_once(tmp_path: Path, looks: list[str]) -> None:
     assert looks == ["people.csv"] * 2
 
 
+@pytest.mark.slow
 def test_a_source_that_changed_is_looked_at_again(tmp_path: Path, looks: list[str]) -> None:
     """Other records, or another way to read them; what a killed or foreign hand left is no facts."""
     folder = make_people(tmp_path / "people", 60, FOUND)
@@ -95,6 +97,7 @@ def test_rare_codes_of_an_id_are_never_kept(tmp_path: Path) -> None:
     assert "Mr" not in str(check(folder))
 
 
+@pytest.mark.slow
 def test_a_load_says_how_much_and_what_is_new(tmp_path: Path) -> None:
     """Records, version, the difference to before; and nothing new where nothing is."""
     folder = make_people(tmp_path / "people", 60)
@@ -115,6 +118,7 @@ def test_a_load_says_how_much_and_what_is_new(tmp_path: Path) -> None:
     assert (facts["records"], facts["records_before"], facts["unchanged"]) == (60, 60, True)
 
 
+@pytest.mark.slow
 def test_commands_can_be_pasted_at_any_width(tmp_path: Path) -> None:
     """A command stands on one line of its own, however long it is."""
     variables = "".join(

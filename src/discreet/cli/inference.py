@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from ..errors import InputError
+from ..errors import DiscreetError, InputError
+from ..languages import known, language_of, says
 from . import show
 from .tables import Json
 
@@ -30,6 +31,7 @@ LawFile = Annotated[
     ),
 ]
 Number = Annotated[int, Option("--table", help="Which table of the file, from 1.")]
+Language = Annotated[str, Option(help="Language of the answer, such as de.")]
 
 
 Level = Annotated[str, Option(help="Share of cases in which an interval holds.")]
@@ -47,6 +49,7 @@ def independence(
     given: Annotated[str, Option(help="Within each category of these variables, by commas.")] = "",
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Are the variables of a table independent of each other?
@@ -55,7 +58,7 @@ def independence(
 
     [bold]discreet infer independence deaths.xlsx --given sex --json[/bold]
     """
-    _ask("independence", file, law, table, json, given=_names(given))
+    _ask("independence", file, law, table, language, json, given=_names(given))
 
 
 @infer_app.command("goodness-of-fit")
@@ -68,12 +71,13 @@ def goodness_of_fit(
     ] = None,
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Do the categories of a variable follow given proportions?"""
     shares = _pairs(proportions, "proportions", "F=0.51,M=0.49")
     more = {"proportions": shares, "axis": axis, "records": records}
-    _ask("goodness-of-fit", file, law, table, json, **more)
+    _ask("goodness-of-fit", file, law, table, language, json, **more)
 
 
 @infer_app.command()
@@ -82,13 +86,14 @@ def loglinear(
     terms: Annotated[list[str], Argument(help="Terms, each of one or more variables by commas.")],
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Does a log-linear model fit?
 
     [bold]discreet infer loglinear t.csv sex,cause region[/bold]: region apart from both
     """
-    _ask("loglinear", file, law, table, json, terms=[_names(term) for term in terms])
+    _ask("loglinear", file, law, table, language, json, terms=[_names(term) for term in terms])
 
 
 @infer_app.command()
@@ -103,13 +108,14 @@ def regression(
     event: Annotated[str, Option(help="For odds: the category that is the event, sex=F.")] = "",
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     level: Level = "0.95",
     json: Json = False,
 ) -> None:
     """Poisson regression of published counts on covariates, or of the odds of an event."""
     more: dict[str, Any] = {"terms": _names(terms), "axis": axis, "offset": offset, "level": level}
     more |= {"event": _cell(event)} if event else {}
-    _ask("regression", file, law, table, json, data=_covariates(data), **more)
+    _ask("regression", file, law, table, language, json, data=_covariates(data), **more)
 
 
 @infer_app.command()
@@ -120,13 +126,14 @@ def interval(
     level: Level = "0.95",
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Between which numbers does a cell or total lie?
 
     [bold]discreet infer interval deaths.csv region=London,sex=F --kind sampling[/bold]
     """
-    _ask("interval", file, law, table, json, cell=_cell(cell), kind=kind, level=level)
+    _ask("interval", file, law, table, language, json, cell=_cell(cell), kind=kind, level=level)
 
 
 @infer_app.command()
@@ -138,6 +145,7 @@ def difference(
     level: Level = "0.95",
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Is the difference of two cells, rows or areas real: same count? same rate?"""
@@ -145,7 +153,9 @@ def difference(
     if sizes and len(sizes) != 2:
         raise InputError(f"--exposures must be two numbers by a comma, got {exposures!r}.")
     more = {"exposures": tuple(sizes)} if sizes else {}
-    _ask("difference", file, law, table, json, a=_cell(a), b=_cell(b), level=level, **more)
+    _ask(
+        "difference", file, law, table, language, json, a=_cell(a), b=_cell(b), level=level, **more
+    )
 
 
 @infer_app.command()
@@ -156,10 +166,11 @@ def ranking(
     level: Level = "0.95",
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Which categories are surely in the right order, and which may swap?"""
-    _ask("ranking", file, law, table, json, axis=axis, cell=_cell(cell), level=level)
+    _ask("ranking", file, law, table, language, json, axis=axis, cell=_cell(cell), level=level)
 
 
 @infer_app.command()
@@ -171,10 +182,11 @@ def ratio(
     level: Level = "0.95",
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Between which numbers does a / b lie?"""
-    _ask("ratio", file, law, table, json, a=_cell(a), b=_cell(b), kind=kind, level=level)
+    _ask("ratio", file, law, table, language, json, a=_cell(a), b=_cell(b), kind=kind, level=level)
 
 
 @infer_app.command()
@@ -186,10 +198,13 @@ def share(
     level: Level = "0.95",
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Between which numbers does a cell's share in a total lie?"""
-    _ask("share", file, law, table, json, a=_cell(a), of=_cell(of), kind=kind, level=level)
+    _ask(
+        "share", file, law, table, language, json, a=_cell(a), of=_cell(of), kind=kind, level=level
+    )
 
 
 @infer_app.command("odds-ratio")
@@ -203,11 +218,12 @@ def odds_ratio(
     level: Level = "0.95",
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Between which numbers does (a / b) / (c / d) lie?"""
     cells = {"a": _cell(a), "b": _cell(b), "c": _cell(c), "d": _cell(d)}
-    _ask("odds-ratio", file, law, table, json, **cells, kind=kind, level=level)
+    _ask("odds-ratio", file, law, table, language, json, **cells, kind=kind, level=level)
 
 
 @infer_app.command()
@@ -217,18 +233,34 @@ def posterior(
     mean: Annotated[str | None, Option(help="Prior: a Poisson law of this mean.")] = None,
     law: LawFile = None,
     table: Number = 1,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """How likely is each true count of a cell, given what was released?"""
-    _ask("posterior", file, law, table, json, cell=_cell(cell), mean=mean)
+    _ask("posterior", file, law, table, language, json, cell=_cell(cell), mean=mean)
 
 
 def _ask(
-    question: str, file: Path, law: Path | None, table: int, json: bool, **arguments: Any
+    question: str,
+    file: Path,
+    law: Path | None,
+    table: int,
+    language: str,
+    json: bool,
+    **arguments: Any,
 ) -> None:
     from ..inference.questions import answer
 
-    _tell(answer(read_table(file, law, table), question, arguments), json)
+    if language and language_of(language) != language.casefold().partition("-")[0]:
+        raise InputError(f"--language must be one of {', '.join(known())}, got {language[:20]!r}.")
+    try:
+        chosen = read_table(file, law, table)
+        language = language or chosen.layout.language
+        found = answer(chosen, question, arguments)
+    except DiscreetError as error:
+        error.message = says(error.message, language)
+        raise
+    _tell(found, language, json)
 
 
 def read_table(file: Path, law: Path | None, number: int) -> ProtectedTable:
@@ -297,16 +329,16 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _tell(answer: Answer, json: bool) -> None:
+def _tell(answer: Answer, language: str, json: bool) -> None:
     """Sentence first, numbers second, caveats third; or one JSON object."""
     if json:
-        show.as_json(answer.to_json())
+        show.as_json(answer.to_json(language))
         return
     out = show.console()
-    out.print(f"[bold]{_plain(answer.sentence)}[/bold]")
+    out.print(f"[bold]{_plain(says(answer.sentence, language))}[/bold]")
     show.pairs(*((name.replace("_", " "), _plain(text)) for name, text in answer.shown()))
     for words in answer.caveats:
-        out.print(f"[dim]· {_plain(words)}[/dim]")
+        out.print(f"[dim]· {_plain(says(words, language))}[/dim]")
 
 
 def _plain(text: str) -> str:

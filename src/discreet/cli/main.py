@@ -23,7 +23,9 @@ from . import (
     policies,
     ptables,
     rehearsals,
+    releases,
     serving,
+    stores,
     synthetic,
     tables,
     workspaces,
@@ -81,8 +83,10 @@ app.add_typer(laws.law_app, name="law")
 app.add_typer(ptables.ptable_app, name="ptable")
 app.add_typer(inference.infer_app, name="infer")
 app.add_typer(ledger.ledger_app, name="ledger")
+app.add_typer(stores.store_app, name="store")
 app.add_typer(policies.policy_app, name="policy")
 app.add_typer(serving.user_app, name="user")
+app.add_typer(releases.releases_app, name="releases")
 
 
 def main() -> NoReturn:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
 from ..errors import InputError
+from ..languages import Voice, counted, say, speaker
 from . import show
-from .tables import DataSetPath, Json, _asker
+from .tables import DataSetPath, Json, Language, _asker
 
 if TYPE_CHECKING:
     from ..quality.simulator import Outlook, Simulation
@@ -35,6 +38,11 @@ def simulate(
     against: Annotated[
         str | None, Option(help="Another data set: what does its policy change?")
     ] = None,
+    draft: Annotated[
+        Path | None,
+        Option(help="A YAML file with the policy's part of discreet.yaml as it might be."),
+    ] = None,
+    most: Annotated[int, Option(help="How many tables are simulated, at most.")] = 5_000,
     rehearse: Annotated[
         bool,
         Option(
@@ -42,62 +50,68 @@ def simulate(
             help="Also count what a small-number rule would blank: sees true data, noted for ever.",
         ),
     ] = False,
+    language: Language = "",
     json: Json = False,
 ) -> None:
     """Which ε, which law, which tables? From public facts: no record is read.
 
     [bold]discreet policy simulate demo/deaths-dp --within 5 --risk 10:25 --tables 2[/bold]
     """
-    from .. import trials
-    from ..quality.simulator import difference
+    from .. import trials, workspace
+    from ..workspace.policy_draft import read_draft
 
-    wanted = [_pair(words) for words in risk or ["10:25"]]
-
-    def simulated(place: str) -> Simulation:
-        return trials.simulate(
-            place, within=within, of=of, risk=wanted, tables=tables, records=records
-        )
-
-    found = simulated(path)
-    changes = difference(found, simulated(against)) if against else ()
+    wanted = trials.wishes(
+        within=within,
+        of=of,
+        risk=[_pair(words) for words in risk or ["10:25"]],
+        tables=tables,
+        records=records,
+        most=most,
+    )
+    with ExitStack() as opened:
+        data = opened.enter_context(workspace.DataSet.open(path))
+        other = opened.enter_context(workspace.DataSet.open(against)) if against else None
+        planned = None if draft is None else read_draft(draft)
+        voice = speaker(language or data.description.own_language)
+        found, changes = trials.simulated(data, wanted, draft=planned, against=other)
     looked = trials.small_numbers(path, found, who=_asker(None)).sentences() if rehearse else ()
     if json:
-        more = {"difference": list(changes)} if against else {}
+        more = {} if changes is None else {"difference": list(changes)}
         more |= {"custodian_only": list(looked)} if rehearse else {}
         show.as_json(found.to_json(), **more)
         return
-    _tell(path, found, changes, looked)
+    _tell(path, found, changes or (), looked, voice)
 
 
-def _tell(path: str, found: Simulation, changes: Sequence[str], looked: Sequence[str]) -> None:
+def _tell(
+    path: str, found: Simulation, changes: Sequence[str], looked: Sequence[str], voice: Voice
+) -> None:
     """Everything for people: the scale, the tables, what changes, what to run next."""
-    show.prose("From public facts only: no record was read.", style="dim")
+    show.prose(voice.of(say("From public facts only: no record was read.")), style="dim")
     for words in found.scale.sentences():
-        show.prose(words)
+        show.prose(voice.of(words))
     show.console().print()
     for words in found.sentences():
-        show.prose(words)
-    rows = [_row(one) for one in found.outlooks[:_MOST_SHOWN]]
+        show.prose(voice.of(words))
+    rows = [_row(one, voice) for one in found.outlooks[:_MOST_SHOWN]]
     columns = (
-        "|table",
-        "cells",
-        "|allowed",
-        "noise sd",
-        "95 % within",
-        "reliable from",
-        "reliable",
+        *("|" + voice.of(say("table")), voice.of(say("cells")), "|" + voice.of(say("allowed"))),
+        *map(voice.of, (say("noise sd"), say("95 % within"), say("reliable from"))),
+        voice.of(say("reliable")),
     )
-    show.grid("Tables", columns, rows, tight=True)
+    show.grid(voice.of(say("Tables")), columns, rows, tight=True)
     if len(found.outlooks) > _MOST_SHOWN:
         others = len(found.outlooks) - _MOST_SHOWN
-        show.prose(f"{others:,} more with --json.", style="dim")
+        more = counted("{n} more with --json.", "{n} more with --json.", others)
+        show.prose(voice.of(more), style="dim")
     for words in changes:
-        show.prose(words)
+        show.prose(voice.of(words))
     if looked:
-        show.prose("Custodian only: counted on true data.", style="bold")
+        show.prose(voice.of(say("Custodian only: counted on true data.")), style="bold")
     for words in looked:
-        show.prose(words)
-    show.prose("Next, on your own data (the first sees true counts and is noted):", style="dim")
+        show.prose(voice.of(words))
+    ahead = say("Next, on your own data (the first sees true counts and is noted):")
+    show.prose(voice.of(ahead), style="dim")
     show.command("discreet", "compare", path)
     show.command("discreet", "attack", path)
     first = found.allowed[0].axes[0] if found.allowed else ""
@@ -106,19 +120,17 @@ def _tell(path: str, found: Simulation, changes: Sequence[str], looked: Sequence
         show.command("discreet", "table", path, *asked)
 
 
-def _row(one: Outlook) -> tuple[object, ...]:
-    if not one.allowed:
-        return one.name, f"{one.cells:,}", "no", "–", "–", "–", "–"
-    if one.noise_sd is None:
-        return one.name, f"{one.cells:,}", "yes", "–", "–", "–", "–"
+def _row(one: Outlook, voice: Voice) -> tuple[object, ...]:
+    cells = one.name, voice.number(one.cells)
+    if not one.allowed or one.noise_sd is None:
+        return (*cells, voice.of(say("yes") if one.allowed else say("no")), *4 * ("–",))
     reliable = "?" if one.share_reliable is None else f"{one.share_reliable:.0%}"
     return (
-        one.name,
-        f"{one.cells:,}",
-        "yes",
-        f"{one.noise_sd:.3g}",
-        f"± {one.within:,}",
-        f"{one.reliable_from:,}",
+        *cells,
+        voice.of(say("yes")),
+        voice.number(f"{one.noise_sd:.3g}"),
+        f"± {voice.number(one.within or 0)}",
+        voice.number(one.reliable_from or 0),
         reliable,
     )
 

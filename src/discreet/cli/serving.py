@@ -25,6 +25,21 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 """Listening here only, the server answers to these names only."""
 
 Workspace = Annotated[Path, Argument(metavar="DIR", help="A workspace.")]
+Origins = Annotated[
+    list[str] | None,
+    Option(
+        metavar="ORIGIN",
+        help="Pages of this origin (https://…), or of any (*), may read what is public.",
+    ),
+]
+DraftSources = Annotated[
+    list[str] | None,
+    Option(
+        "--draft-source",
+        metavar="HOST/DATABASE",
+        help="A database that custodians may make data sets of, read with this server's rights.",
+    ),
+]
 user_app = typer.Typer(help="Accounts of a workspace's server.", no_args_is_help=True)
 
 
@@ -46,14 +61,12 @@ def serve(
     proxy: Annotated[
         str, Option(help="Addresses of proxies whose X-Forwarded-For is believed.")
     ] = "",
-    cors: Annotated[
-        list[str] | None,
-        Option(
-            metavar="ORIGIN",
-            help="Pages of this origin (https://…), or of any (*), may read what is public.",
-        ),
-    ] = None,
+    cors: Origins = None,
+    draft_source: DraftSources = None,
     calls_per_minute: Annotated[int, Option(min=1, help="Rate limit of one asker.")] = 600,
+    metrics: Annotated[
+        bool, Option("--metrics", help="Serve /metrics; keep it from the outside at the proxy.")
+    ] = False,
     log_level: Annotated[str, Option(help="debug, info, warning or error.")] = "info",
 ) -> None:
     """Serve a workspace over HTTP, on this machine only unless told otherwise.
@@ -63,9 +76,11 @@ def serve(
     [bold]discreet serve work --workers 4 --https --proxy 10.0.0.2[/bold]
     """
     from ..server.settings import Settings
+    from ..workspace import hosts
 
     if log_level not in ("debug", "info", "warning", "error"):
         raise InputError(f"--log-level is debug, info, warning or error, got {log_level!r}.")
+    hosts.follow(path)  # what other hosts serve, where it is not here yet
     names = _public(path, public or [])
     settings = Settings(
         public=tuple(names),
@@ -74,7 +89,9 @@ def serve(
         secure=https,
         calls_per_minute=calls_per_minute,
         log_level=log_level,
+        metrics=metrics,
         readable_from=tuple(map(_origin, cors or ())),
+        draft_sources=tuple(draft_source or ()),
         hosts=LOOPBACK if host in LOOPBACK and not proxy else (),
     )
     port = _free(host, port)

@@ -92,13 +92,16 @@ def progress(*, quiet: bool = False) -> Iterator[Control]:
 
 def _lines() -> Progress:
     """Progress as lines of a log: none for quick work, then one every few seconds."""
-    last = time.monotonic()
+    start = last = time.monotonic()
 
     def tell(share: float, doing: str) -> None:
         nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_LINES:
-            last = time.monotonic()
-            print(f"{share:4.0%}  {doing}", file=sys.stderr, flush=True)
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            left = (now - start) * (1 - share) / share if share > 0.05 else 0.0
+            more = f", about {left:.0f} s left" if left >= 1 else ""
+            print(f"{share:4.0%}  {doing}{more}", file=sys.stderr, flush=True)
 
     return tell
 

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from ..errors import InputError
-from ..languages import say, together
+from ..languages import counted, say, together
 from . import show
+from .previews import show_preview
 from .setting_options import with_settings
 
 if TYPE_CHECKING:
-    from ..methods.base import Plan
-    from ..release import Asked, Release, Rung
+    from ..api import Table
+    from ..release import Release
 
 DataSetPath = Annotated[
     str, Argument(metavar="DIR[/DATASET]", help="A data set, or a workspace holding one.")
 ]
 Json = Annotated[bool, Option("--json", help="Print one JSON object instead.")]
+Language = Annotated[
+    str, Option("--language", help="Language of words and labels, such as en. Default: its own.")
+]
 User = Annotated[
     str | None,
     Option(help="Who asks, for ledger and sub-budgets. Default: who is logged in."),
@@ -29,10 +32,6 @@ User = Annotated[
 Project = Annotated[str, Option(help="For which project.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Show cost and expected error; read no data.")]
 Free = Annotated[bool, Option("--free", help="Answer from earlier releases only, at no cost.")]
-
-
-_MOST_PLANNED = 20
-"""Tables of a question that is planned several times over, for other accuracies."""
 
 
 @with_settings
@@ -65,7 +64,7 @@ def table(
         Option("--format", "-f", help="csv, parquet, json-stat, xlsx, px, sdmx-csv, html, svg."),
     ] = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Write to a file.")] = None,
-    language: Annotated[str, Option(help="Language of labels, such as en.")] = "",
+    language: Language = "",
     user: User = None,
     project: Project = "",
     dry_run: DryRun = False,
@@ -106,7 +105,7 @@ def table(
             **(settings or {}),
         )
         if dry_run:
-            _show_preview(draft.preview(), json)
+            show_preview(draft.preview(), draft.language, json)
             return
         with show.progress(quiet=json) as control:
             released = draft.release(free=free, control=control)
@@ -126,6 +125,7 @@ def release(
         str,
         Option(help="Synthetic records and measurements (marginals, topdown): parquet, csv, none."),
     ] = "parquet",
+    language: Language = "",
     user: User = None,
     project: Project = "",
     dry_run: DryRun = False,
@@ -144,9 +144,9 @@ def release(
     from ..report.publication import microdata_kinds
 
     with api.open(path) as data:
-        draft = data.recipe(recipes, user=_asker(user), project=project)
+        draft = data.recipe(recipes, user=_asker(user), project=project, language=language)
         if dry_run:
-            _show_preview(draft.preview(), json)
+            show_preview(draft.preview(), draft.language, json)
             return
         if output is None:
             raise InputError("Say where the release goes: -o FOLDER, or --dry-run to look first.")
@@ -157,19 +157,31 @@ def release(
             folder = released.write(
                 output, formats=format.split(","), microdata=kinds, control=control
             )
-        facts = _release_facts(released.detail)
-        if json:
-            show.as_json(facts, folder=str(folder), files=released.files)
-            return
-        beside = [f for f in released.files if f.startswith(("microdata.", "measurements."))]
-        show.console().print(f"[bold]{len(released.tables)} tables in {folder}[/bold]")
-        show.pairs(
-            ("guarantee", released.guarantee.sentence()),
-            ("cost", "nothing: released before" if released.detail.reused else released.cost),
-            ("left", released.detail.left or "–"),
-            ("publish", ", ".join(["report.html", "tables/", *beside])),
-            ("keep inside", "report-internal.html"),
-        )
+        _tell_release(released, folder, json)
+
+
+def _tell_release(released: Table, folder: Path, json: bool) -> None:
+    facts = _release_facts(released.detail)
+    if json:
+        show.as_json(facts, folder=str(folder), files=released.files)
+        return
+    beside = [f for f in released.files if f.startswith(("microdata.", "measurements."))]
+    told = released.tables[0].tells
+    many = counted(
+        "{n} table in {folder}",
+        "{n} tables in {folder}",
+        len(released.tables),
+        folder=str(folder),
+    )
+    show.prose(told(many), style="bold")
+    cost = say("nothing: released before") if released.detail.reused else released.cost
+    show.pairs(
+        (told(say("guarantee")), told(released.guarantee.sentence())),
+        (told(say("cost")), told(cost)),
+        (told(say("left")), told(released.detail.left or "–")),
+        (told(say("publish")), ", ".join(["report.html", "tables/", *beside])),
+        (told(say("keep inside")), "report-internal.html"),
+    )
 
 
 def _asker(user: str | None) -> str:
@@ -279,116 +291,3 @@ def _release_facts(released: Release) -> dict[str, Any]:
         "receipt": dict(released.receipt),
         "cells": sum(table.cells for table in released.tables),
     }
-
-
-def _show_preview(seen: Asked, json: bool) -> None:
-    plan = seen.plan
-    if json:
-        show.as_json(seen.to_json(), follows_from=seen.follows_from)
-        seen.verdict.enforce()
-        return
-    seen.verdict.enforce()
-    out = show.console()
-    if plan.charge is not None:
-        cost = plan.charge.in_words()
-        if seen.answered:
-            cost += " when first asked; nothing now"
-        elif not seen.affordable:
-            cost += ", more than is left"
-        show.pairs(("cost", cost), ("left", seen.left))
-    rows = [
-        (
-            " × ".join(ref.level for ref in error.table.axes) or "total",
-            f"{error.cells:,}",
-            f"{error.noise_sd:.2f}",
-            f"± {error.half_width}",
-            "–" if error.share_unchanged is None else f"{error.share_unchanged:.1%}",
-            ", ".join(f"{name or 'total'} {sd:.1f}" for name, sd in error.totals_sd.items()),
-        )
-        for error in plan.errors
-    ]
-    columns = ("table", ">cells", ">noise sd", ">95 % within", ">unchanged", "sd of margins")
-    if rows:
-        show.grid("What to expect", columns, rows)
-        for words in _notes(plan):
-            out.print(f"[dim]· {words}[/dim]")
-    if len(plan.alternatives) > 1:
-        _compare(plan)
-    if len(plan.errors) <= _MOST_PLANNED and (rungs := seen.ladder()):
-        _ladder(rungs)
-    if seen.follows_from is not None:
-        out.print(
-            f"{'This table follows' if len(rows) == 1 else 'These tables follow'} "
-            f"from release {seen.follows_from[:12]}: with [bold]--free[/bold] "
-            f"{'it costs' if len(rows) == 1 else 'they cost'} nothing, with the noise of that release."
-        )
-    out.print(plan.guarantee.sentence())
-    for words in (*plan.guarantee.odds, plan.guarantee.counted_as_one() or "", *seen.warnings):
-        if words:
-            out.print(f"[dim]· {words}[/dim]")
-    out.print("[dim]Nothing was read or spent.[/dim]")
-
-
-def _ladder(rungs: Sequence[Rung]) -> None:
-    """The same question at other accuracies, one a row."""
-    rows = [
-        (
-            f"{rung.setting} = {rung.value}",
-            f"{min(rung.noise_sd):.1f} to {max(rung.noise_sd):.1f}"
-            if len(rung.noise_sd) > 1
-            else f"{rung.noise_sd[0]:.1f}",
-            f"± {max(rung.half_width)}",
-            _least([share for share in rung.share_unchanged if share is not None]),
-            "more than is left" if rung.standing == "refused" else str(rung.standing),
-        )
-        for rung in rungs
-        if rung.noise_sd
-    ]
-    show.grid(
-        "Other accuracies", ("|spent", ">noise sd", ">95 % within", ">unchanged", "standing"), rows
-    )
-
-
-def _least(shares: Sequence[float]) -> str:
-    """The smallest share, in percent; a dash where no law says one."""
-    return f"{min(shares):.1%}" if shares else "–"
-
-
-def _notes(plan: Plan) -> list[str]:
-    """What is to be said of the errors expected, each sentence once with the tables it is about."""
-    about: dict[str, list[str]] = {}
-    for error in plan.errors:
-        if error.note:
-            name = " × ".join(ref.level for ref in error.table.axes) or "total"
-            about.setdefault(error.note, []).append(name)
-    notes = []
-    for note, names in about.items():
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        which = f"{', '.join(names[:5])}{more}: " if len(names) < len(plan.errors) else ""
-        notes.append(which + note)
-    return notes
-
-
-def _compare(plan: Plan) -> None:
-    """The plans compared, one a row; the one that will be used is marked."""
-
-    def sds(values: Any) -> str:
-        if not isinstance(values, dict):
-            return str(values or "")
-        if len(values) > 3:
-            return f"{min(values.values()):.1f} to {max(values.values()):.1f}"
-        return ", ".join(f"{name} {sd:.1f}" for name, sd in values.items())
-
-    rows = [
-        (
-            f"{'▸ ' if other.get('chosen') else '  '}{other['name']}"
-            f"{' (best)' if other.get('recommended') else ''}",
-            other["d"],
-            other["loss"],
-            sds(other["sd"]),
-            sds(other["totals_sd"]),
-        )
-        for other in sorted(plan.alternatives, key=lambda other: other.get("rms") or 0.0)
-    ]
-    columns = ("plan", ">cells a unit touches", "loss", "sd of cells", "sd of totals")
-    show.grid("Plans compared", columns, rows)

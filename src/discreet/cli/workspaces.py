@@ -27,6 +27,10 @@ IdColumn = Annotated[
 RecordsPerUnit = Annotated[
     int | None, Option("--records-per-unit", min=1, help="How many records of one unit count.")
 ]
+NOT_WRITTEN = (
+    "The password was not written down. For later loads put it into PGPASSWORD or ~/.pgpass (a token "
+    "for Spark into SPARK_CONNECT_AUTHENTICATE_TOKEN)."
+)
 Drop = Annotated[bool, Option("--drop", help="Leave out what is more, instead of stopping.")]
 
 
@@ -88,7 +92,9 @@ def _release_featured(workspace: Workspace, control: Control) -> None:
 
 
 def init(
-    data: Annotated[str, Argument(help="A CSV, Parquet or XLSX file, or a database URL.")],
+    data: Annotated[
+        str, Argument(help="A CSV, Parquet or XLSX file, or the address of a database.")
+    ],
     into: Annotated[
         Path | None, Option(help="The data set's folder. Default: the file's name.")
     ] = None,
@@ -101,13 +107,22 @@ def init(
     header: Annotated[
         bool | None, Option(help="Whether a CSV file begins with column names.")
     ] = None,
+    table: Annotated[
+        str | None, Option(help="Of a database or a cluster: which table, as schema.table.")
+    ] = None,
     unit: UnitWord = "",
     id_column: IdColumn = None,
     records_per_unit: RecordsPerUnit = None,
     drop: Drop = False,
+    leave_out: Annotated[
+        list[str] | None, Option(metavar="COLUMN", help="A column to leave out. Repeatable.")
+    ] = None,
+    weight: Annotated[
+        str, Option(metavar="COLUMN", help="The column of weights; none: there is none.")
+    ] = "",
     json: Json = False,
 ) -> None:
-    """Look at a file, write discreet.yaml to edit, and load.
+    """Look at a file or a database table, write discreet.yaml to edit, and load.
 
     Who one unit of protection is must be certain: where the file leaves a doubt it is asked, or
     left undecided, and then nothing is loaded.
@@ -119,25 +134,27 @@ def init(
     [bold]discreet init stays.csv --id patient_id --unit person --records-per-unit 4 --drop[/bold]
 
     [bold]discreet init 'sqlite:///registry.db?table=deaths'[/bold], or 'book.xlsx::Sheet 2'
+
+    [bold]discreet init postgresql://ann@db.example/registry --table public.deaths[/bold]
     """
     from .. import workspace
     from ..core.description import UNDECIDED
     from ..workspace import initialising, unit_choice
     from ..workspace.description_file import read
 
-    said = {"delimiter": delimiter, "encoding": encoding}
-    said["header"] = None if header is None else "yes" if header else "no"
-    options = {key: value for key, value in said.items() if value is not None}
-    folder = into or Path(Path(data.partition("?")[0]).stem)
+    options = _csv_options(delimiter, encoding, header)
+    folder = into or Path(initialising.folder_name(data, table))
+    initialising.refuse_described(folder)
+    policy = initialising.PolicyChoice(family, None if budget is None else {"epsilon": budget})
+    policy.check()
     with show.progress(quiet=json) as control:
-        draft = initialising.proposal(
-            data,
+        seen = initialising.look(data, control, options, table)
+        draft = initialising.propose(
+            seen,
             folder,
-            control,
-            family=family,
-            budget=None if budget is None else {"epsilon": budget},
-            options=options or None,
+            policy,
             unit=workspace.UnitChoice(unit, id_column, records_per_unit, drop),
+            columns=workspace.ColumnChoice(tuple(leave_out or ()), weight),
         )
     if draft.unit == UNDECIDED and not json and units.interactive():
         chosen = units.ask(draft)
@@ -146,6 +163,16 @@ def init(
     with show.progress(quiet=json) as control:
         started = initialising.begin(draft, folder, control)
     _tell_variables(read(folder), started.loaded, json, started=started)
+    if draft.secret and not json:
+        show.prose(NOT_WRITTEN)
+
+
+def _csv_options(
+    delimiter: str | None, encoding: str | None, header: bool | None
+) -> dict[str, str] | None:
+    said = {"delimiter": delimiter, "encoding": encoding}
+    said["header"] = None if header is None else "yes" if header else "no"
+    return {key: value for key, value in said.items() if value is not None} or None
 
 
 def load(path: DataSetPath, json: Json = False) -> None:

@@ -11,5 +11,14 @@ Errors are those of the local API: a refusal is a `Refusal` with its rule and al
 """
 
 from .remote import RemoteDataSet, RemoteDraft, RemotePreview, RemoteTable, Server, connect
+from .remote_custody import NewDataSet
 
-__all__ = ["RemoteDataSet", "RemoteDraft", "RemotePreview", "RemoteTable", "Server", "connect"]
+__all__ = [
+    "NewDataSet",
+    "RemoteDataSet",
+    "RemoteDraft",
+    "RemotePreview",
+    "RemoteTable",
+    "Server",
+    "connect",
+]

@@ -63,6 +63,7 @@ class Connection:
         path: str,
         *,
         body: Any = None,
+        content: bytes | None = None,
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[httpx.Response, bool]:
@@ -73,7 +74,9 @@ class Connection:
         params = {k: v for k, v in (query or {}).items() if v not in (None, "")}
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                answer = self._http.request(method, path, json=body, params=params, headers=sent)
+                answer = self._http.request(
+                    method, path, json=body, content=content, params=params, headers=sent
+                )
             except httpx.TransportError as error:
                 lost = lost or not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                 if attempt == ATTEMPTS:

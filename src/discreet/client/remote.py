@@ -17,10 +17,13 @@ from ..core.exact import exact
 from ..core.guarantee import Guarantee
 from ..core.preview_portrait import Previewed
 from ..core.table import ProtectedTable
-from ..errors import Cancelled, InputError, RecipeError, Refusal, did_you_mean
+from ..errors import InputError, RecipeError, Refusal, did_you_mean
 from ..formats import html, reading
 from ..verbs import Asks, Released
-from .connection import Connection, from_problem
+from .connection import Connection
+from .remote_custody import RemoteCustody
+from .remote_job import follow
+from .remote_trials import RemoteTrials
 
 if TYPE_CHECKING:
     import httpx
@@ -51,7 +54,7 @@ def connect(
     return Server(connection)
 
 
-class Server:
+class Server(RemoteCustody):
     """A discreet server. Close it, or use it in a `with` block."""
 
     def __init__(self, connection: Connection) -> None:
@@ -100,7 +103,7 @@ class Server:
         return f"<server {self._connection.url}: {', '.join(self.datasets)}>"
 
 
-class RemoteDataSet(Asks["RemoteDraft"]):
+class RemoteDataSet(RemoteTrials, Asks["RemoteDraft"]):
     """A data set on a server, ready to be asked for tables."""
 
     def __init__(self, connection: Connection, name: str) -> None:
@@ -274,20 +277,7 @@ class RemoteDraft:
     def _follow(self, job: Mapping[str, Any], control: Control) -> httpx.Response:
         """A job to its end: progress is passed on, a stop is passed back."""
         path = f"/jobs/{quote(str(job['id']), safe='')}"
-        wait = 0.1
-        try:
-            while job["state"] in ("waiting", "running"):
-                control.step(min(float(job["share"]), 0.99), job["doing"] or job["state"])
-                self._connection.sleep(wait)
-                wait = min(wait * 1.5, 2.0)
-                job = self._connection.json("GET", path)
-        except (Cancelled, KeyboardInterrupt):
-            self._connection.json("DELETE", path)
-            raise
-        if job["state"] == "cancelled":
-            raise Cancelled("The job was stopped on the server; nothing was lost.")
-        if job["state"] == "failed":
-            raise from_problem(job["error"] or {"detail": "The job failed."})
+        follow(self._connection, path, job, control)
         answer, _ = self._connection.request("GET", f"{path}/result")
         control.step(1.0, "done")
         return answer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from ..errors import Cancelled
 
@@ -15,12 +16,34 @@ def silent(share: float, doing: str) -> None:
     """A progress that nobody watches."""
 
 
+class Keep(Protocol):
+    """Where parts of long work may lie until the whole is done; what is not there is made again."""
+
+    def get(self, name: str) -> bytes | None:
+        """What was kept under a name; None: nothing."""
+
+    def put(self, name: str, part: bytes) -> None:
+        """Keep a part, as far as that can be done."""
+
+
+class Forgetful:
+    """A keep of nothing."""
+
+    def get(self, name: str) -> bytes | None:
+        """Nothing is there."""
+        return None
+
+    def put(self, name: str, part: bytes) -> None:
+        """Nothing is kept."""
+
+
 @dataclass(frozen=True)
 class Control:
-    """Progress and cancel for long work, as parameters."""
+    """Progress, cancel and a place for finished parts of long work, as parameters."""
 
     progress: Progress = silent
     cancelled: Callable[[], bool] = lambda: False
+    keep: Keep = field(default_factory=Forgetful, repr=False, compare=False)
 
     def step(self, share: float, doing: str) -> None:
         """Say how far the work is; stop it where a stop was asked for."""
@@ -34,4 +57,5 @@ class Control:
         return Control(
             lambda share, doing: self.progress(start + share * (end - start), said + doing),
             self.cancelled,
+            self.keep,
         )

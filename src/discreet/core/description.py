@@ -323,6 +323,8 @@ class Policy:
     reliable: Mapping[str, Any] = field(default_factory=dict)
     impossible: tuple[StructuralZero, ...] = ()
     """The description's structural zeros: they change published numbers without a new load."""
+    approval: str = "one"
+    """How many custodians a release needs: `one`, or `two`, who make and approve it."""
 
     def parameters(self, method: str) -> Mapping[str, Any]:
         """The parameters written for a method; empty where none are."""

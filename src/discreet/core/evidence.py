@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..errors import LawError
+from ..languages import say
 from .brackets import exp_bracket
 from .exact import Exact, exact
 
 _SCALE = (
-    (10, "limited evidence"),
-    (100, "moderate evidence"),
-    (1_000, "moderately strong evidence"),
-    (10_000, "strong evidence"),
+    (10, say("limited evidence")),
+    (100, say("moderate evidence")),
+    (1_000, say("moderately strong evidence")),
+    (10_000, say("strong evidence")),
 )
-_BEYOND = "very strong evidence"
+_BEYOND = say("very strong evidence")
 
 
 @dataclass(frozen=True)

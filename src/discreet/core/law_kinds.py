@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NoReturn
 from ..errors import LawError
 from .count_law import CountLaw, Row
 from .gaussian import DiscreteGaussian
+from .hellinger_law import HellingerLaw
 from .law import Law
 from .noise_law import AnyLaw
 from .pure_laplace import PureLaplace
@@ -38,7 +39,7 @@ class PrivateLaw(AnyLaw):
 
 KINDS: dict[str, Callable[[Mapping[str, Any]], AnyLaw]] = {
     kind.kind: kind.from_dict
-    for kind in (Law, PureLaplace, DiscreteGaussian, Row, CountLaw, PrivateLaw)
+    for kind in (Law, PureLaplace, DiscreteGaussian, Row, CountLaw, HellingerLaw, PrivateLaw)
 }
 
 

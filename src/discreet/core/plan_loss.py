@@ -11,7 +11,8 @@ which is added). Then a cell moved farther tells more, and one cell moved by a +
 much as two moved by a and by b: thresholds are the best tests of a shift, so the errors of a shift
 by a + b follow from those of a and b exactly as group privacy bounds them, and the same two steps
 bound the two cells (Dong, Roth and Su 2022, Theorem 2.14). So a unit with all its records in one
-cell is the worst, and both directions of neighbours are alike.
+cell is the worst, and both directions of neighbours are alike. Of a law for each count
+(`count_losses`) every two neighbours are dominated by one pair.
 
 **Rounding.** Cells with one law are added on the law's own lattice of losses. Several laws meet on a
 fine grid, each loss spread on the two points beside it so that its mass under both neighbours is
@@ -33,8 +34,10 @@ import numpy as np
 
 from ..errors import Bug
 from .brackets import ln_bracket
+from .count_losses import worst_losses
 from .exact import Exact, exact, float_up
 from .gaussian import DiscreteGaussian
+from .hellinger_law import HellingerLaw
 from .law import Law
 from .noise_law import Floats, NoiseLaw
 from .pure_laplace import PureLaplace
@@ -49,6 +52,8 @@ _STEPS = 1 << 40
 _FAR = 40.0
 """So many standard deviations hold all of a sum that is not cut away as a tail."""
 _UNIT = 2.0**-52
+_SLOPES = 1e-9
+"""More than floats lose where masses are differences of slopes."""
 _LIGHT = 1e-12
 _PARTS = (27720, 2520, 840, 420, 60, 12, 6, 2, 1)
 """Into how many parts a gap may be cut: the more divisors, the more other gaps fit in."""
@@ -61,7 +66,7 @@ _MOST_ON_GRID = 1 << 18
 class Move:
     """How far one unit moves a cell: each of its `records` by up to `step`."""
 
-    law: NoiseLaw
+    law: NoiseLaw | HellingerLaw
     step: int = 1
     records: int = 1
 
@@ -315,6 +320,8 @@ def _losses(move: Move) -> _Losses:
         return _trimmed(_Losses(top, shift / variance, masses, 1e-36))
     if isinstance(law, Law):
         return _of_weights(law, move)
+    if isinstance(law, HellingerLaw):
+        return _of_counts(law, move)
     raise Bug(f"The loss of a {law.name} law is not known.")
 
 
@@ -351,11 +358,22 @@ def _of_weights(law: Law, move: Move) -> _Losses:
     return replace(made, failing=failing, spread=gap)
 
 
+def _of_counts(law: HellingerLaw, move: Move) -> _Losses:
+    """Losses of a law for each count; of several records, the worst that cost as much."""
+    most = float_up(law.step_loss * move.shift)
+    if move.shift > 1:
+        return _of_laplace(PureLaplace.of(law.step_loss * move.shift), 1)
+    gap, masses = worst_losses(law, most)
+    return _trimmed(_Losses(most, gap, masses, _SLOPES, gap))
+
+
 def _most(move: Move) -> Fraction | None:
     """The largest finite loss of a cell, not rounded down."""
     law = move.law
     if isinstance(law, PureLaplace):
         return law.epsilon / law.sensitivity * move.shift
+    if isinstance(law, HellingerLaw):
+        return law.step_loss * move.shift
     if not isinstance(law, Law):
         return None
     return _steepest(law, move.step) * move.records

@@ -80,7 +80,7 @@ GROUPS = {
 }
 _SHORT_CAUSES = (
     "Infections, Cancers, Blood, Metabolism, Mind, Nerves, Circulation, Respiration, Digestion, "
-    "Muscles and bones, Kidneys, Perinatal, Malformations, Symptoms, External"
+    "Muscles and bones, Kidneys, Perinatal, Malformations, Symptoms, External causes"
 )
 SHORT = {
     **{words: words.removesuffix(" years") for _, words in AGES if words.endswith(" years")},

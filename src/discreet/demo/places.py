@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-UNKNOWN = "NA"
+UNKNOWN = "_U"
+"""As SDMX says it; NA would be read as no value at all by pandas and R."""
 
 
 @dataclass(frozen=True)

@@ -9,27 +9,36 @@ integers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ..core.derived import Rule
 from ..core.description import Description
 from ..core.domain import Level, Variable
 from ..errors import DataError, InputError
+from .address import SCHEMES, Address
 
-KINDS = ("csv", "parquet", "duckdb", "sqlite", "xlsx")
-"""What can be read."""
+FILE_KINDS = ("csv", "parquet", "duckdb", "sqlite", "xlsx")
+KINDS = (*FILE_KINDS, "postgres", "spark")
+"""What can be read: files, and tables of a database server or a cluster."""
 
 OPTIONS = ("delimiter", "encoding", "quote", "escape", "header")
 """What may be said about a CSV file; what is not said is found out. `header` is yes or no."""
+
+COUNTING = ("loaded", "coded", "read-only")
+"""Where records of a server are counted: here, once they were streamed in; there, in a coded table
+that discreet makes and owns; or there, in the table itself, with the right to SELECT alone."""
 
 MOST_CATEGORIES = 1_000_000
 """The most categories a variable may have at any level: beyond, it is an identifier."""
 
 MOST_RECORDS = (1 << 31) - 1
 """The most records of one version: a sum of 32-bit key halves then always fits 63 bits."""
+
+MOST_SHARDS = 64
+"""The most shards of one version: each is a process where it is counted."""
 
 _SUFFIXES = {
     ".parquet": "parquet",
@@ -55,10 +64,24 @@ class Source:
     path: Path
     table: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    address: Address | None = None
+    """Of a server or a cluster: `path` is then only what to call it."""
+    counting: str = "loaded"
+    """Where its records are counted: one of COUNTING."""
+    kept_in: str = ""
+    """Where coded tables are kept: a schema of Postgres, a folder of the cluster's files."""
+    timeout: int = 0
+    """The most seconds that one count may take on a server; 0 for as many as it allows."""
+    shards: int = 1
+    """In how many files, each counted by a process of its own, records that are loaded lie."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InputError(f"A source is one of {', '.join(KINDS)}, got {self.kind!r}.")
+        if self.counting not in COUNTING:
+            raise InputError(f"counting is one of {', '.join(COUNTING)}, got {self.counting!r}.")
+        if not 1 <= self.shards <= MOST_SHARDS:
+            raise InputError(f"shards must be from 1 to {MOST_SHARDS}, got {self.shards}.")
         unknown = sorted(set(self.options) - set(OPTIONS))
         if unknown:
             raise InputError(f"A source has no option {unknown[0]!r}; it has {', '.join(OPTIONS)}.")
@@ -68,14 +91,16 @@ class Source:
         """The source a path or a database URL means.
 
         A database table is `duckdb:///folder/file.db?table=name` (three slashes: a path from here;
-        four: from the root), `sqlite:///…`, or `file.duckdb::name`; a sheet `book.xlsx::name`.
-        Other URLs are refused.
+        four: from the root), `sqlite:///…`, or `file.duckdb::name`; a sheet `book.xlsx::name`; of a
+        server `postgresql://user@host/database?table=name`, of a cluster `sc://host:port` (Spark
+        Connect). Other URLs are refused.
 
-        >>> Source.guess("shop.duckdb::orders")
-        Source(kind='duckdb', path=PosixPath('shop.duckdb'), table='orders', options={})
-        >>> Source.guess("postgresql://host/db")
+        >>> source = Source.guess("shop.duckdb::orders")
+        >>> source.kind, source.path.name, source.table
+        ('duckdb', 'shop.duckdb', 'orders')
+        >>> Source.guess("mysql://host/db")
         Traceback (most recent call last):
-        discreet.errors.InputError: 'postgresql' databases cannot be read, only duckdb and sqlite. Export the table to Parquet.
+        discreet.errors.InputError: 'mysql' databases cannot be read, only postgresql, sc (Spark Connect), duckdb and sqlite. Export the table to Parquet.
         """
         words = str(text)
         if not words.strip():
@@ -91,11 +116,19 @@ class Source:
 
     @classmethod
     def _of_url(cls, url: str) -> Source:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            raise InputError(
+                "An address cannot be read: its brackets or host are wrong. Write "
+                "postgresql://user@host/database."
+            ) from None
+        if parts.scheme in SCHEMES:
+            return cls._of_server(url, parts.query)
         if parts.scheme not in ("duckdb", "sqlite", "file"):
             raise InputError(
-                f"{parts.scheme!r} databases cannot be read, only duckdb and sqlite. "
-                "Export the table to Parquet."
+                f"{parts.scheme!r} databases cannot be read, only postgresql, sc (Spark Connect), "
+                "duckdb and sqlite. Export the table to Parquet."
             )
         if parts.netloc:
             raise InputError(
@@ -112,6 +145,30 @@ class Source:
                 f"A {parts.scheme} address takes ?table=name only, got {', '.join(sorted(query))}."
             )
         return cls(parts.scheme, Path(path[1:] if path.startswith("/") else path), table or None)
+
+    @classmethod
+    def _of_server(cls, url: str, query: str) -> Source:
+        words = parse_qsl(query, keep_blank_values=True)
+        tables = [value for key, value in words if key == "table"]
+        if tables:
+            kept = urlencode([one for one in words if one[0] != "table"], quote_via=quote)
+            url = url.partition("?")[0] + (f"?{kept}" if kept else "")
+        address = Address.of(url)
+        return cls(
+            address.kind, Path(address.database), tables[-1] if tables else None, address=address
+        )
+
+    def same_place(self, other: Source) -> bool:
+        """Whether two sources are the same table or file."""
+        if self.address is not None or other.address is not None:
+            return (self.address, self.table) == (other.address, other.table)
+        return (self.path.resolve(), self.table) == (other.path.resolve(), other.table)
+
+    def opened_with(self, secret: str) -> Source:
+        """The same source of a server, with the password that opens it."""
+        if not secret or self.address is None:
+            return self
+        return replace(self, address=replace(self.address, secret=secret))
 
     @property
     def name(self) -> str:
@@ -239,6 +296,8 @@ class LoadReport:
     missing: Mapping[str, int] = field(default_factory=dict, repr=False)
     """Per variable: records that went to the missing category."""
     seconds: float = field(default=0.0, compare=False)
+    fingerprint: str = ""
+    """Of records that a server sent: a digest of what they were coded to, in any order."""
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,41 @@ from functools import partial
 from pathlib import Path
 
 from ..core.description import Description
-from ..file_names import ARRAYS
+from ..file_names import ARRAYS, REMOTE, SHARD
 from .base import Engine
 from .coded_file import places
 
 
-def open_engine(folder: Path, description: Description, *, threads: int | None = None) -> Engine:
-    """The engine of a loaded version; the description must be the one it was loaded under."""
+def open_engine(
+    folder: Path,
+    description: Description,
+    *,
+    threads: int | None = None,
+    salt: bytes = b"",
+    interior_bytes: int = 0,
+) -> Engine:
+    """The engine of a loaded version; the description must be the one it was loaded under.
+
+    The salt is for records that stay on a server and are only read: keys are made in each count.
+    With `interior_bytes` recent keyed interiors stay in memory, up to so much.
+    """
+    engine = _open(folder, description, threads, salt)
+    if not interior_bytes:
+        return engine
+    from .interiors import KeptInteriors
+
+    return KeptInteriors(engine, description, interior_bytes)
+
+
+def _open(folder: Path, description: Description, threads: int | None, salt: bytes) -> Engine:
+    if (folder / REMOTE).is_file():
+        from .remote_engine import open_remote
+
+        return open_remote(folder, description, salt)
+    if (folder / SHARD.replace("NNN", "001")).is_file():
+        from .duckdb.sharded_engine import open_engine as open_sharded
+
+        return open_sharded(folder, description, threads=threads)
     from_disk = partial(_from_disk, folder, description, threads)
     if not (folder / ARRAYS).is_file():
         return from_disk()

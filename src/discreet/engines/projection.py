@@ -53,10 +53,10 @@ class Projections:
     def project(self, cells: Cells, position: int) -> Cells:
         """The cells of a count, summed from those of its source."""
         projection = self._of[position]
-        return _summed(projection.addresses(cells.addresses), projection.part.size, cells)
+        return summed(projection.addresses(cells.addresses), projection.part.size, cells)
 
 
-def _summed(addresses: Counts, size: int, cells: Cells) -> Cells:
+def summed(addresses: Counts, size: int, cells: Cells) -> Cells:
     """Cells of equal address made one."""
     columns = (cells.counts, cells.key_low, cells.key_high, cells.weights)
     if size <= _DENSE_CELLS:

@@ -20,6 +20,7 @@ from typing import IO, BinaryIO, TypeAlias, cast
 from ..core.table import ProtectedTable
 from ..durable import SHARED, replacing
 from ..errors import DiscreetError, InputError, StoreError, did_you_mean
+from ..languages import say
 from .flat import require_protected
 
 Save: TypeAlias = Callable[[Sequence[ProtectedTable], BinaryIO], None]
@@ -37,6 +38,21 @@ class Format:
     """Whether one file holds several tables."""
     beside: str = ""
     """What is appended to the file's name for the companion file; empty: there is none."""
+    companion: str = ""
+    """The module that writes the companion."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a file of it is text, in UTF-8."""
+        return self.media_type.startswith(
+            (
+                "text/",
+                "application/json",
+                "application/vnd.sdmx.",
+                "image/svg",
+                "application/vnd.vega",
+            )
+        )
 
     @property
     def save(self) -> Save:
@@ -50,31 +66,64 @@ FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
         Format(
-            "csv", "CSV with CSVW metadata beside it", ".csv", "text/csv", beside="-metadata.json"
+            "csv",
+            say("CSV with CSVW metadata beside it"),
+            ".csv",
+            "text/csv",
+            beside="-metadata.json",
+            companion="csvw",
         ),
         Format("parquet", "Parquet", ".parquet", "application/vnd.apache.parquet"),
         Format("json-stat", "JSON-stat 2.0", ".json", "application/json", many=True),
         Format(
             "xlsx",
-            "Excel workbook",
+            say("Excel workbook"),
             ".xlsx",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             many=True,
         ),
         Format("px", "PX (PC-Axis)", ".px", "text/x-px"),
-        Format("sdmx-csv", "SDMX-CSV 2.0", ".sdmx.csv", "application/vnd.sdmx.data+csv"),
+        Format(
+            "sdmx-csv",
+            "SDMX-CSV 2.0",
+            ".sdmx.csv",
+            "application/vnd.sdmx.data+csv",
+            beside="-structure.xml",
+            companion="sdmxstructure",
+        ),
     )
 }
 
 VIEWS: dict[str, Format] = {
     form.name: form
     for form in (
-        Format("html", "Web page", ".html", "text/html"),
-        Format("svg", "Picture", ".svg", "image/svg+xml"),
+        Format("html", say("Web page"), ".html", "text/html"),
+        Format("svg", say("Picture"), ".svg", "image/svg+xml"),
         Format("vega-lite", "Vega-Lite", ".vl.json", "application/vnd.vegalite.v5+json"),
     )
 }
 """Ways to look at a table: for eyes, not read back."""
+
+VARIANTS: dict[str, Format] = {
+    form.name: form
+    for form in (
+        Format(
+            "csv-bom",
+            "CSV that spreadsheets open by a double click",
+            ".csv",
+            "text/csv",
+            beside="-metadata.json",
+            companion="csvw",
+        ),
+        Format(
+            "sdmx-structure",
+            "The structure of the SDMX-CSV file alone",
+            ".sdmx.xml",
+            "application/vnd.sdmx.structure+xml",
+        ),
+    )
+}
+"""A format written slightly otherwise, for those who ask for it by name."""
 
 _ALIASES = {
     "jsonstat": "json-stat",
@@ -90,11 +139,11 @@ _ENDINGS = {".pq": "parquet", ".jsonstat": "json-stat"}
 def by_name(name: str) -> Format:
     """The format of that name, or InputError with the nearest ones."""
     key = name.strip().casefold()
-    found = FORMATS.get(_ALIASES.get(key, key)) or VIEWS.get(key)
+    found = FORMATS.get(_ALIASES.get(key, key)) or VIEWS.get(key) or VARIANTS.get(key)
     if found is None:
         raise InputError(
             f"There is no format {name!r}; there are {', '.join([*FORMATS, *VIEWS])}."
-            f"{did_you_mean(name, [*FORMATS, *VIEWS, *_ALIASES])}"
+            f"{did_you_mean(name, [*FORMATS, *VIEWS, *VARIANTS, *_ALIASES])}"
         )
     return found
 
@@ -180,9 +229,7 @@ def _to_stream(form: Format, tables: Sequence[ProtectedTable], stream: IO[bytes]
     if not isinstance(stream, io.TextIOBase):
         form.save(tables, stream)  # type: ignore[arg-type]
         return
-    if not form.media_type.startswith(
-        ("text/", "application/json", "application/vnd.sdmx", "image/svg", "application/vnd.vega")
-    ):
+    if not form.is_text:
         raise InputError(f"A {form.name} file is not text: open the stream in binary mode.")
     binary = io.BytesIO()
     form.save(tables, binary)
@@ -200,11 +247,10 @@ def write_beside(format: str, table: ProtectedTable, path: Path) -> list[Path]:
     form = by_name(format)
     if not form.beside or _is_device(path):
         return []
-    from .csvw import companion
-
+    module = importlib.import_module(f"discreet.formats.{form.companion}")
     beside = path.with_name(path.name + form.beside)
     with new_file(beside) as stream:
-        stream.write(companion(table, path.name))
+        stream.write(module.companion(table, path.name))
     return [beside]
 
 

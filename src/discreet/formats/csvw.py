@@ -74,13 +74,13 @@ def _columns(table: ProtectedTable, flat: Flat) -> list[dict[str, Any]]:
     columns.append(_column("status", table.tells(told)))
     for name, numbers in flat.numbers.items():
         kind = "integer" if numbers.dtype.kind == "i" else "double"
-        words = _described(name, flat)
+        words = describe_number(name, flat)
         every = bool(flat.shown_in(name).all())
         columns.append(_column(name, table.tells(words), kind, required=every))
     return columns
 
 
-def _described(name: str, flat: Flat) -> Sentence:
+def describe_number(name: str, flat: Flat) -> Sentence:
     """What a column of numbers holds."""
     if name == "percent" and flat.percent is not None:
         return say("Percentage of {what}, as published.", what=flat.percent.words)

@@ -21,7 +21,8 @@ from ..core.table import ProtectedTable, Status
 from ..errors import InputError
 from ..languages import counted, say
 from ..languages.catalogue import catalogue, language_of
-from .flat import flatten
+from .flat import Flat, FlatAxis, flatten
+from .html_frame import Frame
 from .notes import Note, notes
 from .terminal_grid import MARKS
 
@@ -33,7 +34,7 @@ MOST_CELLS = 20_000
 WHOLE_CELLS = 5_000
 """Up to so many cells a table is one page, where nothing else is said."""
 PAGE_ROWS = 200
-_RAISED = {Status.UNRELIABLE: "u", Status.DERIVED: "d"}
+RAISED = {Status.UNRELIABLE: "u", Status.DERIVED: "d"}
 _STYLE = (
     "<style>figure.discreet{margin:0}"
     ".discreet caption{text-align:left;font-weight:600;padding-bottom:.3em}"
@@ -113,16 +114,12 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     stream.write(f"{head}{title}<body>{notebook(table)}</body></html>\n".encode())
 
 
-class Grid:
+class Grid(Frame):
     """A table as rows of cells; a row is made when it is wanted."""
 
     def __init__(self, table: ProtectedTable, window: Window) -> None:
         self.table, self.window, self.flat = table, window, flatten(table)
-        layers, rows, columns = table.sides
-        self.down = layers + rows
-        shape = self.flat.shape
-        self.across = int(np.prod(shape[self.down :], dtype=np.int64)) if columns else 1
-        self.height = len(self.flat) // self.across if self.across else 0
+        super().__init__(self.flat.axes, table.sides)
         small = len(self.flat) <= WHOLE_CELLS
         page = min(PAGE_ROWS, max(1, MOST_CELLS // max(self.across, 1)))
         most = window.most or (max(self.height, 1) if small else page)
@@ -161,23 +158,16 @@ class Grid:
 
     def heads(self) -> Iterator[str]:
         """The column heads, one line for each variable across."""
-        flat, down = self.flat, self.down
-        heads = [axis.label for axis in flat.axes[:down]]
+        names = [axis.label for axis in self.axes[: self.down]]
+        corner = "".join(f"<th scope=col>{escape(name)}</th>" for name in names)
+        lines = list(self.head_lines(_column_head))
+        if not lines:
+            lines = [f"<th scope=col>{escape(self.flat.measure_words)}</th>"]
         yield "<thead>"
-        repeat = 1
-        for level, axis in enumerate(flat.axes[down:]):
-            inner = int(np.prod(flat.shape[down + level + 1 :], dtype=np.int64))
-            last = level == len(flat.axes) - down - 1
-            yield "<tr>"
-            yield "".join(f"<th scope=col>{escape(head) if last else ''}</th>" for head in heads)
-            span = f" colspan={inner}" if inner > 1 else ""
-            scope = "colgroup" if inner > 1 else "col"
-            once = "".join(f"<th scope={scope}{span}>{escape(x)}</th>" for x in axis.labels)
-            yield once * repeat + "</tr>"
-            repeat *= len(axis)
-        if len(flat.axes) == down:
-            yield "<tr>" + "".join(f"<th scope=col>{escape(head)}</th>" for head in heads)
-            yield f"<th scope=col>{escape(flat.measure_words)}</th></tr>"
+        empty = "<th scope=col></th>" * len(names)
+        for line in lines[:-1]:
+            yield f"<tr>{empty}{line}</tr>"
+        yield f"<tr>{corner}{lines[-1]}</tr>"
         yield "</thead>"
 
     def body(self) -> Iterator[str]:
@@ -253,26 +243,38 @@ class Grid:
 
     @cached_property
     def _sums(self) -> npt.NDArray[np.bool_]:
-        """The cells in a total over a variable."""
-        mask = np.zeros(self.flat.shape, dtype=np.bool_)
-        for i, axis in enumerate(self.flat.axes):
-            if axis.total:
-                mask[_last(i, mask.ndim)] = True
-        return mask.reshape(-1)
+        return in_totals(self.flat.axes)
 
     @cached_property
     def _heat(self) -> npt.NDArray[np.int64]:
-        """A step from 0 to 9 for every cell inside the totals: its root beside the largest."""
-        flat, percent = self.flat, self.flat.percent
-        inside = flat.shown & (flat.status != Status.UNRELIABLE) & ~self._sums
-        numbers = flat.values.astype(np.float64) if percent is None else percent.values
-        most = float(numbers[inside].max(initial=0.0))
-        steps = np.zeros(len(flat), dtype=np.int64)
-        if most > 0:
-            share = np.clip(numbers, 0, most) / most
-            steps = np.ceil(9 * np.sqrt(share) - 0.5).astype(np.int64).clip(0, 9)
-        steps[~inside] = 0
-        return steps
+        return warmth(self.flat)
+
+
+def in_totals(axes: Sequence[FlatAxis], first: int = 0) -> npt.NDArray[np.bool_]:
+    """The cells in a total over a variable; only over those from the `first` axis on."""
+    mask = np.zeros(tuple(map(len, axes)), dtype=np.bool_)
+    for i, axis in enumerate(axes):
+        if axis.total and i >= first:
+            mask[last(i, mask.ndim)] = True
+    return mask.reshape(-1)
+
+
+def warmth(flat: Flat) -> npt.NDArray[np.int64]:
+    """A step from 0 to 9 for every cell inside the totals: its root beside the largest."""
+    percent = flat.percent
+    inside = flat.shown & (flat.status != Status.UNRELIABLE) & ~in_totals(flat.axes)
+    numbers = flat.values.astype(np.float64) if percent is None else percent.values
+    most = float(numbers[inside].max(initial=0.0))
+    steps = np.zeros(len(flat), dtype=np.int64)
+    if most > 0:
+        share = np.clip(numbers, 0, most) / most
+        steps = np.ceil(9 * np.sqrt(share) - 0.5).astype(np.int64).clip(0, 9)
+    steps[~inside] = 0
+    return steps
+
+
+def _column_head(axis: FlatAxis, at: int, scope: str) -> str:
+    return f"<th {scope}>{escape(axis.labels[at])}</th>"
 
 
 class _Texts:
@@ -316,11 +318,12 @@ def _instead(status: Status, language: str) -> str:
 
 
 _OFF = [bool(_instead(status, "")) for status in Status]
-_RAISE = [f"<sup>{_RAISED[s]}</sup>" if s in _RAISED else "" for s in Status]
+_RAISE = [f"<sup>{RAISED[s]}</sup>" if s in RAISED else "" for s in Status]
 _CLOSING = [f"{raised}</td>" for raised in _RAISE]
 
 
-def _last(axis: int, many: int) -> tuple[slice, ...]:
+def last(axis: int, many: int) -> tuple[slice, ...]:
+    """An index of the total of one axis."""
     return tuple(slice(-1, None) if i == axis else slice(None) for i in range(many))
 
 

@@ -264,7 +264,11 @@ def _texts(keyword: str, texts: Iterable[str]) -> Iterator[str]:
 
 def _prose(keyword: str, sentences: Iterable[str]) -> Iterator[str]:
     """A keyword with one long text: `#` is PX's line end, and lines are broken between words."""
-    text = "#".join(plain_text(sentence) for sentence in sentences if sentence.strip())
+    # PX reads # as a line end: one inside a sentence is written wide
+    plain = (
+        plain_text(sentence).replace("#", "\N{FULLWIDTH NUMBER SIGN}") for sentence in sentences
+    )
+    text = "#".join(filter(None, plain))
     room = LINE - 3
     line = f"{keyword}="
     while True:

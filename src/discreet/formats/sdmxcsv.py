@@ -11,13 +11,14 @@
     QUESTION_HASH, DATA_VERSION, POLICY_VERSION, LAW (the digest of the cells' law)
 
 SDMX allows letters, digits and `_ @ $ -` in a code: any other character becomes `_`, and the note
-in the first row says for which codes.
+in the first row says for which codes. The structure that lies beside a file is `sdmxstructure`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -43,30 +44,51 @@ STATUS_CODES = {
 """CL_OBS_STATUS: A normal, U low reliability, Q missing: suppressed, O missing; and
 CL_CONF_STATUS: F free for publication, C confidential, N not for publication."""
 
-_FIRST = ("STRUCTURE", "STRUCTURE_ID", "ACTION")
-_OBSERVED = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS", "CELL_STATUS")
-_TABLE = (
+AGENCY = "DISCREET"
+"""Who maintains the structures: nobody's registry."""
+VERSION = "1.0.0"
+"""The version of the form: another question, data or policy is another identifier."""
+TABLE_COLUMNS = (
     *("TITLE", "GUARANTEE", "NOTE", "CITATION"),
     *("QUESTION_HASH", "DATA_VERSION", "POLICY_VERSION", "LAW"),
 )
+"""What is said about the whole table, in its first row."""
+_FIRST = ("STRUCTURE", "STRUCTURE_ID", "ACTION")
+_OBSERVED = ("OBS_VALUE", "OBS_STATUS", "CONF_STATUS", "CELL_STATUS")
 _BLOCK = 1 << 17
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file under SDMX's identifiers, no two alike, and the codes of each variable."""
+
+    variables: list[str]
+    numbers: list[str]
+    labels: list[str]
+    codes: list[list[str]]
+
+
+def name_columns(flat: Flat) -> Columns:
+    """The identifiers that file and structure share."""
+    taken = {*_FIRST, *_OBSERVED, *TABLE_COLUMNS, "TIME_PERIOD", "SERIES_KEY", "OBS_KEY"}
+    numbers = [identifier(name, taken) for name in flat.numbers]
+    variables = [identifier(axis.name, taken) for axis in flat.axes]
+    labels = [identifier(f"{name}_LABEL", taken) for name in variables]
+    return Columns(variables, numbers, labels, [_codes(axis) for axis in flat.axes])
 
 
 def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
     """Write one table."""
     table = tables[0]
     flat = flatten(table)
-    taken = {*_FIRST, *_OBSERVED, *_TABLE, "TIME_PERIOD", "SERIES_KEY", "OBS_KEY"}
-    numbers = [identifier(name, taken) for name in flat.numbers]
-    variables = [identifier(axis.name, taken) for axis in flat.axes]
-    labels = [identifier(f"{name}_LABEL", taken) for name in variables]
-    codes = [_codes(axis) for axis in flat.axes]
+    named = name_columns(flat)
+    codes = named.codes
     words = [[quoted(_one_line(label)) for label in axis.labels] for axis in flat.axes]
-    header = (*_FIRST, *variables, *_OBSERVED, *numbers, *labels, *_TABLE)
+    header = (*_FIRST, *named.variables, *_OBSERVED, *named.numbers, *named.labels, *TABLE_COLUMNS)
     stream.write((",".join(header) + "\r\n").encode())
     start = ",".join(("dataflow", structure(table), "I"))
     about = ",".join(quoted(_one_line(text)) for text in _about(table, flat, codes))
-    empty = "," * (len(_TABLE) - 1)
+    empty = "," * (len(TABLE_COLUMNS) - 1)
     for at in range(0, len(flat), _BLOCK):
         block = slice(at, at + _BLOCK)
         columns = [[start] * len(flat.values[block])]
@@ -82,13 +104,14 @@ def save(tables: Sequence[ProtectedTable], stream: BinaryIO) -> None:
 
 
 def structure(table: ProtectedTable) -> str:
-    """The identifier of the table's dataflow.
+    """The table's dataflow as a file refers to it."""
+    return f"{AGENCY}:{flow(table)}({VERSION})"
 
-    Its version is that of its form: another question, data or policy is another identifier.
-    """
+
+def flow(table: ProtectedTable) -> str:
+    """The identifier of the table's dataflow."""
     about = table.provenance
-    name = identifier(about.dataset, set())
-    return f"DISCREET:{name}_{about.question_hash[:16].upper()}(1.0.0)"
+    return f"{identifier(about.dataset, set())}_{about.question_hash[:16].upper()}"
 
 
 def identifier(name: str, taken: set[str]) -> str:

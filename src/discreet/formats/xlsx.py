@@ -71,10 +71,6 @@ class _Workbook:
 
     def __init__(self, book: Any, language: str) -> None:
         self.book, self.language = book, language
-        # A fixed date: the same tables give the same bytes.
-        book.set_properties(
-            {"created": datetime(2000, 1, 1), "comments": self.tell(say("Written by discreet."))}
-        )
         self.title = book.add_format({"bold": True, "font_size": 14})
         self.wrapped = book.add_format({"text_wrap": True, "valign": "top"})
         self.whole = book.add_format({"num_format": "#,##0"})
@@ -87,6 +83,7 @@ class _Workbook:
 
     def fill(self, tables: Sequence[ProtectedTable], flats: Sequence[Flat]) -> dict[str, Rows]:
         """Every sheet, the tables with one specimen row; where their own rows go."""
+        self._describe(tables[0])
         facts = [about(t, flat) for t, flat in zip(tables, flats, strict=True)]
         names = [self.tell(say("Table {n}", n=str(n + 1))) for n in range(len(tables))]
         self._cover(tables, facts)
@@ -101,6 +98,17 @@ class _Workbook:
         self._notes(named)
         self._metadata(named)
         return places
+
+    def _describe(self, first: ProtectedTable) -> None:
+        """What a file manager shows of the workbook."""
+        about_it = first.provenance
+        self.book.set_properties(
+            {
+                "title": cell_text(first.tells(about_it.dataset_title or about_it.dataset)),
+                "created": datetime(2000, 1, 1),  # fixed: the same tables give the same bytes
+                "comments": self.tell(say("Written by discreet.")),
+            }
+        )
 
     def _sheet(self, name: str, title: str, widths: Sequence[int]) -> Any:
         sheet = self.book.add_worksheet(name)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..languages import number, say, says
+
 _MOST_SHOWN = 1500
 """Longer lists are for programs: `to_json` has them."""
 
@@ -30,13 +32,19 @@ class Answer:
             raise AttributeError(f"This answer has no {name!r}; it has {', '.join(numbers)}.")
         return numbers[name]
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values: sentence, numbers, caveats."""
+    def to_json(self, language: str = "") -> dict[str, Any]:
+        """Plain values: sentence, numbers, caveats; the words in a language."""
         return {
-            "sentence": self.sentence,
+            "sentence": says(self.sentence, language),
             "numbers": _plain(self.numbers),
-            "caveats": list(self.caveats),
+            "caveats": [says(one, language) for one in self.caveats],
         }
+
+    def says(self, language: str = "") -> str:
+        """The answer in a language: sentence, numbers by their names, caveats."""
+        shown = [f"  {name.replace('_', ' ')}: {text}" for name, text in self.shown()]
+        caveats = [f"  · {says(one, language)}" for one in self.caveats]
+        return "\n".join([says(self.sentence, language), *shown, *caveats])
 
     def shown(self) -> list[tuple[str, str]]:
         """The numbers as people read them; what is not there is left out."""
@@ -44,8 +52,7 @@ class Answer:
         return [(name, text) for name, text in shown if len(text) < _MOST_SHOWN]
 
     def __str__(self) -> str:
-        shown = [f"  {name.replace('_', ' ')}: {text}" for name, text in self.shown()]
-        return "\n".join([self.sentence, *shown, *(f"  · {one}" for one in self.caveats)])
+        return self.says()
 
     __repr__ = __str__
 
@@ -69,10 +76,15 @@ def percent(share: float, digits: int = 0) -> str:
     """
     least = 10.0**-digits / 100
     if 0 < share < least:
-        return f"less than {least:.{digits}%}".replace("%", " %")
+        return say("less than {share} %", share=number(f"{100 * least:.{digits}f}"))
     if 1 - least < share < 1:
-        return f"more than {1 - least:.{digits}%}".replace("%", " %")
-    return f"{share:.{digits}%}".replace("%", " %")
+        return say("more than {share} %", share=number(f"{100 - 100 * least:.{digits}f}"))
+    return say("{share} %", share=number(f"{100 * share:.{digits}f}"))
+
+
+def capital(text: str) -> str:
+    """The same at the beginning of a sentence."""
+    return text if text[:1].isupper() else f"{text[:1].upper()}{text[1:]}"
 
 
 def p_text(p: float) -> str:
@@ -82,8 +94,8 @@ def p_text(p: float) -> str:
     ('p = 0.031', 'p < 0.001', 'p = 0.40')
     """
     if p < 0.001:
-        return "p < 0.001"
-    return f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+        return say("p < {p}", p=number("0.001"))
+    return say("p = {p}", p=number(f"{p:.3f}" if p < 0.1 else f"{p:.2f}"))
 
 
 def _shown(value: Any) -> str:

@@ -13,81 +13,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..core import cell_law
-from ..core.cell_law import CellLaw
 from ..core.count_law import CountLaw
 from ..core.law_kinds import PrivateLaw
 from ..core.noise_law import AnyLaw, NoiseLaw
 from ..core.pure_laplace import PureLaplace
 from ..errors import CannotConclude
+from ..languages import number, say
+from .treatment import AS_DRAWN, HIDDEN, LOW, Reals, Treatment, Whole
 
-Reals = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
-
-HIDDEN, LOW = -(1 << 62), -(1 << 62) + 1
-"""Symbols of cells without a number, below every number that a table can hold."""
-_LETTERS = {HIDDEN: cell_law.HIDDEN, LOW: cell_law.LOW}
 _LEAST = 1e-18
 MOST_WIDE = 200_000
 """The widest law, in possible values, that is summed over."""
-
-
-@dataclass(frozen=True)
-class Treatment:
-    """What was done to a value after its noise was added; the words are those of `CellLaw`."""
-
-    least: int | None = None
-    """Values below it are shown as 0; None: none are."""
-    hidden_below: int | None = None
-    display_floor: int | None = None
-
-    @classmethod
-    def of(cls, law: CellLaw) -> Treatment:
-        """As a table's law says."""
-        least = None if law.negatives == "keep" else max(law.threshold or 0, 0)
-        return cls(least, law.hidden_below, law.display_floor)
-
-    @property
-    def plain(self) -> bool:
-        """Whether every value is shown as it is."""
-        return self == AS_DRAWN
-
-    @property
-    def cut(self) -> int:
-        """Values from here on are shown as they are."""
-        return max([0, *(c for c in (self.least, self.hidden_below, self.display_floor) if c)])
-
-    def symbols(self, values: Whole) -> Whole:
-        """What these values are released as."""
-        shown = values
-        if self.least is not None:
-            shown = np.where(shown < self.least, 0, shown)
-        after = shown
-        if self.display_floor is not None:
-            after = np.where((shown < self.display_floor) & (shown != 0), LOW, after)
-        if self.hidden_below is not None:
-            after = np.where(shown < self.hidden_below, HIDDEN, after)
-        return after
-
-    def behind(self, symbol: int) -> list[tuple[int | None, int]]:
-        """The values that are released as this symbol, as ranges; None: without end below."""
-        plain = CellLaw(
-            negatives="keep" if self.least is None else "threshold",
-            threshold=self.least,
-            hidden_below=self.hidden_below,
-            display_floor=self.display_floor,
-        )
-        return plain.values_behind(_LETTERS.get(symbol, symbol))
-
-
-AS_DRAWN = Treatment()
+__all__ = ["AS_DRAWN", "HIDDEN", "LOW", "Channel", "Reals", "Treatment", "Whole", "channel"]
 
 
 class Channel(ABC):
@@ -168,6 +110,11 @@ class Channel(ABC):
         return self.treatment.symbols(self.perturb(counts, random))
 
     @abstractmethod
+    def mixture(self, first: int, shares: Reals) -> tuple[int, Reals]:
+        """Of true counts first, first + 1, … with these shares: the first value before treatment,
+        and the probability of each from it on."""
+
+    @abstractmethod
     def joint(self, first: int, shares: Reals) -> tuple[int, Reals, Reals]:
         """Of true counts first, first + 1, … with these shares: the values before treatment.
 
@@ -215,6 +162,10 @@ class Additive(Channel):
         )
         return np.asarray(counts + place + self.start, dtype=np.int64)
 
+    def mixture(self, first: int, shares: Reals) -> tuple[int, Reals]:
+        """A convolution."""
+        return first + self.start, np.convolve(shares, self.masses)
+
     def joint(self, first: int, shares: Reals) -> tuple[int, Reals, Reals]:
         """A convolution."""
         counts = np.arange(first, first + len(shares))
@@ -256,7 +207,8 @@ class ByCount(Channel):
         """The least and the largest perturbation of any row."""
         return -self.reach, self.reach
 
-    def _row_of(self, counts: Whole) -> Whole:
+    def row_numbers(self, counts: Whole) -> Whole:
+        """Which row each true count is perturbed by."""
         last, cycle = self.law.max_count, max(self.law.cycle, 1)
         beyond = last - cycle + 1 + (counts - last - 1) % cycle
         return np.where(counts <= last, np.maximum(counts, 0), beyond)
@@ -265,23 +217,41 @@ class ByCount(Channel):
         """P(this perturbation | true count)."""
         inside = np.abs(noise) <= self.reach
         place = np.clip(noise, -self.reach, self.reach) + self.reach
-        return np.where(inside, self.rows[self._row_of(counts), place], 0.0)
+        return np.where(inside, self.rows[self.row_numbers(counts), place], 0.0)
 
     def below(self, counts: Whole, noise: Whole) -> Reals:
         """P(this perturbation or a smaller one | true count)."""
         place = np.clip(noise, -self.reach, self.reach) + self.reach
-        return np.where(noise < -self.reach, 0.0, self.cumulated[self._row_of(counts), place])
+        return np.where(noise < -self.reach, 0.0, self.cumulated[self.row_numbers(counts), place])
 
     def perturb(self, counts: Whole, random: np.random.Generator) -> Whole:
         """True counts with drawn perturbations."""
-        cumulated = self.cumulated[self._row_of(counts)]
+        cumulated = self.cumulated[self.row_numbers(counts)]
         drawn = random.random(counts.shape)[..., None] * cumulated[..., -1:]
         return np.asarray(counts + (drawn >= cumulated).sum(axis=-1) - self.reach, dtype=np.int64)
+
+    def mixture(self, first: int, shares: Reals) -> tuple[int, Reals]:
+        """Each count's row, weighted by its share; every value's parts are added by rising count."""
+        rows = self.row_numbers(np.arange(first, first + len(shares), dtype=np.int64))
+        alike = bool((rows == rows[0]).all()) if len(rows) else False
+        width = 2 * self.reach + 1
+        out = np.zeros(len(shares) + width - 1)
+        columns = self.rows[rows[0]] if alike else self.rows.T
+        for place in range(width - 1, -1, -1):
+            masses = columns[place] if alike else columns[place][rows]
+            if np.any(masses):
+                out[place : place + len(shares)] += masses * shares
+        return first - self.reach, out
+
+    @cached_property
+    def summed(self) -> Reals:
+        """`cumulated` with a 0 before each row."""
+        return np.concatenate([np.zeros((len(self.rows), 1)), self.cumulated], axis=1)
 
     def joint(self, first: int, shares: Reals) -> tuple[int, Reals, Reals]:
         """Each count's row, weighted by its share."""
         counts = np.arange(first, first + len(shares), dtype=np.int64)
-        masses = self.rows[self._row_of(counts)] * shares[:, None]
+        masses = self.rows[self.row_numbers(counts)] * shares[:, None]
         places = (counts - first)[:, None] + np.arange(2 * self.reach + 1)
         size = len(shares) + 2 * self.reach
         flat = places.ravel()
@@ -303,12 +273,15 @@ def channel(law: AnyLaw | None, summed: int = 1, treatment: Treatment = AS_DRAWN
     """The channel of a cell with so many draws of a law; None: nothing was added."""
     if isinstance(law, PrivateLaw):
         raise CannotConclude(
-            f"The {law.name} law of this table is kept by the custodian, so nothing can be computed "
-            "from it. Ask for a table whose law is published."
+            say(
+                "The {name} law of this table is kept by the custodian, so nothing can be "
+                "computed from it. Ask for a table whose law is published.",
+                name=law.name,
+            )
         )
     if isinstance(law, CountLaw):
         if summed != 1:
-            raise CannotConclude("Sums of cells of a p-table have no law that was published.")
+            raise CannotConclude(say("Sums of cells of a p-table have no law that was published."))
         return _by_count(law, treatment)
     if law is None or summed == 0:
         return Additive(0, np.ones(1), treatment)
@@ -356,19 +329,29 @@ def too_wide(channel: Channel | float) -> CannotConclude:
     """The error for noise that drowns everything."""
     sd = channel if isinstance(channel, float) else channel.sd
     return CannotConclude(
-        f"The noise of this table has a standard deviation of {sd:,.0f}: nothing can be concluded "
-        "from single cells. Ask for a table with less noise or fewer, larger cells."
+        say(
+            "The noise of this table has a standard deviation of {sd}: nothing can be concluded "
+            "from single cells. Ask for a table with less noise or fewer, larger cells.",
+            sd=number(f"{sd:,.0f}"),
+        )
     )
 
 
 def impossible(symbol: int, channel: Channel) -> CannotConclude:
     """The error for a released symbol that no true count can be released as."""
     low, high = channel.ends
-    what = {HIDDEN: "a hidden cell", LOW: "a cell shown as low"}.get(symbol, f"{symbol:,}")
+    what = {HIDDEN: say("a hidden cell"), LOW: say("a cell shown as low")}.get(
+        symbol, number(symbol)
+    )
     return CannotConclude(
-        f"The table shows {what}, which its law cannot give: noise lies between {low:,} and {high:,} "
-        "and true counts are not below 0. The law does not belong to this table, or the table was "
-        "changed."
+        say(
+            "The table shows {what}, which its law cannot give: noise lies between {low} and "
+            "{high} and true counts are not below 0. The law does not belong to this table, or "
+            "the table was changed.",
+            what=what,
+            low=low,
+            high=high,
+        )
     )
 
 

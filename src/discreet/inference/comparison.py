@@ -16,8 +16,9 @@ from scipy.special import ndtr
 from ..core.exact import Exact, exact
 from ..core.table import ProtectedTable
 from ..errors import CannotConclude, InputError
+from ..languages import number, say
 from .answer import Answer, p_text
-from .channel import HIDDEN, LOW, Additive, Channel, Reals
+from .channel import HIDDEN, LOW, Additive, ByCount, Channel, Reals, Whole
 from .correlated import Estimates, is_fitted
 from .evidence import Place, Reading, require_counts
 from .intervals import Cell, read_level, window_around
@@ -45,8 +46,12 @@ def difference(
     one, other = reading.place(a), reading.place(b)
     if overlapping(one, other):
         raise InputError(
-            f"{reading.cell_label(one)} and {reading.cell_label(other)} have records in common, so their "
-            "difference is no comparison. Name two cells beside each other."
+            say(
+                "{one} and {other} have records in common, so their difference is no comparison. "
+                "Name two cells beside each other.",
+                one=reading.cell_label(one),
+                other=reading.cell_label(other),
+            )
         )
     if is_fitted(reading):
         return _fitted(reading, one, other, share)
@@ -90,8 +95,10 @@ def _fitted(reading: Reading, one: Place, other: Place, level: float) -> Answer:
         "level": level,
     }
     caveats = (
-        "These are estimates from several measured tables with correlated noise; their covariance was "
-        "used, and the p-values are approximate.",
+        say(
+            "These are estimates from several measured tables with correlated noise; their "
+            "covariance was used, and the p-values are approximate."
+        ),
     )
     return Answer(_sentence(numbers, False), numbers, caveats)
 
@@ -113,7 +120,45 @@ def p_same_count(channels: tuple[Channel, Channel], symbols: tuple[int, int]) ->
     windows = [one.weights(symbol) for one, symbol in zip(channels, symbols, strict=True)]
     first = min(low for low, _ in windows)
     last = max(low + len(weights) - 1 for low, weights in windows)
-    return max(_gap_tail(channels, count, gap) for count in _common(first, last))
+    counts = np.array(_common(first, last), dtype=np.int64)
+    alike = np.stack([_likeness(one, counts) for one in channels])
+    _, different = np.unique(alike, axis=1, return_index=True)  # counts with one law tell the same
+    if all(isinstance(one, ByCount) and one.treatment.plain for one in channels):
+        return _rows_tail(channels, alike[:, different], int(gap))
+    return max(_gap_tail(channels, count, gap) for count in counts[different].tolist())
+
+
+def _likeness(channel: Channel, counts: Whole) -> Whole:
+    """The same for counts from which a channel makes the same gaps with the same probabilities."""
+    rows = channel.row_numbers(counts) if isinstance(channel, ByCount) else np.zeros_like(counts)
+    if channel.treatment.plain:
+        return rows
+    # a treatment may touch it: it is alike to none but itself
+    return np.where(counts + channel.ends[0] <= channel.treatment.cut, -1 - counts, rows)
+
+
+def _rows_tail(channels: tuple[Channel, Channel], rows: Whole, gap: int) -> float:
+    """The largest `_gap_tail` of values shown as they are, by the rows of two p-tables.
+
+    All pairs of rows at once find which may be the largest; those are then summed as ever.
+    """
+    one, other = channels
+    assert isinstance(one, ByCount)
+    assert isinstance(other, ByCount)
+    if not gap:
+        return 1.0
+    noise = np.arange(-one.reach, one.reach + 1)
+    last = 2 * other.reach + 1
+    low = np.clip(noise - gap + other.reach + 1, 0, last)
+    high = np.clip(noise + gap + other.reach, 0, last)
+    below = other.summed[rows[1]]
+    beyond = below[:, low] + (below[:, -1:] - below[:, high])
+    masses = one.rows[rows[0]]
+    rough = (masses * beyond).sum(1)
+    near = np.flatnonzero(rough >= rough.max() * (1 - 1e-9) - 1e-300)
+    held = [masses[at] > 0 for at in near]
+    found = (masses[at][where] @ beyond[at][where] for at, where in zip(near, held, strict=True))
+    return float(min(max(found), 1.0))
 
 
 def _only_squeezed(channel: Channel) -> bool:
@@ -132,10 +177,9 @@ def _common(first: int, last: int) -> list[int]:
 
 def _gap_tail(channels: tuple[Channel, Channel], count: int, gap: float) -> float:
     """P(the symbols of two cells of this true count differ by at least so much)."""
-    (one, p), (other, q) = (channel.row(count) for channel in channels)
-    x = np.array([_number(channels[0], int(symbol)) for symbol in one])
-    y = np.array([_number(channels[1], int(symbol)) for symbol in other])
-    return _pairs_beyond(x, p, y, q, gap)
+    one, p = channels[0].row(count)
+    other, q = (one, p) if channels[1] is channels[0] else channels[1].row(count)
+    return _pairs_beyond(_numbers(channels[0], one), p, _numbers(channels[1], other), q, gap)
 
 
 def _pairs_beyond(x: Reals, p: Reals, y: Reals, q: Reals, gap: float) -> float:
@@ -175,10 +219,12 @@ def p_same_rate(
         )
         return _normal_tail(observed[0] - observed[1], spread**0.5)
     laws = []
+    found: dict[tuple[Channel, float], tuple[Whole, Reals]] = {}
     for one, mean, size in zip(channels, fit.means[0].tolist(), exposures, strict=True):
-        shown, masses = symbol_law(one, max(mean, 1e-9))
-        numbers = np.where(shown <= LOW, _number(one, HIDDEN), shown.astype(np.float64))
-        laws.append((numbers / size, masses))
+        if (one, mean) not in found:
+            found[one, mean] = symbol_law(one, max(mean, 1e-9))
+        shown, masses = found[one, mean]
+        laws.append((_numbers(one, shown) / size, masses))
     (x, p), (y, q) = laws
     return _pairs_beyond(x, p, y, q, abs(observed[0] - observed[1]) * (1 - 1e-12))
 
@@ -186,6 +232,11 @@ def p_same_rate(
 def _number(channel: Channel, symbol: int) -> float:
     """A symbol as a number; a cell without one stands at the middle of what is not shown."""
     return channel.treatment.cut / 2 if symbol <= LOW else float(symbol)
+
+
+def _numbers(channel: Channel, symbols: Whole) -> Reals:
+    """`_number` of many symbols."""
+    return np.where(symbols <= LOW, channel.treatment.cut / 2, symbols.astype(np.float64))
 
 
 def _shown(symbol: int) -> int | str:
@@ -206,22 +257,43 @@ def _interval(
     try:
         found = combination(reading, {one: 1, other: -1})
     except CannotConclude as why:
-        return [f"The difference has no exact interval. {why.message}"]
+        return [say("The difference has no exact interval. {message}", message=why.message)]
     lower, upper = window_around(found.value, found.start, found.masses, level)
     numbers |= {"difference": found.value, "lower": lower, "upper": upper, "noise_sd": found.sd}
     return [
-        f"In the data they differed by {lower:,} to {upper:,} (noise interval of the difference, level "
-        f"{100 * level:.6g} %)."
+        say(
+            "In the data they differed by {lower} to {upper} (noise interval of the difference, "
+            "level {value} %).",
+            lower=lower,
+            upper=upper,
+            value=number(f"{100 * level:.6g}"),
+        )
     ]
 
 
 def _sentence(numbers: dict[str, Any], exposed: bool) -> str:
     count, rate = numbers["p_same_count"], numbers["p_same_rate"]
     a, b = numbers["a"], numbers["b"]
-    rates = f"the rates behind them {'(per exposure) ' if exposed else ''}"
-    real = "really differ in the data" if count <= LEVEL else "may be the same count"
-    different = "differ too" if count <= LEVEL and rate <= LEVEL else "differ"
-    alike = "may be the same" if count <= LEVEL else "may be the same too"
-    second = f"{rates}{different if rate <= LEVEL else alike}"
-    joint = "but" if (count <= LEVEL) != (rate <= LEVEL) else "and"
-    return f"{a} and {b} {real} ({p_text(count)}), {joint} {second} ({p_text(rate)})."
+    values = {"a": a, "b": b, "count": p_text(count), "rate": p_text(rate)}
+    values["rates"] = (
+        say("the rates behind them (per exposure)") if exposed else say("the rates behind them")
+    )
+    if count <= LEVEL and rate <= LEVEL:
+        return say(
+            "{a} and {b} really differ in the data ({count}), and {rates} differ too ({rate}).",
+            **values,
+        )
+    if count <= LEVEL:
+        return say(
+            "{a} and {b} really differ in the data ({count}), but {rates} may be the same "
+            "({rate}).",
+            **values,
+        )
+    if rate <= LEVEL:
+        return say(
+            "{a} and {b} may be the same count ({count}), but {rates} differ ({rate}).", **values
+        )
+    return say(
+        "{a} and {b} may be the same count ({count}), and {rates} may be the same too ({rate}).",
+        **values,
+    )

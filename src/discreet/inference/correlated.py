@@ -20,6 +20,7 @@ from ..core.product import subsets
 from ..core.residual_law import ResidualAxis, Residuals
 from ..core.table import Status
 from ..errors import CannotConclude
+from ..languages import number, say
 from . import chi_square
 from .answer import percent
 from .channel import Reals
@@ -50,23 +51,34 @@ class Estimates:
         law = reading.law
         if not law.measured:
             raise CannotConclude(
-                "These variables were never measured together: what this table shows of them follows "
-                "from the model only, and nothing can be concluded. Ask for a table that was measured."
+                say(
+                    "These variables were never measured together: what this table shows of them "
+                    "follows from the model only, and nothing can be concluded. Ask for a table "
+                    "that was measured."
+                )
             )
         require_counts(reading.table)
         if law.residual_variance is None:
             raise CannotConclude(
-                f"The numbers of this table were fitted to several tables together ({law.consistency}), and "
-                "its file carries no covariance of their noise. Use the measured tables."
+                say(
+                    "The numbers of this table were fitted to several tables together "
+                    "({consistency}), and its file carries no covariance of their noise. Use the "
+                    "measured tables.",
+                    consistency=law.consistency,
+                )
             )
         if not law.column and (law.consistency != "least squares" or law.negatives != "keep"):
             raise CannotConclude(
-                "The estimates of this table were rounded to a consistent whole or cut at 0, which no "
-                "covariance describes. Ask for it with consistency none or least squares, and keep "
-                "the negatives: that costs nothing more."
+                say(
+                    "The estimates of this table were rounded to a consistent whole or cut at 0, "
+                    "which no covariance describes. Ask for it with consistency none or least "
+                    "squares, and keep the negatives: that costs nothing more."
+                )
             )
         if law.column and law.column not in reading.table.extra:
-            raise CannotConclude(f"The column {law.column} of this table's estimates is missing.")
+            raise CannotConclude(
+                say("The column {column} of this table's estimates is missing.", column=law.column)
+            )
 
     @property
     def values(self) -> Any:
@@ -80,8 +92,12 @@ class Estimates:
         cells = int(np.prod(self.reading.shape))
         if cells > _MOST_CELLS:
             raise CannotConclude(
-                f"The covariance of {cells:,} fitted cells is too large to be tested; {_MOST_CELLS:,} is the "
-                "most. Ask for a table with fewer cells."
+                say(
+                    "The covariance of {cells} fitted cells is too large to be tested; "
+                    "{most} is the most. Ask for a table with fewer cells.",
+                    cells=cells,
+                    most=_MOST_CELLS,
+                )
             )
         residuals = self.reading.law.residual_variance
         assert residuals is not None
@@ -105,8 +121,10 @@ class Estimates:
         variances = dict(residuals.variances)
         if kept not in (variances if nodes is None else nodes.by_set):
             raise CannotConclude(
-                "Not all parts of this table were measured, so the covariance of its noise is not "
-                "known. Ask for a table that was measured."
+                say(
+                    "Not all parts of this table were measured, so the covariance of its noise is "
+                    "not known. Ask for a table that was measured."
+                )
             )
         if nodes is None:
             return variances[kept], [], []
@@ -156,14 +174,16 @@ class Estimates:
             total += residuals.covariance(second) + _ROUNDED
             total -= 2 * residuals.covariance(first, second)
         if not np.isfinite(total):
-            raise CannotConclude("How well this cell is known was not measured.")
+            raise CannotConclude(say("How well this cell is known was not measured."))
         return max(total, 0.0)
 
     def value(self, place: Place) -> int:
         """The estimate of one cell or total."""
         index = self.reading.index(place)
         if not Status(int(self.reading.table.status[index])).has_value:
-            raise CannotConclude(f"{self.reading.cell_label(place)} is not published.")
+            raise CannotConclude(
+                say("{place} is not published.", place=self.reading.cell_label(place))
+            )
         return int(self.values[index])
 
     def half_width(self, variance: float, level: float) -> float:
@@ -179,7 +199,7 @@ def evidence_of(estimates: Estimates) -> Evidence:
     status = reading.table.status[inside].ravel()
     if (~np.isin(status, [Status.OK, Status.UNRELIABLE, Status.STRUCTURAL_ZERO])).any():
         raise CannotConclude(
-            "Some cells of this fitted table are not published; it cannot be tested."
+            say("Some cells of this fitted table are not published; it cannot be tested.")
         )
     used = status != Status.STRUCTURAL_ZERO
     none = np.zeros(0, dtype=np.int64)
@@ -189,7 +209,9 @@ def evidence_of(estimates: Estimates) -> Evidence:
 def judged_together(estimates: Estimates, used: Any, model: Model, *, effect: str) -> Tested:
     """Test a log-linear null on a fitted table through its covariance."""
     if model.df < 1:
-        raise CannotConclude("There is nothing to test: the model has a parameter for every cell.")
+        raise CannotConclude(
+            say("There is nothing to test: the model has a parameter for every cell.")
+        )
     inside = tuple(slice(0, n) for n in estimates.reading.shape)
     shown = estimates.values[inside].ravel()[used].astype(np.float64)
     noise = estimates.covariance[np.ix_(used, used)]
@@ -198,8 +220,13 @@ def judged_together(estimates: Estimates, used: Any, model: Model, *, effect: st
     mean = float(means.mean())
     if mean < 2 * spread or mean < 10:
         raise CannotConclude(
-            f"Counts of {mean:,.0f} on average are too small beside correlated noise of variance "
-            f"{spread:,.0f} to be tested. Use a table with larger cells, or the measured table itself."
+            say(
+                "Counts of {mean} on average are too small beside correlated noise of variance "
+                "{spread} to be tested. Use a table with larger cells, or the measured table "
+                "itself.",
+                mean=number(f"{mean:,.0f}"),
+                spread=number(f"{spread:,.0f}"),
+            )
         )
     p = float(chi_square.tail(statistic, model.df))
     weights = np.linalg.inv(np.diag(means) + noise)
@@ -216,11 +243,18 @@ def judged_together(estimates: Estimates, used: Any, model: Model, *, effect: st
     }
     column = estimates.reading.law.column
     caveats = [
-        f"The noise of this table is correlated; its covariance was used, and "
-        f"{'the column ' + column if column else 'the least-squares values'} as the estimates. "
-        "A test that takes cells one by one would be wrong.",
+        say(
+            "The noise of this table is correlated; its covariance was used, and {estimates} as "
+            "the estimates. A test that takes cells one by one would be wrong.",
+            estimates=say("the column {column}", column=column)
+            if column
+            else say("the least-squares values"),
+        ),
         smallest_effect_words(seen, effect),
-        f"At these counts the test's level is at most {percent(0.09)}, not quite 5 %.",
+        say(
+            "At these counts the test's level is at most {share}, not quite 5 %.",
+            share=percent(0.09),
+        ),
     ]
     return Tested(p, "covariance", None, numbers, tuple(caveats))
 

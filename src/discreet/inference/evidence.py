@@ -18,7 +18,8 @@ import numpy.typing as npt
 from ..core.cell_law import CellLaw, MarginLaw, axis_names
 from ..core.domain import TOTAL
 from ..core.table import ProtectedTable, Status
-from ..errors import CannotConclude, InputError, did_you_mean
+from ..errors import CannotConclude, InputError
+from ..languages import meant, say
 from .channel import HIDDEN, LOW, Channel, Reals, Treatment, Whole, channel
 
 Place = tuple[int | None, ...]
@@ -61,8 +62,10 @@ class Reading:
         require_law(self.law)
         if table.layout.empty:
             raise CannotConclude(
-                "Categories were left out of this table because they hold nothing but 0, and what "
-                "was seen of them counts too. Ask for it without empty: hide."
+                say(
+                    "Categories were left out of this table because they hold nothing but 0, and "
+                    "what was seen of them counts too. Ask for it without empty: hide."
+                )
             )
         self.names = _law_names(table)
         self.treatment = Treatment.of(self.law)
@@ -80,13 +83,13 @@ class Reading:
     def label(self, axis: int, place: int | None) -> str:
         """A category's label."""
         if place is None:
-            return "all"
+            return say("all")
         return self.table.domain.axes[axis].level.labels(self.table.layout.language)[place]
 
     def cell_label(self, place: Place) -> str:
         """A cell in words."""
         named = [self.label(axis, at) for axis, at in enumerate(place) if at is not None]
-        return ", ".join(named) or "the total"
+        return ", ".join(named) or say("the total")
 
     # -- one cell ---------------------------------------------------------------------------
 
@@ -98,14 +101,21 @@ class Reading:
             axis = known.get(str(name).strip().casefold())
             if axis is None:
                 raise InputError(
-                    f"The table has no axis {str(name)[:60]!r}; it has {', '.join(self.axes)}."
-                    f"{did_you_mean(str(name), self.axes)}"
+                    say(
+                        "The table has no axis {value}; it has {names}.{meant}",
+                        value=repr(str(name)[:60]),
+                        names=", ".join(self.axes),
+                        meant=meant(str(name), self.axes),
+                    )
                 )
             found[axis] = self._category(axis, str(code).strip())
         for axis, at in enumerate(found):
             if at is None and not self.table.totals[axis]:
                 raise InputError(
-                    f"Name a category of {self.axes[axis]}: this table has no totals over it."
+                    say(
+                        "Name a category of {axes}: this table has no totals over it.",
+                        axes=self.axes[axis],
+                    )
                 )
         return tuple(found)
 
@@ -119,9 +129,14 @@ class Reading:
             if len(matches) == 1:
                 return matches[0]
         raise InputError(
-            f"{self.axes[axis]} has no category {word[:60]!r}; it has "
-            f"{', '.join(codes[:12])}{' …' if len(codes) > 12 else ''}."
-            f"{did_you_mean(word, [*codes, *labels])}"
+            say(
+                "{axes} has no category {word}; it has {names}{value}.{meant}",
+                axes=self.axes[axis],
+                word=repr(word[:60]),
+                names=", ".join(codes[:12]),
+                value=" …" if len(codes) > 12 else "",
+                meant=meant(word, [*codes, *labels]),
+            )
         )
 
     def index(self, place: Place) -> tuple[int, ...]:
@@ -138,7 +153,11 @@ class Reading:
             return _SYMBOLS[status]
         if not status.has_value:
             raise CannotConclude(
-                f"{self.cell_label(place)} is {status.meaning}: nothing can be said of it."
+                say(
+                    "{place} is {meaning}: nothing can be said of it.",
+                    place=self.cell_label(place),
+                    meaning=status.meaning,
+                )
             )
         return int(self.table.values[index])
 
@@ -200,25 +219,40 @@ class Reading:
         named = ", ".join(self.label(0, row) for row in rows[:5])
         rest = self.shape[0] - len(rows)
         raise CannotConclude(
-            f"{len(there)} of {len(status)} cells are suppressed, and why a cell is suppressed depends "
-            f"on its count, so they cannot simply be left out. Ask for a table without "
-            f"{self.axes[0]} {named}{' …' if len(rows) > 5 else ''}: the other {rest} can be tested."
+            say(
+                "{many} of {many_2} cells are suppressed, and why a cell is suppressed depends on "
+                "its count, so they cannot simply be left out. Ask for a table without {axes} "
+                "{named}{value}: the other {rest} can be tested.",
+                many=len(there),
+                many_2=len(status),
+                axes=self.axes[0],
+                named=named,
+                value=" …" if len(rows) > 5 else "",
+                rest=rest,
+            )
         )
 
     def _caveats(self, status: Marks) -> list[str]:
-        caveats = []
+        caveats: list[str] = []
         zeros = int((status == Status.STRUCTURAL_ZERO).sum())
         if zeros:
-            caveats.append(f"{zeros} cells that cannot exist are left out.")
+            caveats.append(say("{zeros} cells that cannot exist are left out.", zeros=zeros))
         hidden = int(np.isin(status, list(_SYMBOLS)).sum())
         if hidden:
             caveats.append(
-                f"{hidden} of {len(status)} cells show no number; what is known of them, that they "
-                "were small, is used."
+                say(
+                    "{hidden} of {many} cells show no number; what is known of them, that they "
+                    "were small, is used.",
+                    hidden=hidden,
+                    many=len(status),
+                )
             )
         if "additive" in self.table.extra:
             caveats.append(
-                "The additive column is a view made afterwards; the published numbers were used."
+                say(
+                    "The additive column is a view made afterwards; the published numbers were "
+                    "used."
+                )
             )
         return caveats
 
@@ -227,13 +261,19 @@ def require_law(law: CellLaw) -> None:
     """Refuse a table that does not say what was added to it."""
     if law == CellLaw():
         raise CannotConclude(
-            "This table carries no law of its noise, so nothing can be computed from it. Use the "
-            "JSON-stat, CSV, Parquet or XLSX file that discreet wrote, or give the law (--law FILE)."
+            say(
+                "This table carries no law of its noise, so nothing can be computed from it. Use "
+                "the JSON-stat, CSV, Parquet or XLSX file that discreet wrote, or give the law "
+                "(--law FILE)."
+            )
         )
     if law.about.get("counts") == "synthetic records":
         raise CannotConclude(
-            "These are counts of synthetic records, not of people: their agreement with one another "
-            "comes from the model they were drawn from. Use the tables of the release itself."
+            say(
+                "These are counts of synthetic records, not of people: their agreement with one "
+                "another comes from the model they were drawn from. Use the tables of the release "
+                "itself."
+            )
         )
 
 
@@ -241,18 +281,28 @@ def require_cells(law: CellLaw) -> None:
     """Refuse estimates from many cells together, and mean weights: no cell has a law of its own."""
     if law.mean_weight:
         raise CannotConclude(
-            "The noise of a weighted cell-key count depends on a mean weight that is not published, so "
-            "it cannot be tested. Use the unweighted table; its stated intervals still hold."
+            say(
+                "The noise of a weighted cell-key count depends on a mean weight that is not "
+                "published, so it cannot be tested. Use the unweighted table; its stated "
+                "intervals still hold."
+            )
         )
     if not law.measured:
         raise CannotConclude(
-            "These variables were never measured together: what this table shows of them follows "
-            "from the model only, and nothing can be concluded. Ask for a table that was measured."
+            say(
+                "These variables were never measured together: what this table shows of them "
+                "follows from the model only, and nothing can be concluded. Ask for a table that "
+                "was measured."
+            )
         )
     if law.consistency != "none":
         raise CannotConclude(
-            f"The numbers of this table were fitted to several tables together ({law.consistency}), so "
-            "their noise is correlated and no cell has a law of its own. Use the measured tables."
+            say(
+                "The numbers of this table were fitted to several tables together "
+                "({consistency}), so their noise is correlated and no cell has a law of its own. "
+                "Use the measured tables.",
+                consistency=law.consistency,
+            )
         )
 
 
@@ -260,8 +310,10 @@ def require_counts(table: ProtectedTable) -> None:
     """Refuse weighted counts where chance is taken to be that of counts."""
     if table.law.unit != 1 or table.measure != "count":
         raise CannotConclude(
-            "A weighted count does not vary like a count of people, so tests and rates do not apply. "
-            "Use the unweighted table; noise intervals of single cells hold."
+            say(
+                "A weighted count does not vary like a count of people, so tests and rates do not "
+                "apply. Use the unweighted table; noise intervals of single cells hold."
+            )
         )
 
 
@@ -278,8 +330,12 @@ def _law_names(table: ProtectedTable) -> tuple[str, ...]:
             near = [one for one in free if _key(name) in map(_key, _spellings(one))] or free
             if len(near) != 1:
                 raise CannotConclude(
-                    f"The law of this table does not name its axis {name!r}; it names "
-                    f"{', '.join(sorted(known))}. Use the law of this very table."
+                    say(
+                        "The law of this table does not name its axis {name}; it names {names}. "
+                        "Use the law of this very table.",
+                        name=repr(name),
+                        names=", ".join(sorted(known)),
+                    )
                 )
             free.remove(near[0])
             name = near[0]  # noqa: PLW2901 - the same axis, as the law calls it

@@ -18,7 +18,8 @@ import numpy as np
 from ..core.exact import Exact
 from ..core.table import ProtectedTable
 from ..errors import CannotConclude, InputError
-from .answer import Answer
+from ..languages import number, say
+from .answer import Answer, capital
 from .channel import Additive, Channel, Reals
 from .evidence import Place, Reading, require_counts
 from .intervals import KINDS, Cell, read_level
@@ -37,7 +38,11 @@ def ratio(
     one, other = reading.place(a), reading.place(b)
     _require_apart(reading, [one, other])
     parts = [_part(reading, one), _part(reading, other)]
-    words = f"{reading.cell_label(one)} divided by {reading.cell_label(other)}"
+    words = say(
+        "{one} divided by {other}",
+        one=capital(reading.cell_label(one)),
+        other=reading.cell_label(other),
+    )
     return _drawn(parts, lambda x: x[0] / x[1], words, "ratio", kind, level)
 
 
@@ -53,11 +58,19 @@ def share(
     one, whole = reading.place(a), reading.place(of or {})
     if not nested(whole, one) or one == whole:
         raise InputError(
-            f"{reading.cell_label(whole)} must hold {reading.cell_label(one)} and more; for two cells "
-            "beside each other ask for their ratio."
+            say(
+                "{whole} must hold {one} and more; for two cells beside each other ask for their "
+                "ratio.",
+                whole=reading.cell_label(whole),
+                one=reading.cell_label(one),
+            )
         )
     parts = [_part(reading, one), _rest(reading, one, whole)]
-    words = f"the share of {reading.cell_label(one)} in {reading.cell_label(whole)}"
+    words = say(
+        "The share of {one} in {whole}",
+        one=reading.cell_label(one),
+        whole=reading.cell_label(whole),
+    )
     return _drawn(parts, lambda x: x[0] / (x[0] + x[1]), words, "share", kind, level)
 
 
@@ -71,7 +84,10 @@ def odds_ratio(
     _require_apart(reading, places)
     parts = [_part(reading, place) for place in places]
     named = [reading.cell_label(place) for place in places]
-    words = f"the odds ratio of {named[0]} to {named[1]} against {named[2]} to {named[3]}"
+    words = say(
+        "The odds ratio of {a} to {b} against {c} to {d}",
+        **dict(zip("abcd", named, strict=True)),
+    )
     return _drawn(parts, lambda x: x[0] * x[3] / (x[1] * x[2]), words, "odds ratio", kind, level)
 
 
@@ -91,8 +107,11 @@ def _rest(reading: Reading, one: Place, whole: Place) -> Part:
         if len(others) == 1:
             return _part(reading, others[0])
         raise CannotConclude(
-            f"{reading.cell_label(one)} and its total may share cell keys, so their share has no law "
-            "that was published. Ask for a table with two categories: the cell and all others."
+            say(
+                "{one} and its total may share cell keys, so their share has no law that was "
+                "published. Ask for a table with two categories: the cell and all others.",
+                one=reading.cell_label(one),
+            )
         )
     rest = combination(reading, {whole: 1, one: -1})
     return rest.value, Additive(rest.start, rest.masses)
@@ -110,12 +129,16 @@ def _siblings(reading: Reading, one: Place, whole: Place) -> list[Place]:
 
 
 def _require_apart(reading: Reading, places: Sequence[Place]) -> None:
-    for number, one in enumerate(places):
-        for other in places[number + 1 :]:
+    for at, one in enumerate(places):
+        for other in places[at + 1 :]:
             if overlapping(one, other):
                 raise InputError(
-                    f"{reading.cell_label(one)} and {reading.cell_label(other)} have records in common; "
-                    "name cells beside each other, or ask for a share."
+                    say(
+                        "{one} and {other} have records in common; name cells beside each other, "
+                        "or ask for a share.",
+                        one=reading.cell_label(one),
+                        other=reading.cell_label(other),
+                    )
                 )
 
 
@@ -129,7 +152,9 @@ def _drawn(
 ) -> Answer:
     """The answer for a function of cells, from draws."""
     if kind not in KINDS:
-        raise InputError(f"kind must be noise or sampling, got {str(kind)[:40]!r}.")
+        raise InputError(
+            say("kind must be noise or sampling, got {kind}.", kind=repr(str(kind)[:40]))
+        )
     wanted = read_level(level)
     counts = draw_counts(parts, seed_of(parts))
     values = counts + 0.5 if name != "share" else np.maximum(counts, 1e-9)
@@ -138,14 +163,18 @@ def _drawn(
     found = np.sort(function(values))
     lower, middle, upper = quantiles(found, wanted)
     about = (
-        "what was counted (noise interval)"
+        say("what was counted (noise interval)")
         if kind == "noise"
-        else "the rates behind it (sampling interval, noise and chance)"
+        else say("the rates behind it (sampling interval, noise and chance)")
     )
     low, high = apart(lower, upper)
-    sentence = (
-        f"{words[:1].upper()}{words[1:]} lies between {low} and {high}, about {about}; "
-        f"level {100 * wanted:.6g} %."
+    sentence = say(
+        "{words} lies between {low} and {high}, about {about}; level {level} %.",
+        words=words,
+        low=number(low),
+        high=number(high),
+        about=about,
+        level=number(f"{100 * wanted:.6g}"),
     )
     numbers: dict[str, Any] = {
         "function": name,
@@ -158,8 +187,11 @@ def _drawn(
     if name == "share":
         numbers["percent"] = [100 * lower, 100 * upper]
     caveats = (
-        f"From {DRAWS:,} draws of the true counts given the released numbers, every count as likely "
-        "beforehand as any other; at small counts it errs on the long side.",
+        say(
+            "From {draws} draws of the true counts given the released numbers, every count as "
+            "likely beforehand as any other; at small counts it errs on the long side.",
+            draws=DRAWS,
+        ),
     )
     return Answer(sentence, numbers, caveats)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from scipy.special import gammaln, xlogy
 from ..core.exact import Exact, exact, plain
 from ..core.table import ProtectedTable
 from ..errors import CannotConclude, InputError
-from .answer import Answer, p_text, percent
+from ..languages import number, say
+from .answer import Answer, capital, p_text, percent
 from .channel import Channel, Reals, Whole
-from .evidence import Evidence, Reading, require_counts
+from .evidence import Evidence, Place, Reading, require_counts
 from .independence import axis_places
 from .intervals import Cell
 from .statistics import Model
@@ -130,17 +132,17 @@ def goodness_of_fit(
     for code, share in proportions.items():
         place = reading.place({**(cell or {}), name: code})
         if place[position] is None:
-            raise InputError(f"{code!r} is the total of {name}; proportions are of its categories.")
+            raise InputError(
+                say(
+                    "{code} is the total of {name}; proportions are of its categories.",
+                    code=repr(code),
+                    name=name,
+                )
+            )
         wanted[place] = exact(share, f"the proportion of {code}", above=0, below=1)
     if records is not None:
         return _one_category(reading, wanted, records)
-    if len(wanted) != reading.shape[position]:
-        raise InputError(
-            f"Give a proportion for each of the {reading.shape[position]} categories of {name}, got "
-            f"{len(wanted)}; or one, with the public number of records."
-        )
-    if sum(wanted.values()) != 1:
-        raise InputError(f"Proportions must add up to 1, got {plain(sum(wanted.values()))}.")
+    _require_all(wanted, reading.shape[position], name)
     channels = [reading.channel(place) for place in wanted]
     different = list(dict.fromkeys(channels))
     evidence = Evidence(
@@ -151,32 +153,56 @@ def goodness_of_fit(
         (len(wanted),),
     )
     logs = np.log([float(share) for share in wanted.values()])
-    tested = judged(evidence, Model(np.ones((len(wanted), 1)), logs), effect="departure")
+    tested = judged(evidence, Model(np.ones((len(wanted), 1)), logs), effect=say("departure"))
     sentence = said(
         tested,
-        f"No sign that {name} departs from the proportions given",
-        f"{name[:1].upper()}{name[1:]} does not follow the proportions given",
+        say("No sign that {name} departs from the proportions given", name=name),
+        say("{name} does not follow the proportions given", name=capital(name)),
     )
     return Answer(sentence, tested.numbers, tested.caveats)
+
+
+def _require_all(wanted: Mapping[Place, Fraction], categories: int, name: str) -> None:
+    """Refuse proportions that are not one for each category, adding up to 1."""
+    if len(wanted) != categories:
+        raise InputError(
+            say(
+                "Give a proportion for each of the {shape} categories of {name}, got {many}; or "
+                "one, with the public number of records.",
+                shape=categories,
+                name=name,
+                many=len(wanted),
+            )
+        )
+    if sum(wanted.values()) != 1:
+        raise InputError(
+            say("Proportions must add up to 1, got {plain}.", plain=plain(sum(wanted.values())))
+        )
 
 
 def _axis(reading: Reading, axis: str) -> int:
     if axis:
         return axis_places(reading, axis)[0]
     if len(reading.axes) != 1:
-        raise InputError(f"Say which axis the proportions are of: {', '.join(reading.axes)}.")
+        raise InputError(
+            say("Say which axis the proportions are of: {names}.", names=", ".join(reading.axes))
+        )
     return 0
 
 
 def _one_category(reading: Reading, wanted: Mapping[Any, Any], records: int) -> Answer:
     if len(wanted) != 1 or records < 1:
         raise InputError(
-            "With a number of records (1 or more), give the proportion of one category."
+            say("With a number of records (1 or more), give the proportion of one category.")
         )
     if records > _MOST_RECORDS:
         raise CannotConclude(
-            f"Enumeration goes up to {_MOST_RECORDS:,} records, got {records:,}. Give the proportions of "
-            "all categories instead."
+            say(
+                "Enumeration goes up to {most} records, got {records}. Give the "
+                "proportions of all categories instead.",
+                most=_MOST_RECORDS,
+                records=records,
+            )
         )
     ((place, share),) = wanted.items()
     channel, symbol = reading.channel(place), reading.symbol(place)
@@ -184,12 +210,21 @@ def _one_category(reading: Reading, wanted: Mapping[Any, Any], records: int) -> 
     found = binomial(channel, records, float(share))
     if symbol not in found.symbols:
         raise CannotConclude(
-            f"The table shows {symbol:,}, which {records:,} records cannot give under its law."
+            say(
+                "The table shows {symbol}, which {records} records cannot give under its law.",
+                symbol=symbol,
+                records=records,
+            )
         )
     p = found.p_value(symbol)
     critical, attained = found.critical()
     label = reading.cell_label(place)
-    held = "differs from" if p <= LEVEL else "may be"
+    values = {"label": label, "records": records, "share": number(plain(share)), "p": p_text(p)}
+    sentence = (
+        say("The share of {label} among {records} differs from {share} ({p}, exact).", **values)
+        if p <= LEVEL
+        else say("The share of {label} among {records} may be {share} ({p}, exact).", **values)
+    )
     numbers = {
         "p": p,
         "p_by": "enumeration",
@@ -200,7 +235,12 @@ def _one_category(reading: Reading, wanted: Mapping[Any, Any], records: int) -> 
         "records": records,
     }
     return Answer(
-        f"The share of {label} among {records:,} {held} {plain(share)} ({p_text(p)}, exact).",
+        sentence,
         numbers,
-        (f"An exact test at 5 % attains a level of {percent(attained, 1)} here.",),
+        (
+            say(
+                "An exact test at 5 % attains a level of {share} here.",
+                share=percent(attained, 1),
+            ),
+        ),
     )

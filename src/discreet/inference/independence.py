@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.table import ProtectedTable
-from ..errors import CannotConclude, InputError, did_you_mean
-from .answer import Answer
+from ..errors import CannotConclude, InputError
+from ..languages import counted, listed, meant, say
+from .answer import Answer, capital
 from .channel import Reals
 from .correlated import Estimates, evidence_of, is_fitted, judged_together
 from .design_matrix import hierarchical, independent_columns
@@ -27,16 +28,20 @@ def independence_test(table: ProtectedTable, given: Sequence[str] | str = ()) ->
     tested_axes = [axis for axis in range(len(reading.shape)) if axis not in conditions]
     _require_axes(reading, tested_axes)
     terms = [(*conditions, axis) for axis in tested_axes]
-    found, evidence = tested(reading, terms, effect="dependence")
-    names = " and ".join(reading.axes[axis] for axis in tested_axes)
+    found, evidence = tested(reading, terms, effect=say("dependence"))
+    axes = [reading.axes[axis] for axis in tested_axes]
+    values = {"names": listed(axes), "capital": listed([capital(axes[0]), *axes[1:]])}
     within = " × ".join(reading.axes[axis] for axis in conditions)
-    within = f" within each {within}" if within else ""
-    sentence = said(
-        found,
-        f"No sign that {names} depend on each other{within}",
-        f"{_capital(names)} depend on each other{within}",
-    )
-    numbers = {"question": f"independence of {names}{within}"} | found.numbers
+    nothing = say("No sign that {names} depend on each other", **values)
+    something = say("{capital} depend on each other", **values)
+    question = f"independence of {' and '.join(axes)}"
+    if within:
+        values["within"] = within
+        nothing = say("No sign that {names} depend on each other within each {within}", **values)
+        something = say("{capital} depend on each other within each {within}", **values)
+        question += f" within each {within}"
+    sentence = said(found, nothing, something)
+    numbers = {"question": question} | found.numbers
     return Answer(sentence, numbers, (*found.caveats, *_empty(reading, evidence)))
 
 
@@ -68,8 +73,12 @@ def axis_places(reading: Reading, names: Sequence[str] | str) -> list[int]:
         place = known.get(str(name).strip().casefold())
         if place is None:
             raise InputError(
-                f"The table has no axis {str(name)[:60]!r}; it has {', '.join(reading.axes)}."
-                f"{did_you_mean(str(name), reading.axes)}"
+                say(
+                    "The table has no axis {value}; it has {names}.{meant}",
+                    value=repr(str(name)[:60]),
+                    names=", ".join(reading.axes),
+                    meant=meant(str(name), reading.axes),
+                )
             )
         places.append(place)
     return places
@@ -79,14 +88,21 @@ def _require_axes(reading: Reading, tested: Sequence[int]) -> None:
     if len(tested) < 2:
         have = ", ".join(reading.axes) or "no axis"
         raise CannotConclude(
-            f"A test of independence needs two variables, and this table leaves {len(tested)} of {have}. "
-            "Use goodness of fit for one variable."
+            say(
+                "A test of independence needs two variables, and this table leaves {many} of "
+                "{have}. Use goodness of fit for one variable.",
+                many=len(tested),
+                have=have,
+            )
         )
     for axis in tested:
         if reading.shape[axis] < 2:
             raise CannotConclude(
-                f"{reading.axes[axis]} has one category in this table, so there is nothing it could "
-                "depend on. Ask for a table with two or more."
+                say(
+                    "{axes} has one category in this table, so there is nothing it could depend "
+                    "on. Ask for a table with two or more.",
+                    axes=reading.axes[axis],
+                )
             )
 
 
@@ -104,12 +120,12 @@ def _empty(reading: Reading, evidence: Evidence) -> list[str]:
             named.append(f"{reading.axes[axis]} {reading.label(axis, place)}")
     if not named:
         return []
-    several = len(named) > 1
-    listed = ", ".join(named[:5]) + (" …" if len(named) > 5 else "")
+    empty = ", ".join(named[:5]) + (" …" if len(named) > 5 else "")
     return [
-        f"{listed} {'show' if several else 'shows'} nothing above 0 and {'add' if several else 'adds'} next to nothing to the test."
+        counted(
+            "{listed} shows nothing above 0 and adds next to nothing to the test.",
+            "{listed} show nothing above 0 and add next to nothing to the test.",
+            len(named),
+            listed=empty,
+        )
     ]
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -12,6 +12,7 @@ import numpy as np
 from ..core.exact import Exact, exact, plain
 from ..core.table import Noise, ProtectedTable, Status
 from ..errors import CannotConclude, InputError
+from ..languages import number, say
 from .answer import Answer
 from .cell_sets import cell_range, shortest_window, symmetric_window
 from .channel import HIDDEN, LOW, Additive, Channel
@@ -28,7 +29,9 @@ def read_level(level: Exact) -> float:
     """A level between 0 and 1 that has tails which are known."""
     number = exact(level, "level", above=0, below=1)
     if number > 1 - exact("1e-9", "level"):
-        raise InputError(f"The level must be at most 1 - 1e-9, got {plain(number)}.")
+        raise InputError(
+            say("The level must be at most 1 - 1e-9, got {plain}.", plain=plain(number))
+        )
     return float(number)
 
 
@@ -41,7 +44,9 @@ def interval(
     the law and the chance of a count.
     """
     if kind not in KINDS:
-        raise InputError(f"kind must be noise or sampling, got {str(kind)[:40]!r}.")
+        raise InputError(
+            say("kind must be noise or sampling, got {kind}.", kind=repr(str(kind)[:40]))
+        )
     share = read_level(level)
     reading = Reading(table)
     place = reading.place(cell)
@@ -63,18 +68,28 @@ def _noise(reading: Reading, place: Place, level: float) -> Answer:
     found = cell_range(channel, symbol, level)
     numbers = _numbers(reading, place, "noise", level)
     numbers |= {"lower": found.lower, "upper": found.upper, "noise_sd": channel.sd}
-    caveats = ["It speaks of the noise only: of what was counted, not of what could have happened."]
+    caveats = [
+        say("It speaks of the noise only: of what was counted, not of what could have happened.")
+    ]
     if isinstance(channel, Additive) and channel.variance > 0:
         short = cell_range(channel, symbol, level, shortest=True)
         numbers["shortest"] = [short.lower, short.upper]
         if short.size < found.size:
             caveats.append(
-                f"A shorter interval that is as safe, {short.lower:,} to {short.upper:,}, is not "
-                "symmetric: it reaches further up than down."
+                say(
+                    "A shorter interval that is as safe, {lower} to {upper}, is not symmetric: it "
+                    "reaches further up than down.",
+                    lower=short.lower,
+                    upper=short.upper,
+                )
             )
-    sentence = (
-        f"The count of {reading.cell_label(place)} in the data was between {found.lower:,} and "
-        f"{found.upper:,} (noise interval; holds in at least {_share(level)} of releases)."
+    sentence = say(
+        "The count of {place} in the data was between {lower} and {upper} (noise interval; holds "
+        "in at least {share} of releases).",
+        place=reading.cell_label(place),
+        lower=found.lower,
+        upper=found.upper,
+        share=_share(level),
     )
     return Answer(sentence, numbers, tuple(caveats))
 
@@ -88,10 +103,21 @@ def _fitted(reading: Reading, place: Place, level: float) -> Answer:
     numbers = _numbers(reading, place, "noise", level)
     numbers |= {"released": value, "lower": low, "upper": high, "noise_sd": variance**0.5}
     return Answer(
-        f"The count of {reading.cell_label(place)} in the data was between {low:,} and {high:,} (noise "
-        f"interval of a fitted estimate; holds in about {_share(level)} of releases).",
+        say(
+            "The count of {place} in the data was between {low} and {high} (noise interval of a "
+            "fitted estimate; holds in about {share} of releases).",
+            place=reading.cell_label(place),
+            low=low,
+            high=high,
+            share=_share(level),
+        ),
         numbers,
-        ("The number is an estimate from several measured tables; its interval is approximate.",),
+        (
+            say(
+                "The number is an estimate from several measured tables; its interval is "
+                "approximate."
+            ),
+        ),
     )
 
 
@@ -103,7 +129,7 @@ def _weighted(reading: Reading, place: Place, level: float) -> Answer:
     value = reading.symbol(place)
     if not isinstance(value, int) or reading.law.negatives != "keep":
         raise CannotConclude(
-            "Small weighted counts of this table are cut; only its stated intervals hold."
+            say("Small weighted counts of this table are cut; only its stated intervals hold.")
         )
     law = None if part.source is None else reading.law.sources[part.source].law
     half = 0 if law is None or summed == 0 else law.for_count(0).half_width(str(level), summed)
@@ -111,10 +137,16 @@ def _weighted(reading: Reading, place: Place, level: float) -> Answer:
     numbers = _numbers(reading, place, "noise", level)
     numbers |= {"lower": value - reach, "upper": value + reach}
     return Answer(
-        f"The weighted count of {reading.cell_label(place)} was between {value - reach:,} and "
-        f"{value + reach:,} (noise interval; holds in at least {_share(level)} of releases).",
+        say(
+            "The weighted count of {place} was between {value} and {value_2} (noise interval; "
+            "holds in at least {share} of releases).",
+            place=reading.cell_label(place),
+            value=value - reach,
+            value_2=value + reach,
+            share=_share(level),
+        ),
         numbers,
-        ("It speaks of the noise only, not of sampling error.",),
+        (say("It speaks of the noise only, not of sampling error."),),
     )
 
 
@@ -124,14 +156,18 @@ def _sampling(reading: Reading, place: Place, level: float) -> Answer:
     low, high = rate_range(channel, symbol, level)
     numbers = _numbers(reading, place, "sampling", level)
     numbers |= {"lower": low, "upper": high, "noise_sd": channel.sd}
-    sentence = (
-        f"If the same conditions held again, the expected number of {reading.cell_label(place)} lies "
-        f"between {low:,.1f} and {high:,.1f} (sampling interval, noise and chance; level {_share(level)})."
+    sentence = say(
+        "If the same conditions held again, the expected number of {place} lies between {low} and "
+        "{high} (sampling interval, noise and chance; level {share}).",
+        place=reading.cell_label(place),
+        low=number(f"{low:,.1f}"),
+        high=number(f"{high:,.1f}"),
+        share=_share(level),
     )
     return Answer(
         sentence,
         numbers,
-        ("Chance is taken to be that of a Poisson count; it is exact on the safe side.",),
+        (say("Chance is taken to be that of a Poisson count; it is exact on the safe side."),),
     )
 
 
@@ -142,8 +178,14 @@ def rate(table: ProtectedTable, cell: Cell, exposure: Exact = 1, level: Exact = 
     low, high = found.lower / size, found.upper / size
     numbers = {**found.numbers, "exposure": size, "lower": low, "upper": high}
     return Answer(
-        f"The rate of {found.cell} lies between {low:.4g} and {high:.4g} per unit of exposure (sampling "
-        f"interval, noise and chance; level {_share(found.level)}).",
+        say(
+            "The rate of {cell} lies between {low} and {high} per unit of exposure (sampling "
+            "interval, noise and chance; level {share}).",
+            cell=found.cell,
+            low=number(f"{low:.4g}"),
+            high=number(f"{high:.4g}"),
+            share=_share(found.level),
+        ),
         numbers,
         found.caveats,
     )
@@ -174,10 +216,16 @@ def total(
         "noise_sd": found.sd,
     }
     return Answer(
-        f"Together {named} were between {lower:,} and {upper:,} in the data (noise interval; holds in at "
-        f"least {_share(share)} of releases).",
+        say(
+            "Together {named} were between {lower} and {upper} in the data (noise interval; holds "
+            "in at least {share} of releases).",
+            named=named,
+            lower=lower,
+            upper=upper,
+            share=_share(share),
+        ),
         numbers,
-        ("Draws that cells share were counted once; the law of the sum is exact.",),
+        (say("Draws that cells share were counted once; the law of the sum is exact."),),
     )
 
 
@@ -222,4 +270,4 @@ def _numbers(reading: Reading, place: Place, kind: str, level: float) -> dict[st
 
 
 def _share(level: float) -> str:
-    return f"{100 * level:.6g} %"
+    return say("{share} %", share=number(f"{100 * level:.6g}"))

@@ -24,6 +24,8 @@ _CHUNK = 1 << 15
 _CLOSED_FROM = 100
 """Windows wider than this are left for the closed form where there is one."""
 _SMALLEST = 1e-300
+_ONE_BY_ONE = 8
+"""So few cells are summed one by one: arrays of a few numbers cost more than the numbers."""
 Moments = tuple[Reals, Reals, Reals]
 """log f, conditional mean and conditional variance of the true count."""
 
@@ -96,15 +98,10 @@ class Symbols:
         for start in range(0, len(means), _CHUNK):
             part = slice(start, start + _CHUNK)
             r, terms = ratio[part], self.coefficients[:, which[part]]
-            value = terms[-1].copy()
-            slope, bend = np.zeros_like(value), np.zeros_like(value)
-            for term in terms[-2::-1]:
-                bend *= r
-                bend += slope
-                slope *= r
-                slope += value
-                value *= r
-                value += term
+            if len(r) <= _ONE_BY_ONE:
+                value, slope, bend = _powers_one_by_one(r, terms)
+            else:
+                value, slope, bend = _powers(r, terms)
             first = r * slope / value
             mean[part] = self.first[which[part]] + first
             variance[part] = np.maximum(2 * r * r * bend / value + first - first * first, 0.0)
@@ -187,6 +184,34 @@ class Symbols:
             np.where(from_grid > there, grid[places, best], found),
             np.maximum(from_grid, there),
         )
+
+
+def _powers(ratio: Reals, terms: Reals) -> tuple[Reals, Reals, Reals]:
+    """Horner's rule: Σ c_k r^k, its derivative and half its second, a column each."""
+    value = terms[-1].copy()
+    slope, bend = np.zeros_like(value), np.zeros_like(value)
+    for term in terms[-2::-1]:
+        bend *= ratio
+        bend += slope
+        slope *= ratio
+        slope += value
+        value *= ratio
+        value += term
+    return value, slope, bend
+
+
+def _powers_one_by_one(ratio: Reals, terms: Reals) -> tuple[Reals, Reals, Reals]:
+    """The same numbers, to the last bit, without arrays."""
+    found = []
+    for r, column in zip(ratio.tolist(), terms.T.tolist(), strict=True):
+        value, slope, bend = column[-1], 0.0, 0.0
+        for term in column[-2::-1]:
+            bend = bend * r + slope
+            slope = slope * r + value
+            value = value * r + term
+        found.append((value, slope, bend))
+    value, slope, bend = np.array(found).T
+    return value, slope, bend
 
 
 class Cells:

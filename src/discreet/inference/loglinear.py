@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..core.table import ProtectedTable
 from ..errors import InputError
+from ..languages import say
 from .answer import Answer
 from .evidence import Reading
 from .independence import axis_places, tested
@@ -20,19 +21,23 @@ def loglinear(table: ProtectedTable, terms: Sequence[Sequence[str] | str]) -> An
     """
     reading = Reading(table)
     if not terms:
-        raise InputError("A model needs terms, such as sex,cause and region.")
+        raise InputError(say("A model needs terms, such as sex,cause and region."))
     places = [sorted(set(axis_places(reading, term))) for term in terms]
     missing = set(range(len(reading.axes))) - {axis for term in places for axis in term}
     if missing:
         names = ", ".join(reading.axes[axis] for axis in sorted(missing))
         raise InputError(
-            f"The model leaves out {names}: give it a term of its own, or ask for a table without it."
+            say(
+                "The model leaves out {names}: give it a term of its own, or ask for a table "
+                "without it.",
+                names=names,
+            )
         )
-    found, _ = tested(reading, places, effect="departure")
+    found, _ = tested(reading, places, effect=say("departure"))
     model = " ".join(f"[{' '.join(reading.axes[axis] for axis in term)}]" for term in places)
     sentence = said(
         found,
-        f"The model {model} fits: no sign of further dependence",
-        f"The model {model} does not fit: there is more dependence than it allows",
+        say("The model {model} fits: no sign of further dependence", model=model),
+        say("The model {model} does not fit: there is more dependence than it allows", model=model),
     )
     return Answer(sentence, {"model": model} | found.numbers, found.caveats)

@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 from ..core.exact import Exact, exact
 from ..core.table import ProtectedTable
+from ..languages import number, say
 from .answer import Answer
 from .channel import Channel, Reals
 from .evidence import Reading, require_counts
@@ -34,21 +35,21 @@ def posterior(table: ProtectedTable, cell: Cell, mean: Exact | None = None) -> A
     require_counts(table)
     reading = Reading(table)
     place = reading.place(cell)
-    number = None if mean is None else float(exact(mean, "mean", above=0))
-    first, shares = posterior_of(reading.channel(place), reading.symbol(place), number)
+    wanted = None if mean is None else float(exact(mean, "mean", above=0))
+    first, shares = posterior_of(reading.channel(place), reading.symbol(place), wanted)
     counts = first + np.arange(len(shares))
     best = int(counts[np.argmax(shares)])
     average = float(counts @ shares)
     prior = (
-        "every count as likely beforehand as any other"
-        if number is None
-        else f"a Poisson law of mean {number:g}"
+        say("every count as likely beforehand as any other")
+        if wanted is None
+        else say("a Poisson law of mean {mean}", mean=number(f"{wanted:g}"))
     )
     held = shares > 5e-7
     numbers: dict[str, Any] = {
         "cell": reading.cell_label(place),
         "released": shown_symbol(reading, place),
-        "prior": "flat" if number is None else f"Poisson({number:g})",
+        "prior": "flat" if wanted is None else f"Poisson({wanted:g})",
         "mean": average,
         "sd": float(np.sqrt((counts - average) ** 2 @ shares)),
         "most_likely": best,
@@ -58,10 +59,16 @@ def posterior(table: ProtectedTable, cell: Cell, mean: Exact | None = None) -> A
         "picture": picture(first, shares),
     }
     return Answer(
-        f"Given the released number, the true count of {reading.cell_label(place)} is most likely {best:,} "
-        f"(mean {average:,.1f}); prior: {prior}.",
+        say(
+            "Given the released number, the true count of {place} is most likely {best} (mean "
+            "{average}); prior: {prior}.",
+            place=reading.cell_label(place),
+            best=best,
+            average=number(f"{average:,.1f}"),
+            prior=prior,
+        ),
         numbers,
-        ("With another prior the probabilities are others; the noise interval needs none.",),
+        (say("With another prior the probabilities are others; the noise interval needs none."),),
     )
 
 

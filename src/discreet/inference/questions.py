@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.exact import Exact
 from ..core.table import ProtectedTable
-from ..errors import InputError, did_you_mean
+from ..errors import InputError
+from ..languages import meant, say
 
 if TYPE_CHECKING:
     from .answer import Answer
@@ -197,20 +198,28 @@ def answer(table: ProtectedTable, question: str, arguments: Mapping[str, Any]) -
     """Ask a question by name; what is missing or not known is said."""
     if question not in QUESTIONS:
         raise InputError(
-            f"There is no question {question[:40]!r}; there are {', '.join(QUESTIONS)}."
-            f"{did_you_mean(question, QUESTIONS)}"
+            say(
+                "There is no question {question}; there are {names}.{meant}",
+                question=repr(question[:40]),
+                names=", ".join(QUESTIONS),
+                meant=meant(question, QUESTIONS),
+            )
         )
     verb: Callable[..., Answer] = getattr(Conclusions(table), QUESTIONS[question])
     known = [name for name in signature(verb).parameters if name != "table"]
     strange = [name for name in arguments if name not in known]
     if strange:
         raise InputError(
-            f"{question} takes {', '.join(known) or 'nothing'}, got {strange[0][:40]!r}."
+            say(
+                "{question} takes {names}, got {strange}.",
+                question=question,
+                names=", ".join(known),
+                strange=repr(strange[0][:40]),
+            )
         )
-    try:
-        signature(verb).bind(**arguments)
-    except TypeError as problem:
-        raise InputError(f"{question}: {problem}.") from None
+    for name, one in signature(verb).parameters.items():
+        if one.default is one.empty and name not in arguments:
+            raise InputError(say("{question} needs {name}.", question=question, name=name))
     for name, value in arguments.items():
         _check(name, value)
     return verb(**arguments)
@@ -224,25 +233,32 @@ def _check(name: str, value: Any) -> None:
     """Refuse an argument that has not the form its name promises."""
     if value is None:
         return
-    form = ""
+    form: str = ""
     if name in _CELLS and not _is_cell(value):
-        form = 'a category for each axis, such as {"region": "E12000001"}'
+        form = say("a category for each axis, such as {cell}", cell='{"region": "E12000001"}')
     elif name == "cells" and not (_is_list(value) and value and all(map(_is_cell, value))):
-        form = "a list of cells, each with a category for an axis"
+        form = say("a list of cells, each with a category for an axis")
     elif name in _TEXTS and not isinstance(value, str):
-        form = "a text"
+        form = say("a text")
     elif name in ("given", "terms") and not (isinstance(value, str) or _is_list(value)):
-        form = "a name or a list of names"
+        form = say("a name or a list of names")
     elif name == "exposures" and not (_is_list(value) and len(value) == 2):
-        form = "two numbers"
+        form = say("two numbers")
     elif name == "records" and not (isinstance(value, int) and not isinstance(value, bool)):
-        form = "a whole number"
+        form = say("a whole number")
     elif name in ("proportions", "data") and not isinstance(value, Mapping):
-        form = "an object with an entry for each category"
+        form = say("an object with an entry for each category")
     elif name == "data" and not all(isinstance(one, Mapping) for one in value.values()):
-        form = "an object of numbers by name for each category"
+        form = say("an object of numbers by name for each category")
     if form:
-        raise InputError(f"{name} must be {form}, got {str(value)[:60]!r}.")
+        raise InputError(
+            say(
+                "{name} must be {form}, got {value}.",
+                name=name,
+                form=form,
+                value=repr(str(value)[:60]),
+            )
+        )
 
 
 def _is_cell(value: Any) -> bool:

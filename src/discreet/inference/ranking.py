@@ -14,6 +14,7 @@ import numpy as np
 from ..core.exact import Exact
 from ..core.table import ProtectedTable
 from ..errors import CannotConclude
+from ..languages import number, say, together
 from .answer import Answer
 from .cell_sets import cell_range
 from .channel import LOW, Additive, Channel, Reals
@@ -54,7 +55,9 @@ def ranking(
     (position,) = axis_places(reading, axis)
     rows = reading.shape[position]
     if rows < 2:
-        raise CannotConclude(f"{axis} has one category in this table: there is nothing to rank.")
+        raise CannotConclude(
+            say("{axis} has one category in this table: there is nothing to rank.", axis=axis)
+        )
     codes = table.domain.axes[position].level.codes
     places = [reading.place({**(cell or {}), axis: code}) for code in codes]
     symbols = np.array([reading.symbol(place) for place in places])
@@ -113,18 +116,51 @@ def _answer(
         "may_swap": swaps,
         "sure_ranks": sure,
     }
-    listed = "; ".join(" and ".join(pair) for pair in swaps[:_MOST_LISTED])
-    more = " …" if len(swaps) > _MOST_LISTED else ""
-    head = f"{reading.label(axis, order[0])} shows the most"
-    head += ", and surely has the most" if worst[order[0]] == 1 else ", but need not have the most"
-    if symbols.max() <= LOW:
-        head = f"No category of {reading.axes[axis]} shows a number"
-    sentence = f"{head}; {sure} of {rows} ranks of {reading.axes[axis]} are sure."
-    caveats = [f"These neighbours may be the other way round: {listed}{more}."] if swaps else []
+    first = None if symbols.max() <= LOW else reading.label(axis, order[0])
+    surely = bool(worst[order[0]] == 1)
+    sentence = _sentence(reading.axes[axis], first, surely, sure, rows)
+    caveats: list[str] = []
+    if swaps:
+        caveats.append(
+            say(
+                "These neighbours may be the other way round: {listed}{more}.",
+                listed=together(*map(_pair, swaps[:_MOST_LISTED]), between="; "),
+                more=" …" if len(swaps) > _MOST_LISTED else "",
+            )
+        )
     if gap is not None:
         caveats.append(
-            f"Rows whose numbers differ by more than {gap:,} are in the right order, all of them "
-            f"together in at least {100 * level:.6g} % of releases."
+            say(
+                "Rows whose numbers differ by more than {gap} are in the right order, all of them "
+                "together in at least {value} % of releases.",
+                gap=gap,
+                value=number(f"{100 * level:.6g}"),
+            )
         )
-    caveats.append("Ranks are of what was counted; the noise alone is considered, not chance.")
+    caveats.append(say("Ranks are of what was counted; the noise alone is considered, not chance."))
     return Answer(sentence, numbers, tuple(caveats))
+
+
+def _pair(names: list[str]) -> str:
+    return say("{first} and {last}", first=names[0], last=names[1])
+
+
+def _sentence(axis: str, first: str | None, surely: bool, sure: int, rows: int) -> str:
+    """Who shows the most, if anybody shows a number, and how many ranks are sure."""
+    values = {"axis": axis, "first": first or "", "sure": sure, "rows": rows}
+    if first is None:
+        return say(
+            "No category of {axis} shows a number; {sure} of {rows} ranks of {axis} are sure.",
+            **values,
+        )
+    if surely:
+        return say(
+            "{first} shows the most, and surely has the most; {sure} of {rows} ranks of {axis} are "
+            "sure.",
+            **values,
+        )
+    return say(
+        "{first} shows the most, but need not have the most; {sure} of {rows} ranks of {axis} are "
+        "sure.",
+        **values,
+    )

@@ -29,7 +29,7 @@ def symbol_law(channel: Channel, mean: float) -> tuple[Whole, Reals]:
     if channel.most is not None:
         counts = counts[counts <= channel.most]
     shares = np.exp(counts * np.log(max(mean, 1e-300)) - mean - gammaln(counts + 1))
-    start, masses, _ = channel.joint(first, shares)
+    start, masses = channel.mixture(first, shares)
     values = np.arange(start, start + len(masses), dtype=np.int64)
     return channel.treatment.symbols(values), masses
 

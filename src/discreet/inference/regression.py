@@ -16,9 +16,11 @@ from scipy.special import ndtr, ndtri
 from ..core.exact import Exact
 from ..core.table import ProtectedTable
 from ..errors import CannotConclude, InputError
+from ..languages import number, say, together
 from .answer import Answer, p_text
 from .channel import Additive, Channel, Reals
 from .evidence import Place, Reading, require_counts
+from .grouped import GroupedFit, fit_odds
 from .independence import axis_places
 from .intervals import Cell, read_level
 from .likelihood import Cells
@@ -26,7 +28,8 @@ from .maximum import Fit
 from .starts import maximise_globally
 from .sums import combination
 
-_MOST_GROUPS = 300
+DENSE_GROUPS, _MOST_GROUPS = 60, 50_000
+"""Odds of up to so many groups are fitted as one dense system; of more, group by group."""
 Data = Mapping[str, Mapping[str, Any]]
 """For each code of the axis, covariates and offsets by name."""
 
@@ -51,19 +54,20 @@ def regression(
     codes = table.domain.axes[position].level.codes
     covariates = np.array([[_number(data, code, name) for name in names] for code in codes])
     covariates = covariates.reshape(len(codes), len(names))
+    fitted: Fitted | ManyFitted
     if event is None:
         parts = [_part(reading, {**(cell or {}), reading.axes[position]: code}) for code in codes]
         sizes = np.array([_number(data, code, offset) if offset else 1.0 for code in codes])
         if (sizes <= 0).any():
-            raise InputError(f"The offset {offset} must be above 0 everywhere.")
+            raise InputError(say("The offset {offset} must be above 0 everywhere.", offset=offset))
         fitted = poisson_fit(_cells(parts), covariates, np.log(sizes))
     else:
         if offset:
             raise InputError(
-                "A regression of odds has no offset: each group is compared with itself."
+                say("A regression of odds has no offset: each group is compared with itself.")
             )
         parts = _event_parts(reading, position, codes, event)
-        fitted = logistic_fit(_cells(parts), covariates)
+        fitted = odds_of_many(_cells(parts), covariates)
     return _answer(fitted, names, share, odds=event is not None, groups=len(codes))
 
 
@@ -74,7 +78,10 @@ def _axis(reading: Reading, axis: str, event: Cell | None) -> int:
     free = [place for place in range(len(reading.axes)) if place not in used]
     if len(free) != 1:
         raise InputError(
-            f"Say which axis the counts are regressed over: {', '.join(reading.axes)}."
+            say(
+                "Say which axis the counts are regressed over: {names}.",
+                names=", ".join(reading.axes),
+            )
         )
     return free[0]
 
@@ -84,14 +91,23 @@ def _number(data: Data, code: str, name: str) -> float:
         number = float(data[code][name])
     except KeyError:
         raise InputError(
-            f"The data have no {name!r} for {code!r}; give one for each category."
+            say(
+                "The data have no {name} for {code}; give one for each category.",
+                name=repr(name),
+                code=repr(code),
+            )
         ) from None
     except (TypeError, ValueError):
         raise InputError(
-            f"{name} of {code} must be a number, got {str(data[code][name])[:40]!r}."
+            say(
+                "{name} of {code} must be a number, got {value}.",
+                name=name,
+                code=code,
+                value=repr(str(data[code][name])[:40]),
+            )
         ) from None
     if not np.isfinite(number):
-        raise InputError(f"{name} of {code} must be a finite number.")
+        raise InputError(say("{name} of {code} must be a finite number.", name=name, code=code))
     return number
 
 
@@ -151,13 +167,15 @@ def _standardised(covariates: Reals) -> tuple[Reals, Reals]:
     """Covariates with mean 0 and sd 1, and the matrix that takes (b₀, b) back."""
     middle, spread = covariates.mean(0), covariates.std(0)
     if (spread <= 1e-12 * np.maximum(np.abs(middle), 1.0)).any():
-        raise InputError("A covariate has the same value everywhere, so its effect cannot be told.")
+        raise InputError(
+            say("A covariate has the same value everywhere, so its effect cannot be told.")
+        )
     scaled = (covariates - middle) / spread
     if (
         np.linalg.matrix_rank(np.column_stack([np.ones(len(scaled)), scaled]))
         <= covariates.shape[1]
     ):
-        raise InputError("The covariates follow from one another; leave one out.")
+        raise InputError(say("The covariates follow from one another; leave one out."))
     many = covariates.shape[1]
     back = np.zeros((many + 1, many + 1))
     back[0, 0], back[0, 1:] = 1.0, -middle / spread
@@ -171,7 +189,11 @@ def poisson_fit(cells: Cells, covariates: Reals, offset: Reals) -> Fitted:
     design = np.column_stack([np.ones(len(scaled)), scaled])
     if len(design) <= design.shape[1]:
         raise CannotConclude(
-            f"{len(design)} categories cannot tell {design.shape[1]} coefficients; use fewer terms."
+            say(
+                "{many} categories cannot tell {shape} coefficients; use fewer terms.",
+                many=len(design),
+                shape=design.shape[1],
+            )
         )
     fit = maximise_globally(cells, design, offset)
     return Fitted(fit, design, np.eye(design.shape[1]), back)
@@ -180,10 +202,6 @@ def poisson_fit(cells: Cells, covariates: Reals, offset: Reals) -> Fitted:
 def logistic_fit(cells: Cells, covariates: Reals) -> Fitted:
     """log μ = α_g + s (b₀ + x'b), cells in pairs: the event's, then the others."""
     groups = len(covariates)
-    if groups > _MOST_GROUPS:
-        raise CannotConclude(
-            f"A regression of odds takes up to {_MOST_GROUPS} groups, got {groups}. Ask for a coarser level."
-        )
     scaled, back = _standardised(covariates)
     event = np.tile([1.0, 0.0], groups)
     own = np.repeat(np.eye(groups), 2, axis=0)
@@ -193,13 +211,43 @@ def logistic_fit(cells: Cells, covariates: Reals) -> Fitted:
     return Fitted(maximise_globally(cells, design), design, kept, back)
 
 
+def odds_of_many(cells: Cells, covariates: Reals) -> Fitted | ManyFitted:
+    """The regression of odds, dense or group by group."""
+    groups = len(covariates)
+    if groups > _MOST_GROUPS:
+        raise CannotConclude(
+            say(
+                "A regression of odds takes up to {most} groups, got {groups}. Ask for a "
+                "coarser level.",
+                most=_MOST_GROUPS,
+                groups=groups,
+            )
+        )
+    if groups <= DENSE_GROUPS:
+        return logistic_fit(cells, covariates)
+    scaled, back = _standardised(covariates)
+    return ManyFitted(fit_odds(cells, np.column_stack([np.ones(groups), scaled])), back)
+
+
+class ManyFitted:
+    """The same as `Fitted`, of one table with very many groups."""
+
+    def __init__(self, fit: GroupedFit, back: Reals) -> None:
+        self.fit, self.sound = fit, np.array([fit.certified])
+        self.coefficients = (back @ fit.coefficients)[None]
+        covariance = back @ fit.covariance @ back.T
+        self.errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))[None]
+
+
 def _answer(
-    fitted: Fitted, names: Sequence[str], level: float, *, odds: bool, groups: int
+    fitted: Fitted | ManyFitted, names: Sequence[str], level: float, *, odds: bool, groups: int
 ) -> Answer:
     if not fitted.sound[0]:
         raise CannotConclude(
-            "The fit has no certified maximum: the noise is too large beside these counts. Use larger "
-            "counts or fewer terms."
+            say(
+                "The fit has no certified maximum: the noise is too large beside these counts. "
+                "Use larger counts or fewer terms."
+            )
         )
     width = float(ndtri((1 + level) / 2))
     coefficients = {}
@@ -213,16 +261,13 @@ def _answer(
             "p": float(2 * ndtr(-abs(value / error))) if error > 0 else 0.0,
         }
     what = "odds" if odds else "rate"
-    said = []
+    said: list[str] = []
     for name in names:
         one = coefficients[name]
-        said.append(
-            f"one more of {name} goes with {np.exp(one['estimate']):.4g} times the {what} "
-            f"({np.exp(one['lower']):.4g} to {np.exp(one['upper']):.4g}; {p_text(one['p'])})"
-        )
+        said.append(_effect(name, one, odds=odds, first=not said))
     fit = fitted.fit
-    certificate = {"converged": True, "starts": int(fit.starts[0]), "maxima": int(fit.maxima[0])}
-    sentence = "; ".join(said)
+    starts, maxima = (int(np.max(found)) for found in (fit.starts, fit.maxima))
+    certificate = {"converged": True, "starts": starts, "maxima": maxima}
     numbers = {
         "coefficients": coefficients,
         "level": level,
@@ -232,10 +277,40 @@ def _answer(
         "certificate": certificate,
     }
     return Answer(
-        f"{sentence[:1].upper()}{sentence[1:]} (sampling intervals, noise and chance).",
+        say(
+            "{effects} (sampling intervals, noise and chance).",
+            effects=together(*said, between="; "),
+        ),
         numbers,
         (
-            "An ordinary regression of the published numbers would give intervals that are too short.",
-            "An association between groups need not hold for the people in them.",
+            say(
+                "An ordinary regression of the published numbers would give intervals that are "
+                "too short."
+            ),
+            say("An association between groups need not hold for the people in them."),
         ),
+    )
+
+
+def _effect(name: str, one: Mapping[str, float], *, odds: bool, first: bool) -> str:
+    """What one more of a covariate goes with, in words."""
+    ends = {key: number(f"{np.exp(one[key]):.4g}") for key in ("estimate", "lower", "upper")}
+    values = {"name": name, "p": p_text(one["p"]), **ends}
+    if odds and first:
+        return say(
+            "One more of {name} goes with {estimate} times the odds ({lower} to {upper}; {p})",
+            **values,
+        )
+    if odds:
+        return say(
+            "one more of {name} goes with {estimate} times the odds ({lower} to {upper}; {p})",
+            **values,
+        )
+    if first:
+        return say(
+            "One more of {name} goes with {estimate} times the rate ({lower} to {upper}; {p})",
+            **values,
+        )
+    return say(
+        "one more of {name} goes with {estimate} times the rate ({lower} to {upper}; {p})", **values
     )

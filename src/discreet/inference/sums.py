@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import CannotConclude
+from ..languages import say
 from .channel import Additive, ByCount, Channel, Reals, trimmed
 from .evidence import Place, Reading
 
@@ -60,15 +61,21 @@ def additive(reading: Reading, place: Place, channel: Channel) -> Additive:
     """The law of a cell whose value is its count plus noise that does not depend on it."""
     if not channel.treatment.plain and channel.variance > 0:
         raise CannotConclude(
-            "Small numbers of this table are shown as 0 or hidden, which makes sums of its cells too "
-            "large or unknown. Use a published total, or a table that keeps negatives."
+            say(
+                "Small numbers of this table are shown as 0 or hidden, which makes sums of its "
+                "cells too large or unknown. Use a published total, or a table that keeps "
+                "negatives."
+            )
         )
     if isinstance(channel, ByCount):
         least = reading.symbol(place) - channel.reach
         if least < channel.law.max_count or channel.law.cycle != 1:
             raise CannotConclude(
-                f"The noise of {reading.cell_label(place)} depends on its small true count, so sums "
-                "with it have no exact law. Use a published total."
+                say(
+                    "The noise of {place} depends on its small true count, so sums with it have "
+                    "no exact law. Use a published total.",
+                    place=reading.cell_label(place),
+                )
             )
         return Additive(-channel.reach, channel.rows[-1])
     assert isinstance(channel, Additive)
@@ -114,8 +121,12 @@ def _require_apart(reading: Reading, places: list[Place]) -> None:
     for one, other in itertools.combinations(places, 2):
         if overlapping(one, other):
             raise CannotConclude(
-                f"{reading.cell_label(one)} and {reading.cell_label(other)} share records, and so may "
-                "share their cell keys: they cannot be compared. Compare cells without common records."
+                say(
+                    "{one} and {other} share records, and so may share their cell keys: they "
+                    "cannot be compared. Compare cells without common records.",
+                    one=reading.cell_label(one),
+                    other=reading.cell_label(other),
+                )
             )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CannotConclude
+from ..languages import number, say
 from . import chi_square
 from .answer import p_text, percent
 from .channel import LOW, Reals
@@ -64,12 +65,18 @@ class Tested:
 def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
     """Test a null; `effect` names what departs from it, for the sentence on what could be seen."""
     if model.df < 1:
-        raise CannotConclude("There is nothing to test: the model has a parameter for every cell.")
+        raise CannotConclude(
+            say("There is nothing to test: the model has a parameter for every cell.")
+        )
     _require_something(evidence, model)
     if model.design.size > _LARGEST:
         raise CannotConclude(
-            f"{model.design.shape[0]:,} cells and {model.design.shape[1]:,} parameters are too many for a "
-            "test here. Ask for a table with fewer categories."
+            say(
+                "{shape} cells and {shape_2} parameters are too many for a test here. Ask for a "
+                "table with fewer categories.",
+                shape=model.design.shape[0],
+                shape_2=model.design.shape[1],
+            )
         )
     found = statistics(evidence.channels, evidence.kinds, evidence.released[None], model)
     known = float(found.information.sum())
@@ -142,8 +149,11 @@ def _draws(model: Model) -> int:
     if model.design.size <= 10 * _LARGE:
         return BOOTSTRAPS // 5
     raise CannotConclude(
-        f"The table is too sparse for its noise, and with {model.design.shape[0]:,} cells too large to be "
-        "judged by drawn tables. Ask for a table with fewer, larger cells."
+        say(
+            "The table is too sparse for its noise, and with {shape} cells too large to be judged "
+            "by drawn tables. Ask for a table with fewer, larger cells.",
+            shape=model.design.shape[0],
+        )
     )
 
 
@@ -155,7 +165,7 @@ def _require_something(evidence: Evidence, model: Model) -> None:
         evidence.channels[kind].require(symbol)
     if not (numbers > 0).any():
         raise CannotConclude(
-            "No cell of this table shows a number above 0, so there is nothing to test."
+            say("No cell of this table shows a number above 0, so there is nothing to test.")
         )
     count = len(numbers)
     sd = np.sqrt(evidence.variance)
@@ -168,8 +178,12 @@ def _require_something(evidence: Evidence, model: Model) -> None:
 def _nothing(evidence: Evidence) -> CannotConclude:
     sd = float(np.sqrt(evidence.variance.max()))
     return CannotConclude(
-        f"Nothing can be concluded: noise of standard deviation {sd:.3g} in each cell hides whatever "
-        "these counts could say. Use a table with fewer, larger cells, or one with less noise."
+        say(
+            "Nothing can be concluded: noise of standard deviation {sd} in each cell hides "
+            "whatever these counts could say. Use a table with fewer, larger cells, or one with "
+            "less noise.",
+            sd=number(f"{sd:.3g}"),
+        )
     )
 
 
@@ -208,65 +222,90 @@ def certificate(found: Statistics) -> dict[str, Any]:
 def said(tested: Tested, nothing: str, something: str) -> str:
     """The first sentence: what may be said, and the p-value it rests on."""
     words = something if tested.rejected else nothing
-    how = "score test that knows the noise" if tested.found else "test that knows the covariance"
-    return f"{words} ({p_text(tested.p)}, {how})."
+    how = (
+        say("score test that knows the noise")
+        if tested.found
+        else say("test that knows the covariance")
+    )
+    return say("{words} ({p}, {how}).", words=words, p=p_text(tested.p), how=how)
 
 
 def _naive_words(numbers: dict[str, Any]) -> list[str]:
     level = numbers["naive_level"]
     if level < LEVEL + 0.005:
         return [
-            f"An ordinary test of the published numbers would do as well ({p_text(numbers['naive_p'])})."
+            say(
+                "An ordinary test of the published numbers would do as well ({p}).",
+                p=p_text(numbers["naive_p"]),
+            )
         ]
     return [
-        f"An ordinary test that takes the published numbers for counts says {p_text(numbers['naive_p'])}; "
-        f"do not use it: with this noise it rejects {percent(level)} of tables in which nothing is "
-        "there to be found, not 5 %."
+        say(
+            "An ordinary test that takes the published numbers for counts says {p}; do not "
+            "use it: with this noise it rejects {share} of tables in which nothing is there to "
+            "be found, not 5 %.",
+            p=p_text(numbers["naive_p"]),
+            share=percent(level),
+        )
     ]
 
 
 def smallest_effect_words(seen: float, effect: str) -> str:
     """What could have been seen, in a sentence."""
     if seen > 3:
-        return f"Hardly any {effect} could have been seen through this noise."
+        return say("Hardly any {effect} could have been seen through this noise.", effect=effect)
     size = float(np.exp(seen) - 1)
-    return (
-        f"The smallest {effect} that would have been seen with 80 % chance moves cells by about "
-        f"{percent(size, 0 if size >= 0.02 else 1)} (root mean square)."
+    return say(
+        "The smallest {effect} that would have been seen with 80 % chance moves cells by about "
+        "{share} (root mean square).",
+        effect=effect,
+        share=percent(size, 0 if size >= 0.02 else 1),
     )
 
 
 def _lr_words(safe: bool) -> list[str]:
     if safe:
         return []
-    return ["The likelihood ratio has no p-value here: beside this noise its χ² law does not hold."]
+    return [
+        say("The likelihood ratio has no p-value here: beside this noise its χ² law does not hold.")
+    ]
 
 
 def _sparse_words(sparse: bool) -> list[str]:
     if not sparse:
         return []
     return [
-        "The table is too small or too sparse for its noise to rely on χ² alone; the p-value is the "
-        "larger of that of χ² and that of tables drawn from the fitted model."
+        say(
+            "The table is too small or too sparse for its noise to rely on χ² alone; the p-value "
+            "is the larger of that of χ² and that of tables drawn from the fitted model."
+        )
     ]
 
 
 def _certificate_words(found: Statistics) -> list[str]:
-    fit, words = found.fit, []
+    fit = found.fit
+    words: list[str] = []
     if not fit.converged[0]:
-        words.append("The fit did not reach a certified maximum: read the result with care.")
+        words.append(say("The fit did not reach a certified maximum: read the result with care."))
     if fit.maxima[0] > 1:
         words.append(
-            f"The likelihood has several maxima ({fit.maxima[0]} found from {fit.starts[0]} starts); "
-            "the best of them was used, and a better one may exist."
+            say(
+                "The likelihood has several maxima ({maxima} found from {starts} starts); the "
+                "best of them was used, and a better one may exist.",
+                maxima=fit.maxima[0],
+                starts=fit.starts[0],
+            )
         )
     elif fit.starts[0] > 1:
         words.append(
-            f"Counts are near the noise; {fit.starts[0]} starts led to one maximum, which is no proof "
-            "that there is no other."
+            say(
+                "Counts are near the noise; {starts} starts led to one maximum, which is no proof "
+                "that there is no other.",
+                starts=fit.starts[0],
+            )
         )
     if fit.boundary[0]:
         words.append(
-            "Some rows or columns are estimated to be empty: they add nothing to the test."
+            say("Some rows or columns are estimated to be empty: they add nothing to the test.")
         )
     return words

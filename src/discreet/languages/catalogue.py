@@ -11,7 +11,7 @@ import gettext
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from ..errors import InputError
@@ -73,6 +73,7 @@ def known() -> tuple[str, ...]:
     return (ENGLISH, *sorted(path.stem for path in FOLDER.glob("*.po")))
 
 
+@lru_cache(256)
 def language_of(asked: str) -> str:
     """The language sentences are said in where `asked` is wished for: English where it is not there.
 

@@ -12,20 +12,12 @@ import datetime
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from ..errors import Bug, nearest
 from .catalogue import IN_ENGLISH, Catalogue, catalogue, language_of
 
 _PLACE = re.compile(r"\{(\w+)\}")
-
-
-@runtime_checkable
-class Speaks(Protocol):
-    """What can be said in several languages."""
-
-    def says(self, language: str = "", /) -> str:
-        """The words in a language."""
 
 
 class Number(str):
@@ -64,6 +56,8 @@ class Sentence(str):
         >>> say("Total").says("de")
         'Insgesamt'
         """
+        if not language:
+            return str(self)  # as it was made
         return _said(
             catalogue(language_of(language)), self.pattern, self.plural, self.values, language
         )
@@ -98,7 +92,8 @@ def number(written: str | int) -> Number:
 
 def says(words: object, language: str) -> str:
     """Anything in a language: sentences, numbers and labels in theirs, names as they are."""
-    return words.says(language) if isinstance(words, Speaks) else str(words)
+    speaks = getattr(words, "says", None)
+    return str(words) if speaks is None else str(speaks(language))
 
 
 def together(*parts: object, between: str = " ") -> Sentence:
@@ -199,6 +194,8 @@ def _said(
     spoken: Catalogue, pattern: str, plural: str, values: Mapping[str, Any], language: str = ""
 ) -> str:
     chosen = spoken.pattern(pattern, plural, values.get("n", 1))
+    if "{" not in chosen:
+        return chosen
     return _PLACE.sub(lambda found: _value(spoken, found[1], values, language), chosen)
 
 
@@ -209,8 +206,8 @@ def _value(spoken: Catalogue, name: str, values: Mapping[str, Any], language: st
     value = values[name]
     if type(value) is str:
         return value
-    if isinstance(value, Speaks):
-        return value.says(language)
+    if (speaks := getattr(value, "says", None)) is not None:
+        return str(speaks(language))
     if isinstance(value, int):
         return spoken.number(f"{value:,}")
     if isinstance(value, datetime.date):

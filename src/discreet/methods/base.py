@@ -36,7 +36,6 @@ from ..core.public_margins import under
 from ..core.question import Question, TableSpec, Treatment
 from ..core.table import ProtectedTable, Provenance, TrueTable
 from ..errors import Bug
-from ..languages import Sentence, listed, say, together
 from ..version import __version__
 from .declaration import Declaration
 from .shared.synthetic_table import SyntheticTable
@@ -374,23 +373,3 @@ def provenance(plan: Plan, facts: Facts) -> Provenance:
         period=description.period,
         unit=description.unit,
     )
-
-
-def title_of(spec: TableSpec, description: Description) -> Sentence:
-    """A title from the table's own variables: 'Deaths by region and sex (age: 0–17)'."""
-    own = description.language
-    axes = [description.axis(ref).level.label.within(own) for ref in spec.axes]
-    title = description.title.sentence()
-    if axes:
-        title = say("{title} by {axes}", title=title, axes=listed(axes))
-    only = []
-    for condition in spec.where:
-        level = description.variable(condition.variable).level(condition.level)
-        labels = [level.categories[level.index[code]].label for code in condition.codes]
-        shown = together(*labels[:3], between=", ")
-        if len(labels) > 3:
-            shown = say("{labels} and {n} more", labels=shown, n=len(labels) - 3)
-        only.append(together(level.label.within(own), shown, between=": "))
-    if not only:
-        return title
-    return say("{title} ({only})", title=title, only=together(*only, between="; "))

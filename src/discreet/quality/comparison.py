@@ -9,6 +9,7 @@ over the draws.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from ..core.odds import RARELY, odds_of
 from ..core.question import TableSpec
 from ..core.table import ProtectedTable, TrueTable
 from ..errors import Cancelled, DiscreetError, InputError
+from ..languages import number, say, together
 from ..workspace import rehearsed
 from .contestants import Contestant
 from .losses import (
@@ -38,18 +40,23 @@ from .losses import (
     losses,
     transitions,
 )
-from .results import Comparison, Result
+from .results import Comparison, Result, Sums
 from .trial import Trial, Whole, best_guess, count_all, drawn, interior, law_of_cells, true_counts
 
 if TYPE_CHECKING:
     from ..workspace import DataSet
 
+LEAST_CELLS = 2
+MOST_DRAWN = 60_000_000
+"""Cells times draws of one table: each is held as a whole number while it is measured."""
 MOST_CELLS = 2_000_000
 """Draws are measured in blocks of so many cells."""
 FITTED_DRAWS = 5
 """How often a table is protected that has to be fitted anew for each draw, unless more is asked."""
 LEAST_LEANING, MOST_LEANING = 0.25, 5
 """A category leans where its cells are off by this much on average; so many are told."""
+_SLOW = 0.5
+"""A first draw that takes longer, in seconds, has to be fitted anew for each."""
 DRAWLESS = ("classic",)
 """Methods that give one table and no other."""
 MOST_SECONDS = 120.0
@@ -82,6 +89,7 @@ def compare(
         raise InputError(f"A comparison needs at least 2 draws, got {wanted.draws}.")
     if not specs:
         raise InputError("A comparison needs at least one table, got none. Name its variables.")
+    _check_sizes(data, specs, wanted)
     control.step(0.0, "planning")
     plans, left_out = _plans(data, specs, contestants)
     counts = count_all([plan for _, (_, plan, _) in plans], [spec.count for spec in specs])
@@ -98,9 +106,32 @@ def compare(
     ]
     first = _tried(trials, work, control.part(0.1, 0.3), left_out)
     work.check_time([(one, seconds) for one, _, _, seconds in first])
+    seconds = work.seconds([(one, took) for one, _, _, took in first])
+    control.step(0.3, f"measuring, about {max(1, round(seconds)):,} s")
     results = _all(first, work, control.part(0.3, 1.0))
     found = {"results": results, "truth": work.truth(), "left_out": left_out, "data": data.name}
+    found["language"] = data.description.own_language
     return Comparison(f"comparison of {len(plans)} settings on {data.name}", found)
+
+
+def _check_sizes(data: DataSet, specs: Sequence[TableSpec], wanted: Limits) -> None:
+    """Refuse tables too small to measure anything on, and draws that no memory holds."""
+    for spec in specs:
+        domain = data.described.description.domain(spec.axes)
+        cells, name = math.prod(domain.shape), " × ".join(ref.level for ref in spec.axes)
+        if cells < LEAST_CELLS:
+            raise InputError(
+                f"{name} has {cells} cell{'s' if cells != 1 else ''}, too few to measure a method on. Name "
+                f"a table with at least {LEAST_CELLS}."
+            )
+        if cells * wanted.draws > MOST_DRAWN:
+            fewer = MOST_DRAWN // cells
+            gigabytes = 8 * cells * wanted.draws * max(1, wanted.threads) / 1e9
+            less = f"Ask for at most {fewer:,} draws, or" if fewer > 1 else "Ask"
+            raise InputError(
+                f"{wanted.draws:,} draws of {name} with its {cells:,} cells would take {gigabytes:,.1f} GB of "
+                f"memory. {less} for a smaller table."
+            )
 
 
 Planned = tuple[Contestant, tuple[Any, Any, Any]]
@@ -130,8 +161,8 @@ def _tried(
 ) -> list[Tried]:
     """Each once: its laws, and how long it takes."""
     found: list[Tried] = []
-    for number, (one, trial) in enumerate(trials):
-        control.step(number / len(trials), f"trying {one.name}")
+    for place, (one, trial) in enumerate(trials):
+        control.step(place / len(trials), f"trying {one.name}")
         start = time.perf_counter()
         late = start + min(60 * work.limits.minutes / 2, MOST_SECONDS)
 
@@ -141,8 +172,10 @@ def _tried(
         try:
             tables = trial.once(Control(cancelled=stopped))
         except Cancelled:
-            control.step(number / len(trials), f"trying {one.name}")  # where the user stopped it
-            left_out[one.name] = f"One draw takes longer than {late - start:.0f} seconds."
+            control.step(place / len(trials), f"trying {one.name}")  # where the user stopped it
+            left_out[one.name] = say(
+                "One draw takes longer than {seconds} seconds.", seconds=round(late - start)
+            )
             continue
         except DiscreetError as error:
             left_out[one.name] = error.message
@@ -194,11 +227,15 @@ class _Work:
             found[self.name(place)] = {n: float(own[n][0]) for n in names if n in own}
         return found
 
+    def seconds(self, timed: Sequence[tuple[Contestant, float]]) -> float:
+        """How long the draws will take, from the first of each; those from a law take next to nothing."""
+        slow = sum(took for _, took in timed if took > _SLOW)
+        return slow * self.limits.fitted_draws / max(1, min(self.limits.threads, 2))
+
     def check_time(self, timed: Sequence[tuple[Contestant, float]]) -> None:
         """Refuse a grid that takes too long, with its time and a smaller one."""
-        draws = self.limits.fitted_draws
-        slow = [(one, s) for one, s in timed if s > 0.5]
-        seconds = sum(s * draws for _, s in slow) / max(1, min(self.limits.threads, 2))
+        draws, seconds = self.limits.fitted_draws, self.seconds(timed)
+        slow = [(one, s) for one, s in timed if s > _SLOW]
         most = self.limits.minutes * 60
         if seconds > most:
             worst = max(slow, key=lambda pair: pair[1])
@@ -267,6 +304,7 @@ class _Work:
             after,
         )
         leaning = self._leaning(place, after)
+        sums = () if hidden else self._sums(place, after)
         before, after = before[possible], after[:, possible]
         guarantee = trial.plan.guarantee
         law = law_of_cells(table)
@@ -293,7 +331,22 @@ class _Work:
             hidden,
             right / int(shown.sum()) if shown.any() else None,
             seconds,
+            sums,
         )
+
+    def _sums(self, place: int, after: Whole) -> tuple[Sums, ...]:
+        """What the cells of a table sum to, by each of its variables."""
+        domain = self.data.described.description.domain(self.specs[place].axes)
+        true = self.before[place].reshape(domain.shape)
+        mean = after.mean(axis=0).reshape(domain.shape)
+        found = []
+        for axis, names in enumerate(domain.axes):
+            gone = tuple(i for i in range(true.ndim) if i != axis)
+            labels = tuple(together(category.label) for category in names.level.categories)
+            places = names.variable.kind == "geography"
+            sums = true.sum(axis=gone).astype(np.float64), mean.sum(axis=gone)
+            found.append(Sums(names.level.name, labels, *sums, places))
+        return tuple(found)
 
     def _leaning(self, place: int, after: Whole) -> tuple[Bias, ...]:
         """The categories whose cells lean one way, largest first; a few."""
@@ -318,7 +371,8 @@ def _evidence(guarantee: Guarantee) -> str:
     if guarantee.epsilon is None or guarantee.kind is not Kind.DP or guarantee.epsilon > 1000:
         return ""
     known = evidence(guarantee.epsilon)
-    return f"{known.words} (ratio {float(known.ratio):.3g})"
+    ratio = number(f"{float(known.ratio):.3g}")
+    return say("{words} (ratio {ratio})", words=known.words, ratio=ratio)
 
 
 def _in_blocks(measure: Callable[[Whole], dict[str, Floats]], after: Whole) -> dict[str, Floats]:

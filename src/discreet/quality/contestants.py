@@ -14,6 +14,7 @@ from ..core.description import Policy
 from ..core.exact import exact, plain
 from ..core.question import Question, TableSpec, Treatment
 from ..errors import InputError, did_you_mean
+from ..languages import number, say, together
 from ..methods import registry
 from ..methods.base import Facts, Method, Plan
 
@@ -50,7 +51,7 @@ class Contestant:
     @property
     def name(self) -> str:
         """Group and setting."""
-        return f"{self.group} {self.setting}".strip()
+        return together(self.group, self.setting)
 
     def plan(self, data: DataSet, specs: Sequence[TableSpec]) -> tuple[Method, Plan, Facts]:
         """All tables planned as one question, from public facts."""
@@ -91,7 +92,9 @@ def grid(
             found += [_cell_key(text) for text in p_tables]
         elif word == "classic":
             found += [
-                Contestant("classic", f"below {n}", "classic", {"threshold": n, "seconds": "5"})
+                Contestant(
+                    "classic", say("below {n}", n=n), "classic", {"threshold": n, "seconds": "5"}
+                )
                 for n in THRESHOLDS
             ]
         else:
@@ -106,7 +109,8 @@ def _cell_key(text: str) -> Contestant:
     if not colon:
         raise InputError(f"A p-table to compare is MAX:VARIANCE, such as 5:3, got {text[:40]!r}.")
     parameters = {"max_perturbation": most.strip(), "variance": variance.strip()}
-    return Contestant("cell-key", f"±{most.strip()} V {variance.strip()}", "cell-key", parameters)
+    setting = together(f"±{most.strip()} V", number(variance.strip()))
+    return Contestant("cell-key", setting, "cell-key", parameters)
 
 
 def _spending(word: str, text: str) -> Contestant:
@@ -115,7 +119,7 @@ def _spending(word: str, text: str) -> Contestant:
     method = "noise" if word in LAWS else word
     if word in LAWS and word != "laplace":
         asked |= {"law": word, "delta": DELTA}
-    return Contestant(word, f"ε {epsilon}", method, {}, asked, epsilon)
+    return Contestant(word, together("ε", number(epsilon)), method, {}, asked, epsilon)
 
 
 def own_policy(data: DataSet) -> Contestant | None:
@@ -123,4 +127,5 @@ def own_policy(data: DataSet) -> Contestant | None:
     policy = data.policy
     if policy.method != "cell-key":
         return None
-    return Contestant("cell-key", "as your policy says", "cell-key", policy.parameters("cell-key"))
+    setting = say("as your policy says")
+    return Contestant("cell-key", setting, "cell-key", policy.parameters("cell-key"))

@@ -25,6 +25,7 @@ from ..core.neighbours import Neighbours
 from ..core.odds import Odds, odds_of, percent_up
 from ..core.pure_laplace import PureLaplace
 from ..errors import InputError
+from ..languages import Number, counted, number, say, together
 
 DIGITS = 3
 STEP = Fraction(1, 10**DIGITS)
@@ -44,8 +45,15 @@ class Unit:
 
     def in_words(self) -> str:
         """One sentence."""
-        many = "one record" if self.records == 1 else f"up to {self.records:,} records"
-        return f"One {self.name} with {many} is protected ({self.neighbours.words} {self.name})."
+        return counted(
+            "One {unit} with one record is protected ({neighbours}).",
+            "One {unit} with up to {n} records is protected ({neighbours}).",
+            self.records,
+            unit=self.name,
+            neighbours=say("one is added or removed")
+            if self.neighbours.moved == 1
+            else say("one is replaced by another"),
+        )
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,11 @@ class Suspicion:
 
     def in_words(self) -> str:
         """One clause."""
-        return f"who is {plain(self.prior * 100)} % sure may become {plain(self.most * 100)} % sure at most"
+        return say(
+            "who is {prior} % sure may become {most} % sure at most",
+            prior=_number(self.prior * 100),
+            most=_number(self.most * 100),
+        )
 
 
 def accuracy_floor(within: int, of: Exact = "0.95", unit: Unit | None = None) -> Fraction:
@@ -162,8 +174,12 @@ class Scale:
         better = normal is not None and normal < total
         if min(total, normal if normal is not None else total) > self.ceiling:
             return None
-        many = "one table" if self.tables == 1 else f"{self.tables:,} tables"
-        enough = f"{plain(self.of * 100)} % of cells are within ± {self.within}"
+        many = counted("one table", "{n} tables", self.tables)
+        enough = say(
+            "{share} % of cells are within ± {within}",
+            share=_number(self.of * 100),
+            within=self.within,
+        )
         if better and normal is not None:
             return Recommendation(
                 "gaussian",
@@ -171,11 +187,16 @@ class Scale:
                 normal,
                 DELTA,
                 (
-                    f"{many} with Gaussian noise cost ε = {plain(normal)} at δ = 10⁻⁶ together, with "
-                    f"Laplace noise {plain(total)}: the losses of many Gaussian tables add up more "
-                    "slowly.",
-                    f"{enough} of the truth.",
-                    f"That is below the ceiling of {plain(self.ceiling)}.",
+                    say(
+                        "{tables} with Gaussian noise cost ε = {gaussian} at δ = 10⁻⁶ together, with "
+                        "Laplace noise {laplace}: the losses of many Gaussian tables add up more "
+                        "slowly.",
+                        tables=many,
+                        gaussian=_number(normal),
+                        laplace=_number(total),
+                    ),
+                    say("{enough} of the truth.", enough=enough),
+                    say("That is below the ceiling of {ceiling}.", ceiling=_number(self.ceiling)),
                 ),
             )
         return Recommendation(
@@ -184,11 +205,21 @@ class Scale:
             total,
             Fraction(0),
             (
-                f"Laplace noise at ε = {plain(self.floor)} is the least with which {enough}: "
-                "a smaller ε would not do.",
-                f"{'One table then costs' if self.tables == 1 else many + ' then cost'} ε = {plain(total)}, below the ceiling of {plain(self.ceiling)}; "
-                f"{self.fits:,} would fit.",
-                "It has δ = 0: no release, however rare, is without its bound.",
+                say(
+                    "Laplace noise at ε = {floor} is the least with which {enough}: a smaller ε would "
+                    "not do.",
+                    floor=_number(self.floor),
+                    enough=enough,
+                ),
+                counted(
+                    "One table then costs ε = {total}, below the ceiling of {ceiling}; {fits} would fit.",
+                    "{n} tables then cost ε = {total}, below the ceiling of {ceiling}; {fits} would fit.",
+                    self.tables,
+                    total=_number(total),
+                    ceiling=_number(self.ceiling),
+                    fits=self.fits,
+                ),
+                say("It has δ = 0: no release, however rare, is without its bound."),
             ),
         )
 
@@ -206,54 +237,87 @@ class Scale:
             return ()
         each = self.ceiling / self.tables
         allowed = reach(each, self.of, self.unit) if each >= STEP else None
-        said = []
+        said: list[str] = []
         if self.tables > 1 and self.fits:
-            fewer = "1 table" if self.fits == 1 else f"{self.fits:,} tables"
-            said.append(f"Publish fewer: {fewer} of this accuracy fit under the ceiling.")
+            said.append(
+                counted(
+                    "Publish fewer: {n} table of this accuracy fits under the ceiling.",
+                    "Publish fewer: {n} tables of this accuracy fit under the ceiling.",
+                    self.fits,
+                )
+            )
         if allowed is not None:
             said.append(
-                f"Or accept ± {allowed:,} instead of ± {self.within:,}: that is what ε = "
-                f"{_down(each)} a table gives."
+                say(
+                    "Or accept ± {allowed} instead of ± {within}: that is what ε = {each} a table gives.",
+                    allowed=allowed,
+                    within=self.within,
+                    each=number(_down(each)),
+                )
             )
         if self.unit.records > 1:
             said.append(
-                f"Or count fewer than {self.unit.records:,} records of each {self.unit.name} "
-                "(`bound: drop`): the noise shrinks with that number."
+                say(
+                    "Or count fewer than {records} records of each {unit} (`bound: drop`): the noise "
+                    "shrinks with that number.",
+                    records=self.unit.records,
+                    unit=self.unit.name,
+                )
             )
         if self.unit.neighbours.moved > 1:
             said.append(
-                "Or keep the number of records private: a table then costs half as much noise."
+                say("Or keep the number of records private: a table then costs half as much noise.")
             )
         said.append(
-            "Or publish coarser categories: the error stays and every count grows, so that it "
-            "matters less."
+            say(
+                "Or publish coarser categories: the error stays and every count grows, so that it "
+                "matters less."
+            )
         )
         return tuple(said)
 
     def sentences(self) -> tuple[str, ...]:
         """The scale in words, every number in it."""
-        risk = "; ".join(one.in_words() for one in self.suspicions)
-        said = [
+        risk = together(*(one.in_words() for one in self.suspicions), between="; ")
+        said: list[str] = [
             self.unit.in_words(),
-            f"Floor: ε = {plain(self.floor)} for one table, so that {plain(self.of * 100)} % of cells "
-            f"are within ± {self.within:,}.",
-            f"Ceiling: ε = {plain(self.ceiling)} for everything together, so that {risk}.",
+            say(
+                "Floor: ε = {floor} for one table, so that {share} % of cells are within ± {within}.",
+                floor=_number(self.floor),
+                share=_number(self.of * 100),
+                within=self.within,
+            ),
+            say(
+                "Ceiling: ε = {ceiling} for everything together, so that {risk}.",
+                ceiling=_number(self.ceiling),
+                risk=risk,
+            ),
         ]
         found = self.recommendation
         if found is None:
-            total = plain(self.floor * self.tables)
-            said.append(f"They cross: the accuracy wanted costs {total}.")
+            total = _number(self.floor * self.tables)
+            said.append(say("They cross: the accuracy wanted costs {total}.", total=total))
             return (*said, *self.advice())
-        said.append(f"Recommended: {found.law} noise, ε = {_up(found.table_epsilon)} a table.")
+        said.append(
+            say(
+                "Recommended: {law} noise, ε = {epsilon} a table.",
+                law=found.law,
+                epsilon=number(_up(found.table_epsilon)),
+            )
+        )
         said += found.reasons
         known = self.odds
         category = odds_of(
             found.total_epsilon * (2 if self.unit.neighbours.moved == 1 else 1), found.delta
         )
         said.append(
-            f"A guess about one {self.unit.name} that was 10 % sure becomes {known.surer('0.1')}; "
-            f"which category the {self.unit.name} is in, at most "
-            f"{percent_up(category.becomes('0.1'))} % sure."
+            say(
+                "A guess about one {unit} that was 10 % sure becomes {surer}; which category the {unit} "
+                "is in, at most {category} % sure.",
+                unit=self.unit.name,
+                surer=known.surer("0.1"),
+                category=number(percent_up(category.becomes("0.1"))),
+            )
         )
         return tuple(said)
 
@@ -313,9 +377,14 @@ def scale(
     )
 
 
-def _up(number: Fraction) -> str:
-    return plain(-(-number // STEP) * STEP)
+def _up(value: Fraction) -> str:
+    return plain(-(-value // STEP) * STEP)
 
 
-def _down(number: Fraction) -> str:
-    return plain(number // STEP * STEP)
+def _down(value: Fraction) -> str:
+    return plain(value // STEP * STEP)
+
+
+def _number(value: Fraction) -> Number:
+    """As people write it in their language."""
+    return number(plain(value))

@@ -10,23 +10,42 @@ import numpy as np
 
 from ..core.noise_law import Floats
 from ..core.table import Rehearsal
+from ..languages import say
 from .contestants import Contestant
 from .losses import Bias
 
 MEASURES = {
-    "l1": "ℓ1: sum of absolute errors",
-    "l2": "ℓ2: sum of squared errors",
-    "l3": "ℓ3: sum of errors of square roots",
-    "hellinger": "Hellinger's distance",
-    "on_diagonal": "share of cells that stay in their band",
-    "changed": "share of cells changed",
-    "false_zeros": "cells with somebody, published as 0",
-    "false_positives": "empty cells, published with somebody",
-    "bias": "sum of errors (bias)",
-    "turned": "share of pairs of large cells in the wrong order",
-    "cramers_v": "Cramér's V",
-    "p_value": "p-value of the ordinary test",
+    "l1": say("ℓ1: sum of absolute errors"),
+    "l2": say("ℓ2: sum of squared errors"),
+    "l3": say("ℓ3: sum of errors of square roots"),
+    "hellinger": say("Hellinger's distance"),
+    "on_diagonal": say("share of cells that stay in their band"),
+    "changed": say("share of cells changed"),
+    "false_zeros": say("cells with somebody, published as 0"),
+    "false_positives": say("empty cells, published with somebody"),
+    "bias": say("sum of errors (bias)"),
+    "turned": say("share of pairs of large cells in the wrong order"),
+    "cramers_v": say("Cramér's V"),
+    "p_value": say("p-value of the ordinary test"),
 }
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The categories of one variable in a table: true sums over the others, and protected ones."""
+
+    level: str
+    labels: tuple[str, ...]
+    before: Floats = field(repr=False)
+    after: Floats = field(repr=False)
+    """The mean over the draws."""
+    of_places: bool = False
+
+    @property
+    def rarest(self) -> int:
+        """The category with fewest records that has any."""
+        some = np.flatnonzero(self.before > 0)
+        return int(some[np.argmin(self.before[some])]) if len(some) else 0
 
 
 @dataclass(frozen=True)
@@ -57,6 +76,8 @@ class Result:
     small: float | None = None
     """Of cells published as 1 or 2, the share whose true count that is."""
     seconds: float = 0.0
+    sums: Sequence[Sums] = field(default=(), repr=False)
+    """What its cells sum to by variable; not where cells are hidden."""
 
     @property
     def mean_error(self) -> float:
@@ -68,12 +89,12 @@ class Result:
         row: dict[str, Any] = {
             "table": self.table,
             "method": self.contestant.group,
-            "setting": self.contestant.setting,
+            "setting": str(self.contestant.setting),
             "draws": self.draws,
             "cells": self.cells,
             "kind": self.kind,
             "risk": self.risk,
-            "promise": self.promise,
+            "promise": str(self.promise),
             "mean_error": self.mean_error,
             "hidden": self.hidden,
             "small_recognised": self.small,
@@ -112,6 +133,11 @@ class Comparison(Rehearsal):
         return list(self.findings["results"])
 
     @property
+    def language(self) -> str:
+        """The data set's own, in which its custodian reads the report."""
+        return str(self.findings.get("language", ""))
+
+    @property
     def truth(self) -> Mapping[str, Mapping[str, float]]:
         """The same measures of the true tables, where they have some: V, p-value, moments."""
         return dict(self.findings["truth"])
@@ -136,7 +162,7 @@ class Comparison(Rehearsal):
                 {
                     "table": one.table,
                     "method": one.contestant.group,
-                    "setting": one.contestant.setting,
+                    "setting": str(one.contestant.setting),
                     **one.measures,
                 }
             )

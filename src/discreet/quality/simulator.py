@@ -8,7 +8,7 @@ here depends on data, nothing here is a rehearsal: it may be shown to anybody.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, islice
@@ -19,10 +19,12 @@ import numpy as np
 
 from .. import recipe as recipes
 from .. import release
+from ..core.control import Control
 from ..core.description import Description
 from ..core.exact import Exact, plain
 from ..core.family import Family
 from ..errors import InputError, Refusal
+from ..languages import counted, number, say
 from ..protected_rules import reliable_limit
 from .epsilon_scale import Scale, Suspicion, Unit, scale
 
@@ -93,43 +95,85 @@ class Simulation:
     def sentences(self) -> tuple[str, ...]:
         """What the simulation says, numbers included."""
         passed, many = self.allowed, len(self.outlooks)
-        said = []
+        said: list[str] = []
         if self.family != Family.DP:
             said.append(
-                f"{self.dataset} is of family {self.family}, which claims no ε over many tables: the "
-                "scale says what family dp would need."
+                say(
+                    "{dataset} is of family {family}, which claims no ε over many tables: the scale says "
+                    "what family dp would need.",
+                    dataset=self.dataset,
+                    family=self.family,
+                )
             )
         said += [
-            f"{len(passed):,} of {many:,} tables of one to {MOST_VARIABLES} variables pass the rules of "
-            f"{self.dataset}."
+            say(
+                "{passed} of {many} tables of one to {most} variables pass the rules of {dataset}.",
+                passed=len(passed),
+                many=many,
+                most=MOST_VARIABLES,
+                dataset=self.dataset,
+            )
         ]
         if self.of_all > many:
-            said.append(f"There are {self.of_all:,} in all; the first {many:,} were simulated.")
+            said.append(
+                say(
+                    "There are {all} in all; the first {many} were simulated.",
+                    all=self.of_all,
+                    many=many,
+                )
+            )
         if passed and passed[0].noise_sd is not None:
             worst = max(passed, key=lambda one: one.noise_sd or 0)
-            at = f" at ε = {self.epsilon}" if self.epsilon else ""
-            said.append(
-                f"Each{at} has noise of standard deviation {worst.noise_sd:.3g} at most; 95 % of cells "
-                f"are within ± {worst.within:,}, and a count of {worst.reliable_from:,} or more is reliable."
+            each = (
+                say("Each at ε = {epsilon}", epsilon=number(self.epsilon))
+                if self.epsilon
+                else say("Each")
             )
-        shares = [one for one in passed if one.share_reliable is not None]
-        if shares:
-            good = [one for one in shares if (one.share_reliable or 0) >= 0.5]
             said.append(
-                f"With about {self.records:,} records, spread as public populations are and else evenly, "
-                f"at least half of the cells would be reliable in {len(good):,} of {len(shares):,} tables."
+                say(
+                    "{each} has noise of standard deviation {sd} at most; 95 % of cells are within ± "
+                    "{within}, and a count of {least} or more is reliable.",
+                    each=each,
+                    sd=number(f"{worst.noise_sd:.3g}"),
+                    within=worst.within,
+                    least=worst.reliable_from,
+                )
             )
-        elif passed:
-            said.append(
-                "How many cells would be reliable needs the number of records, roughly: write "
-                "`about:` in discreet.yaml or say --records."
-            )
+        said += self._reliably()
         rules = Counter(one.why for one in self.outlooks if one.why)
         said += [
-            f"{times:,} {'table breaks' if times == 1 else 'tables break'} this rule: {why}"
+            counted(
+                "{n} table breaks this rule: {why}",
+                "{n} tables break this rule: {why}",
+                times,
+                why=why,
+            )
             for why, times in rules.most_common(3)
         ]
         return (*said, *self.risks)
+
+    def _reliably(self) -> Iterator[str]:
+        """How many cells would be reliable."""
+        passed = self.allowed
+        shares = [one for one in passed if one.share_reliable is not None]
+        if shares:
+            good = [one for one in shares if (one.share_reliable or 0) >= 0.5]
+            yield (
+                say(
+                    "With about {records} records, spread as public populations are and else evenly, at "
+                    "least half of the cells would be reliable in {good} of {tables} tables.",
+                    records=self.records,
+                    good=len(good),
+                    tables=len(shares),
+                )
+            )
+        elif passed:
+            yield (
+                say(
+                    "How many cells would be reliable needs the number of records, roughly: write "
+                    "`about:` in discreet.yaml or say --records."
+                )
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same on the command line and for the page."""
@@ -141,11 +185,12 @@ class Simulation:
             "epsilon": self.epsilon,
             "records": self.records,
             "rehearsal": False,
-            "from": "public facts only: no record was read",
+            "from": say("public facts only: no record was read"),
             "scale": self.scale.to_json(),
             "tables_in_all": self.of_all,
             "tables_allowed": len(self.allowed),
             "sentences": list(self.sentences()),
+            "risks": list(self.risks),
             "tables": [one.to_json() for one in self.outlooks],
         }
 
@@ -160,11 +205,15 @@ class Wishes:
     tables: int = 1
     records: int | None = None
     """Roughly how many records there are, where that may be said."""
+    most: int = MOST_TABLES
+    """How many tables are simulated one by one."""
 
 
-def simulate(data: DataSet, wishes: Wishes | None = None) -> Simulation:
+def simulate(
+    data: DataSet, wishes: Wishes | None = None, control: Control | None = None
+) -> Simulation:
     """Simulate a data set's policy; reads discreet.yaml and nothing else."""
-    wanted = wishes or Wishes()
+    wanted, control = wishes or Wishes(), control or Control()
     description, policy = data.description, data.policy
     if not description.variables:
         raise InputError(
@@ -177,8 +226,11 @@ def simulate(data: DataSet, wishes: Wishes | None = None) -> Simulation:
     method = policy.method if policy.family is not Family.DP else "noise"
     epsilon = _epsilon(found) if policy.family is Family.DP else None
     asker = _Asker(data, method, epsilon, records)
-    specs = list(islice(tables_of(description), MOST_TABLES))
-    outlooks = tuple(asker.outlook(axes) for axes in specs)
+    specs = list(islice(tables_of(description), wanted.most))
+    outlooks = []
+    for place, axes in enumerate(specs):
+        control.step(place / len(specs), "simulating")
+        outlooks.append(asker.outlook(axes))
     return Simulation(
         data.name,
         str(policy.family),
@@ -186,7 +238,7 @@ def simulate(data: DataSet, wishes: Wishes | None = None) -> Simulation:
         policy.version,
         epsilon,
         found,
-        outlooks,
+        tuple(outlooks),
         how_many(description),
         asker.risks,
         records,
@@ -291,51 +343,3 @@ class _Asker:
             sizes = np.array([one or 0 for one in people] if known else [1] * len(people), float)
             self._shares[axis] = sizes / sizes.sum()
         return self._shares[axis]
-
-
-def difference(first: Simulation, second: Simulation) -> tuple[str, ...]:
-    """What the second policy changes, in sentences."""
-    before: Mapping[tuple[str, ...], Outlook] = {one.axes: one for one in first.outlooks}
-    after: Mapping[tuple[str, ...], Outlook] = {one.axes: one for one in second.outlooks}
-    both = [axes for axes in before if axes in after]
-    more = [axes for axes in both if after[axes].allowed and not before[axes].allowed]
-    fewer = [axes for axes in both if before[axes].allowed and not after[axes].allowed]
-    said = []
-    for axes, verb in ((more, "allows"), (fewer, "refuses")):
-        if axes:
-            shown = ", ".join(" × ".join(one) for one in axes[:3])
-            rest = f" and {len(axes) - 3:,} more" if len(axes) > 3 else ""
-            other = "did not" if verb == "allows" else "allowed"
-            said.append(
-                f"The second policy {verb} {len(axes):,} tables that the first {other}: {shown}{rest}."
-            )
-    if not more and not fewer:
-        said.append("Both policies allow the same tables.")
-    pairs = [
-        (before[a].noise_sd, after[a].noise_sd)
-        for a in both
-        if before[a].noise_sd is not None and after[a].noise_sd is not None
-    ]
-    if pairs:
-        old, new = (max(p[i] or 0.0 for p in pairs) for i in (0, 1))
-        word = "the same" if old == new else f"{new / old:.3g} times that" if old else "more"
-        said.append(
-            f"Noise has standard deviation {new:.3g} under the second and {old:.3g} under the first: "
-            f"{word}."
-        )
-    if first.family != second.family:
-        said.append(
-            f"The first is of family {first.family}, the second of family {second.family}: their "
-            "guarantees are of different kinds and do not compare."
-        )
-    one, two = first.scale, second.scale
-    if one.unit != two.unit:
-        said.append(f"The first: {one.unit.in_words()} The second: {two.unit.in_words()}")
-    if one.floor != two.floor:
-        said.append(
-            f"The same accuracy costs ε = {plain(two.floor)} a table under the second and "
-            f"{plain(one.floor)} under the first."
-        )
-    if set(first.risks) != set(second.risks) and second.risks:
-        said.append("Under the second: " + " ".join(second.risks))
-    return tuple(said)

@@ -15,6 +15,7 @@ import numpy as np
 from ..core.domain import AxisRef, Count
 from ..core.table import Rehearsal
 from ..errors import InputError
+from ..languages import number, say, together
 from ..workspace import rehearsed
 from .simulator import Simulation
 from .trial import true_counts
@@ -54,18 +55,31 @@ class SmallNumbers(Rehearsal):
         filled = sum(one.filled for one in self.tables)
         hidden = sum(one.hidden for one in self.tables)
         reliable = sum(one.reliable for one in self.tables)
-        said = [
-            f"Over {len(self.tables):,} tables a rule that hides counts from 1 to {HIDDEN_BELOW - 1} "
-            f"blanks {hidden:,} of {filled:,} cells with somebody in them ({_share(hidden, filled)}), "
-            f"further cells to protect them not counted.",
-            f"This policy shows all of them with noise; {reliable:,} ({_share(reliable, filled)}) are "
-            "reliable.",
+        said: list[str] = [
+            say(
+                "Over {tables} tables a rule that hides counts from 1 to {most} blanks {hidden} of {filled} "
+                "cells with somebody in them ({share}), further cells to protect them not counted.",
+                tables=len(self.tables),
+                most=HIDDEN_BELOW - 1,
+                hidden=hidden,
+                filled=filled,
+                share=_share(hidden, filled),
+            ),
+            say(
+                "This policy shows all of them with noise; {reliable} ({share}) are reliable.",
+                reliable=reliable,
+                share=_share(reliable, filled),
+            ),
         ]
         most = sorted(self.tables, key=lambda one: -one.regained)[:3]
-        gained = [one for one in most if one.regained]
+        gained = [
+            say("{cells} in {table}", cells=one.regained, table=one.table)
+            for one in most
+            if one.regained
+        ]
         if gained:
-            listed = ", ".join(f"{one.regained:,} in {one.table}" for one in gained)
-            said.append(f"Hidden by the rule and reliable here: {listed}.")
+            told = together(*gained, between=", ")
+            said.append(say("Hidden by the rule and reliable here: {tables}.", tables=told))
         return tuple(said)
 
 
@@ -113,4 +127,4 @@ def _ref(name: str) -> AxisRef:
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.0%}" if whole else "none"
+    return number(f"{part / whole:.0%}") if whole else say("none")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.noise_law import Floats
+from ..languages import Number, number, say, together
 
 if TYPE_CHECKING:
     from .results import Comparison, Result
@@ -24,19 +25,40 @@ LEVEL = 0.05
 
 
 def sentences(comparison: Comparison) -> tuple[str, ...]:
-    """A few sentences for each table, numbers included."""
-    said: list[str] = []
-    for table, group in groupby(
-        sorted(comparison.results, key=lambda one: one.table), key=lambda one: one.table
-    ):
+    """A few sentences for each table, numbers included, then what was left out and why."""
+    said = [
+        together(table, words, between=": ")
+        for table, about in by_table(comparison).items()
+        for words in about
+    ]
+    return (*said, *left_out(comparison))
+
+
+def by_table(comparison: Comparison) -> dict[str, list[str]]:
+    """What is said of each table."""
+    ordered = sorted(comparison.results, key=lambda one: one.table)
+    said = {}
+    for table, group in groupby(ordered, key=lambda one: one.table):
         results = list(group)
-        said += _by_epsilon(table, results)
-        said += _tests(table, results, comparison.truth[table].get("p_value"))
-        said += _biased(table, results)
-        said += _kept(table, results)
-    for name, why in comparison.left_out.items():
-        said.append(f"{name} was left out: {why}")
-    return tuple(said)
+        said[table] = [
+            *_by_epsilon(results),
+            *_tests(results, comparison.truth[table].get("p_value")),
+            *_biased(results),
+            *_kept(results),
+        ]
+    return said
+
+
+def left_out(comparison: Comparison) -> list[str]:
+    """Which contestants could not answer."""
+    return [
+        say("{name} was left out: {why}", name=name, why=why)
+        for name, why in comparison.left_out.items()
+    ]
+
+
+def _digits(value: float) -> Number:
+    return number(f"{value:.3g}")
 
 
 def certain(first: Floats, second: Floats, many: int) -> bool:
@@ -54,7 +76,7 @@ def _few(draws: int) -> float:
     return 1 + 12 / draws
 
 
-def _by_epsilon(table: str, results: Sequence[Result]) -> list[str]:
+def _by_epsilon(results: Sequence[Result]) -> list[str]:
     """Which method errs least at the same ε."""
     found: dict[str, list[str]] = {}
     spending = [one for one in results if one.contestant.epsilon]
@@ -62,20 +84,29 @@ def _by_epsilon(table: str, results: Sequence[Result]) -> list[str]:
     for epsilon in dict.fromkeys(one.contestant.epsilon for one in spending):
         same = [one for one in spending if one.contestant.epsilon == epsilon]
         same.sort(key=lambda one: one.mean_error)
-        best, others = same[0], same[1:]
-        beaten = [o for o in others if certain(best.measures["l1"], o.measures["l1"], pairs)]
+        best = same[0]
+        beaten = [o for o in same[1:] if certain(best.measures["l1"], o.measures["l1"], pairs)]
         if beaten:
-            listed = ", ".join(f"{o.contestant.group} {o.mean_error:.3g}" for o in beaten)
+            others = [together(o.contestant.group, _digits(o.mean_error)) for o in beaten]
             found.setdefault(best.contestant.group, []).append(
-                f"ε = {epsilon}: {best.mean_error:.3g} a cell ({listed})"
+                say(
+                    "ε = {epsilon}: {error} a cell ({others})",
+                    epsilon=number(epsilon),
+                    error=_digits(best.mean_error),
+                    others=together(*others, between=", "),
+                )
             )
     return [
-        f"{table}: {group} is off by less than others on average; {'; '.join(cases)}."
+        say(
+            "{method} is off by less than others on average; {cases}.",
+            method=group,
+            cases=together(*cases, between="; "),
+        )
         for group, cases in found.items()
     ]
 
 
-def _tests(table: str, results: Sequence[Result], truth: float | None) -> list[str]:
+def _tests(results: Sequence[Result], truth: float | None) -> list[str]:
     """Where the ordinary test of independence would mislead a reader."""
     if truth is None or not np.isfinite(truth):
         return []
@@ -86,33 +117,51 @@ def _tests(table: str, results: Sequence[Result], truth: float | None) -> list[s
             continue
         wrong = int(((values <= LEVEL) != (truth <= LEVEL)).sum())
         if _at_least(wrong, one.draws, DOUBT / max(1, len(results))) > 0.5:
-            share = f"{one.contestant.setting} ({wrong} of {one.draws})"
+            share = say(
+                "{setting} ({wrong} of {draws})",
+                setting=one.contestant.setting,
+                wrong=wrong,
+                draws=one.draws,
+            )
             found.setdefault(one.contestant.group, []).append(share)
-    words = "dependent" if truth > LEVEL else "independent"
+    words = say("dependent") if truth > LEVEL else say("independent")
     return [
-        f"{table}: the ordinary test of independence would call the variables {words}, which they are "
-        f"not in the true table, in most draws of {group} {', '.join(shares)}."
+        say(
+            "the ordinary test of independence would call the variables {words}, which they are not in "
+            "the true table, in most draws of {method} {shares}.",
+            words=words,
+            method=group,
+            shares=together(*shares, between=", "),
+        )
         for group, shares in found.items()
     ]
 
 
-def _biased(table: str, results: Sequence[Result]) -> list[str]:
+def _biased(results: Sequence[Result]) -> list[str]:
     """Where numbers lean one way once negatives are shown as 0, by more than half a count a cell."""
-    said = []
+    said: list[str] = []
     for one in results:
         values = one.measures["bias"] / one.cells
         error = values.std(ddof=1) / sqrt(len(values)) if len(values) > 1 else 0.0
         limit = 4 * error * _few(len(values))
         mean = float(values.mean())
         if abs(mean) > 0.5 and abs(mean) > limit:
+            facts = {"name": one.contestant.name, "mean": number(f"{abs(mean):.2g}")}
             said.append(
-                f"{table}: with {one.contestant.name} a cell is {'too large' if mean > 0 else 'too small'} "
-                f"by {abs(mean):.2g} on average where negatives are shown as 0."
+                say(
+                    "with {name} a cell is too large by {mean} on average where negatives are shown as 0.",
+                    **facts,
+                )
+                if mean > 0
+                else say(
+                    "with {name} a cell is too small by {mean} on average where negatives are shown as 0.",
+                    **facts,
+                )
             )
     return said
 
 
-def _kept(table: str, results: Sequence[Result]) -> list[str]:
+def _kept(results: Sequence[Result]) -> list[str]:
     """Of how many cells the band is kept, best and worst."""
     best = max(results, key=lambda one: one.measures["on_diagonal"].mean())
     worst = min(results, key=lambda one: one.measures["on_diagonal"].mean())
@@ -120,8 +169,13 @@ def _kept(table: str, results: Sequence[Result]) -> list[str]:
     if not certain(low, high, len(results) ** 2):
         return []
     return [
-        f"{table}: {high.mean():.0%} of cells stay in their band with {best.contestant.name}, "
-        f"{low.mean():.0%} with {worst.contestant.name}."
+        say(
+            "{high} of cells stay in their band with {best}, {low} with {worst}.",
+            high=number(f"{high.mean():.0%}"),
+            best=best.contestant.name,
+            low=number(f"{low.mean():.0%}"),
+            worst=worst.contestant.name,
+        )
     ]
 
 

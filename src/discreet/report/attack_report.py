@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..quality.attacks.findings import Finding
-from ..quality.attacks.run import NOT_TRIED, Attacked
+from ..languages import counted, number, say, together
+from ..quality.attacks.findings import Finding, percent
+from ..quality.attacks.run import Attacked
 from ..quality.attacks.story import VICTIM
 from .rehearsal_report import TWIN, rehearsal_page, write_own
-from .release_report import Grid, Line, Section, Tag
+from .sections import Grid, Line, Section, Tag
 
 
-def page(attacked: Attacked) -> str:
-    """The whole report."""
+def page(attacked: Attacked, language: str = "") -> str:
+    """The whole report, in a language; else the data set's own."""
     found = attacked.found
     names = dict.fromkeys(one.group for one in found)
     lines = tuple(
@@ -25,31 +26,43 @@ def page(attacked: Attacked) -> str:
         for name in names
     )
     bad = attacked.refuted
-    verdict = (
-        f"REFUTED: {', '.join(one.group for one in bad)}. Publish nothing under this policy."
+    judged = (
+        say(
+            "REFUTED: {attacks}. Publish nothing under this policy.",
+            attacks=together(*(one.group for one in bad), between=", "),
+        )
         if bad
-        else f"{len(found)} attacks, each succeeds where nothing protects; no claim was exceeded."
+        else counted(
+            "{n} attack, which succeeds where nothing protects; no claim was exceeded.",
+            "{n} attacks, each succeeds where nothing protects; no claim was exceeded.",
+            len(found),
+        )
     )
-    told = attacked.story.sentences()
+    told = tuple(attacked.story)
     sections = (
-        Section(1, "What happened to one person", (Line(VICTIM, told, Tag.COMPUTED),)),
-        Section(2, "The attacks", lines, (_grid(found),)),
-        Section(3, "What was not tried", (Line("", (NOT_TRIED,), Tag.COMPUTED),)),
+        *(
+            [Section(1, say("What happened to one person"), (Line(VICTIM, told, Tag.COMPUTED),))]
+            if told
+            else []
+        ),
+        Section(2, say("The attacks"), lines, (_grid(found),)),
+        Section(3, say("What was not tried"), (Line("", (attacked.not_tried,), Tag.COMPUTED),)),
     )
     data = str(attacked.findings["data"])
     return rehearsal_page(
-        f"Attacks on the policy of {data}",
-        "Attacks on made-up people; no record was read",
-        (verdict,),
+        say("Attacks on the policy of {data}", data=data),
+        say("Attacks on made-up people; no record was read"),
+        (judged,),
         sections,
         banner=TWIN,
-        footer="Everybody in this report is made up.",
+        footer=say("Everybody in this report is made up."),
+        language=language or attacked.language,
     )
 
 
-def write(attacked: Attacked, path: Path) -> Path:
+def write(attacked: Attacked, path: Path, language: str = "") -> Path:
     """Write the report for its owner alone."""
-    return write_own(page(attacked), path)
+    return write_own(page(attacked, language), path)
 
 
 def _grid(found: Sequence[Finding]) -> Grid:
@@ -62,16 +75,25 @@ def _grid(found: Sequence[Finding]) -> Grid:
                 _share(one.measured),
                 _share(one.expected),
                 _share(one.ceiling),
-                f"{one.trials:,}" if one.trials else "–",
-                "REFUTED" if one.over else "holds" if one.ceiling is not None else "published",
+                number(one.trials) if one.trials else "–",
+                verdict(one),
             )
         )
     header = (
-        *("Attack", "Succeeds unprotected", "Under this policy", "Computed", "Ceiling"),
-        *("Trials", "Verdict"),
+        *(say("Attack"), say("Succeeds unprotected"), say("Under this policy"), say("Computed")),
+        *(say("Ceiling"), say("Trials"), say("Verdict")),
     )
-    return Grid("How often each attack is right", header, tuple(rows))
+    return Grid(say("How often each attack is right"), header, tuple(rows))
 
 
-def _share(number: float | None) -> str:
-    return "–" if number is None else f"{number:.1%}"
+def verdict(one: Finding) -> str:
+    """What became of the claim."""
+    if not one.applies:
+        return say("does not apply")
+    if one.over:
+        return say("REFUTED")
+    return say("holds") if one.ceiling is not None else say("published")
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else percent(share)

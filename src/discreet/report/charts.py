@@ -7,12 +7,15 @@ around an inline SVG (`currentColor`), so the same picture serves light and dark
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from ..core.exact import rounded_up
 from ..core.law_bars import TAIL, check, law_bars, percent, trimmed
+from ..languages import Sentence, number, say, together, told
+from ..languages.catalogue import ENGLISH, catalogue, language_of
 
 __all__ = ["law_bars", "law_chart", "law_summary", "on_white", "to_png", "to_svg"]
 
@@ -60,20 +63,22 @@ def law_chart(pmf: Mapping[int, Fraction], title: str) -> Spec:
         if (place - centre) % every == 0
     ]
     left = 1 - sum(shown.values(), Fraction(0))
-    said = [f"one perturbation in {every} is drawn"] if every > 1 else []
+    said = [say("one perturbation in {every} is drawn", every=every)] if every > 1 else []
     if left > TAIL * 2:
-        said.append(f"beyond ±{reach} lie {percent(left)}, left out")
+        share = number(percent(left))
+        said.append(say("beyond ±{reach} lie {share}, left out", reach=str(reach), share=share))
     elif left > 0:
-        said.append("ends below 1 in 10,000 together are left out")
-    subtitle = {"subtitle": "; ".join(said)} if said else {}
+        few = number(10_000)
+        said.append(say("ends below 1 in {few} together are left out", few=few))
+    subtitle = {"subtitle": together(*said, between="; ")} if said else {}
     x, y = (
-        {"field": "perturbation", "type": "ordinal", "title": "perturbation"},
-        {"field": "probability", "type": "quantitative", "title": "probability"},
+        {"field": "perturbation", "type": "ordinal", "title": say("perturbation")},
+        {"field": "probability", "type": "quantitative", "title": say("probability")},
     )
     zero = {"test": "datum.perturbation === 0", "value": ORANGE}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "description": f"Bar chart: {law_summary(pmf)}",
+        "description": say("Bar chart: {words}", words=law_summary(pmf)),
         "title": {"text": title, **subtitle, "anchor": "start"},
         "width": 460,
         "height": 200,
@@ -89,11 +94,26 @@ def law_chart(pmf: Mapping[int, Fraction], title: str) -> Spec:
     }
 
 
-def to_svg(spec: Spec) -> str:
-    """The picture as SVG, to be put inline; its description is its text alternative."""
+def to_svg(spec: Spec, language: str = "") -> str:
+    """The picture as SVG, to be put inline; its description is its text alternative.
+
+    Its words are said in the language, and its numbers written that way. Of what is drawn, Vega tells
+    readers of screens in English only: other languages have the text alternative alone.
+    """
     import vl_convert
 
-    svg: str = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=_VERSION)
+    spoken = catalogue(language_of(language))
+    locale = {
+        "decimal": spoken.decimal,
+        "thousands": spoken.thousands,
+        "grouping": [3],
+        "currency": ["", ""],
+    }
+    svg: str = vl_convert.vegalite_to_svg(
+        json.dumps(told(spec, language)), vl_version=_VERSION, format_locale=locale
+    )
+    if spoken.language != ENGLISH:
+        svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
     return svg
 
 
@@ -112,7 +132,7 @@ def to_png(spec: Spec) -> bytes:
     return png
 
 
-def law_summary(pmf: Mapping[int, Fraction]) -> str:
+def law_summary(pmf: Mapping[int, Fraction]) -> Sentence:
     """The law in one sentence, for those who do not see the picture.
 
     >>> law_summary({-1: Fraction(1, 4), 0: Fraction(1, 2), 1: Fraction(1, 4)})
@@ -121,16 +141,24 @@ def law_summary(pmf: Mapping[int, Fraction]) -> str:
     check(pmf)
     reach = [z for z, p in pmf.items() if p]
     inside = sum(pmf.values(), Fraction(0))
+    facts = {
+        "least": f"{min(reach):+d}",
+        "most": f"{max(reach):+d}",
+        "same": number(percent(pmf.get(0, Fraction(0)))),
+    }
     if inside < 1:  # a law without ends, cut for the picture
-        return (
-            f"any whole number, {percent(inside)} of perturbations from {min(reach):+d} to "
-            f"{max(reach):+d}, no change in {percent(pmf.get(0, Fraction(0)))} of cells."
+        return say(
+            "any whole number, {inside} of perturbations from {least} to {most}, no change in {same} "
+            "of cells.",
+            inside=number(percent(inside)),
+            **facts,
         )
     mean = sum((z * p for z, p in pmf.items()), Fraction(0))
     variance = sum((z * z * p for z, p in pmf.items()), Fraction(0)) - mean**2
-    return (
-        f"perturbations from {min(reach):+d} to {max(reach):+d}, no change in "
-        f"{percent(pmf.get(0, Fraction(0)))} of cells, standard deviation {float(variance) ** 0.5:.3g}."
+    return say(
+        "perturbations from {least} to {most}, no change in {same} of cells, standard deviation {sd}.",
+        sd=number(f"{float(variance) ** 0.5:.3g}"),
+        **facts,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.noise_law import Floats
+from ..languages import say
 from ..quality.results import Result
 from ..quality.verdicts import frontier
 from .charts import BLUE, CONFIG, INK, ORANGE, Spec
@@ -62,7 +63,7 @@ def box_plot(series: Sequence[Series], title: str, truth: float | None = None) -
         layers.append(_line_at(truth, y))
     return {
         "$schema": _SCHEMA,
-        "description": f"Box plots of {title}",
+        "description": say("Box plots of {title}", title=title),
         "title": {"text": title, "anchor": "start"},
         "width": max(280, 26 * len(rows)),
         "height": 180,
@@ -131,7 +132,7 @@ def bars(panels: Mapping[str, Mapping[str, float]], title: str, wide: str) -> Sp
                         "title": wide,
                         "axis": {"labelAngle": -40},
                     },
-                    "y": {"field": "share", "type": "quantitative", "title": "share"},
+                    "y": {"field": "share", "type": "quantitative", "title": say("share")},
                     "color": {"value": BLUE},
                 },
             }
@@ -165,18 +166,18 @@ def risk_map(results: Sequence[Result]) -> Spec:
         "field": "risk",
         "type": "quantitative",
         "scale": {"zero": False, "domain": [50, 100]},
-        "title": "best guess about one unit right, % (even odds)",
+        "title": say("best guess about one unit right, % (even odds)"),
     }
     y = {
         "field": "error",
         "type": "quantitative",
         "scale": {"type": "log"},
-        "title": "mean error of a cell",
+        "title": say("mean error of a cell"),
     }
     return {
         "$schema": _SCHEMA,
-        "description": "Map of risk and error, with the frontier of each kind of guarantee",
-        "title": {"text": "Risk and error, with their frontier", "anchor": "start"},
+        "description": say("Map of risk and error, with the frontier of each kind of guarantee"),
+        "title": {"text": say("Risk and error, with their frontier"), "anchor": "start"},
         "width": 460,
         "height": 300,
         "background": None,

@@ -72,6 +72,11 @@ class ReleaseFacts:
     commands: tuple[str, ...] = ()
     checksums: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def language(self) -> str:
+        """What the report is written in: the language of its tables."""
+        return self.tables[0].layout.language
+
     def __post_init__(self) -> None:
         if not self.tables:
             raise InputError("A release report needs at least one protected table; there is none.")

@@ -27,11 +27,12 @@ from .. import formats, rules
 from ..core.cell_law import CellLaw
 from ..core.control import Control
 from ..core.exact import plain
-from ..core.loss import in_words
+from ..core.loss import Loss, in_words
 from ..core.noise_law import AnyLaw, NoiseLaw
 from ..durable import OWN, SHARED, SHARED_FOLDER, make_folder, replace_text
 from ..errors import InputError
 from ..formats.notes import three_digits
+from ..languages import counted, number, say, together
 from ..release import Release
 from ..synthesis import synthesis_of
 from ..version import __version__
@@ -49,13 +50,8 @@ MICRODATA = ("parquet", "csv")
 """What synthetic records and measurements can be written as."""
 _MOST_LAWS = 6
 _DRAWN = ("laplace", "normal", "gaussian", "max-entropy", "exponential")
-_SIGNS = {
-    "epsilon": "ε =",
-    "sigma2": "σ² =",
-    "max_perturbation": "at most ±",
-    "sensitivity": "where a unit moves a cell by up to",
-}
-"""The settings of a law, as the report calls them."""
+_SIGNS = ("epsilon", "sigma2", "max_perturbation", "sensitivity")
+"""The settings of a law that the report tells."""
 
 
 REPORT, INTERNAL, MANIFEST, REGISTER = (
@@ -103,8 +99,8 @@ def publish(
             whole[kind.name] = f"tables{kind.extension}"
             files += formats.write(release.tables, folder / whole[kind.name], kind.name)
             continue
-        for number, table in enumerate(release.tables):
-            target = folder / "tables" / f"{file_name(release, number)}{kind.extension}"
+        for place, table in enumerate(release.tables):
+            target = folder / "tables" / f"{file_name(release, place)}{kind.extension}"
             files += formats.write(table, target, kind.name)
     control = control or Control()
     synthesis = synthesis_of(data, release.plan, control) if beside else None
@@ -178,6 +174,7 @@ def _manifest(release: Release, checksums: dict[str, str]) -> dict[str, Any]:
 
 def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> ReleaseFacts:
     description, policy, plan = data.description, data.policy, release.plan
+    language = release.tables[0].layout.language
     ledger = None
     when = ""
     if plan.charge is not None:
@@ -185,32 +182,39 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
         spent, stored = book.spent(), book.find(plan.question_hash)
         when = "" if stored is None else stored.at[:10]  # asked again, a release keeps its date
         ledger = LedgerSummary(
-            budget="none" if spent is None else str(book.cap()),
-            spent="no loss, only records" if spent is None else in_words(spent),
-            left=book.left_in_words() or "no budget is needed",
+            budget=say("none") if spent is None else _in_words(book.cap()),
+            spent=say("no loss, only records") if spent is None else in_words(spent),
+            left=book.left_in_words() or say("no budget is needed"),
             charges=_charges(book),
             chain_head=str(release.receipt.get("hash", "")),
         )
-    declared = {
-        "records_per_unit": "; ".join((str(description.records_per_unit), *description.counted)),
-        "randomness": "AES-256 in counter mode, keyed by the operating system, fresh for every draw",
+    declared: dict[str, str] = {
+        "records_per_unit": together(
+            description.records_per_unit, *description.counted, between="; "
+        ),
+        "randomness": say(
+            "AES-256 in counter mode, keyed by the operating system, fresh for every draw"
+        ),
     }
-    zeros = [zero.reason or "declared" for zero in description.structural_zeros]
+    zeros = [zero.reason or say("declared") for zero in description.structural_zeros]
     if zeros:
-        declared["structural_zeros"] = "; ".join(zeros)
+        declared["structural_zeros"] = together(*zeros, between="; ")
     declared |= data.described.declared.words
+    made = counted(
+        "{title}: {n} table", "{title}: {n} tables", len(release.tables), title=description.title
+    )
     return ReleaseFacts(
-        title=release.recipe.title or f"{description.title}: {len(release.tables)} tables",
+        title=release.recipe.title or made,
         tables=release.tables,
         guarantee=plan.guarantee,
         release=plan.question_hash[:12],
         date=when,
         declared=declared,
         policy={
-            "family": str(policy.family),
-            "method": plan.method,
-            "policy version": policy.version,
-            "rules": "; ".join(rules.in_words(policy)),
+            say("family"): str(policy.family),
+            say("method"): plan.method,
+            say("policy version"): policy.version,
+            say("rules"): together(*rules.in_words(policy), between="; "),
         },
         ledger=ledger,
         planned_errors=_planned_errors(release),
@@ -218,11 +222,14 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
         software={"discreet": __version__},
         commands=(
             f"discreet ledger verify {data.name}",
-            f"discreet release {data.name} RECIPES.yaml -o FOLDER   # costs nothing: asked before",
+            together(
+                f"discreet release {data.name} RECIPES.yaml -o FOLDER   #",
+                say("costs nothing: asked before"),
+            ),
         ),
         checksums=checksums,
-        attacks=rehearsed.kept(data, "attack"),
-        rehearsed=rehearsed.kept(data, "compare"),
+        attacks=rehearsed.kept(data, "attack", language),
+        rehearsed=rehearsed.kept(data, "compare", language),
         chosen_by_looking=rehearsed.ever(data) or data.described.declared.chosen_by_looking,
     )
 
@@ -234,16 +241,22 @@ def _planned_errors(release: Release) -> tuple[PlannedError, ...]:
     for error, table in zip(plan.errors, release.tables, strict=bool(plan.errors)):
         if math.isinf(error.noise_sd):
             continue  # follows from a model: nothing was announced
-        name = " × ".join(ref.level for ref in error.table.axes) or "total"
+        labels = [axis.level.label for axis in table.domain.axes]
+        name = together(*labels, between=" × ") if labels else say("total")
         unknown = error.note and table.noise is None
-        mean = three_digits(error.noise_sd)
-        instead = f"{error.note.rstrip('.')} ({mean})." if unknown else ""
+        mean = number(three_digits(error.noise_sd))
+        instead = say("{note} ({mean})", note=error.note, mean=mean) if unknown else ""
         planned.append(
             PlannedError(
-                name, "cells", error.noise_sd, error.half_width, error.share_unchanged, instead
+                name, say("cells"), error.noise_sd, error.half_width, error.share_unchanged, instead
             )
         )
     return tuple(planned)
+
+
+def _in_words(cap: Loss | None) -> str:
+    """A budget as people read it."""
+    return say("none") if cap is None else in_words(cap)
 
 
 def _charges(ledger: LedgerStore) -> tuple[tuple[str, str, str], ...]:
@@ -261,12 +274,23 @@ def _laws(release: Release) -> dict[str, Any]:
         asked = {key: law.parameters[key] for key in _SIGNS if key in law.parameters}
         if law.name not in _DRAWN or not asked:
             continue
-        settings = ", ".join(f"{_SIGNS[key]} {_short(value)}" for key, value in asked.items())
-        name = f"{law.name}, {settings.replace('= ≈', '≈')}"
-        name += share and f" ({share})"
+        settings = together(*(_setting(key, value) for key, value in asked.items()), between=", ")
+        name = together(law.name, settings, between=", ")
+        name = say("{law} ({share})", law=name, share=share) if share else name
         if name not in laws and len(laws) < _MOST_LAWS:
             laws[name] = _probabilities(law.for_count(0))
     return laws
+
+
+def _setting(key: str, written: str) -> str:
+    """A setting of a law as the report says it."""
+    value = number(_short(written))
+    if key == "max_perturbation":
+        return say("at most ±{value}", value=value)
+    if key == "sensitivity":
+        return say("where a unit moves a cell by up to {value}", value=value)
+    sign = {"epsilon": "ε", "sigma2": "σ²"}[key]
+    return together(sign, value if value.startswith("≈") else together("=", value))
 
 
 def _used(law: CellLaw) -> list[tuple[AnyLaw, str]]:
@@ -284,12 +308,21 @@ def _used(law: CellLaw) -> list[tuple[AnyLaw, str]]:
     every = sorted(law.sources, key=lambda source: float(source.law.for_count(0).variance))
     whole = sum(source.tables for source in every)
     if len(every) == 1:
-        return [(every[0].law, f"all {whole} measurements" if whole > 1 else "one measurement")]
-    places = {len(every) // 2: "", len(every) - 1: "the widest law", 0: "the narrowest law"}
+        one = counted("one measurement", "all {n} measurements", whole)
+        return [(every[0].law, one)]
+    places = {
+        len(every) // 2: "",
+        len(every) - 1: say("the widest law"),
+        0: say("the narrowest law"),
+    }
     return [
-        (every[at].law, f"{every[at].tables} of {whole} measurements" + (words and f"; {words}"))
+        (every[at].law, together(_part(every[at].tables, whole), words, between="; "))
         for at, words in sorted(places.items())
     ]
+
+
+def _part(tables: int, whole: int) -> str:
+    return say("{tables} of {whole} measurements", tables=tables, whole=whole)
 
 
 def _short(number: str) -> str:

@@ -14,12 +14,13 @@ from ..durable import OWN, replace_text
 from ..errors import InputError
 from ..file_names import DESCRIPTION, PUBLISHED
 from ..formats.html import template
+from ..languages import say, speaker
 from ..version import __version__
 from .publication import MANIFEST
-from .release_report import Section
+from .sections import TAGS, Section, in_language
 
-TRUE_DATA = "this page was made from true data."
-TWIN = "this page tells how protection fails and holds."
+TRUE_DATA = say("CUSTODIAN ONLY: this page was made from true data. Not for publication.")
+TWIN = say("CUSTODIAN ONLY: this page tells how protection fails and holds. Not for publication.")
 
 
 def rehearsal_page(
@@ -29,14 +30,17 @@ def rehearsal_page(
     sections: Sequence[Section],
     *,
     banner: str = TRUE_DATA,
-    footer: str = "That somebody looked is noted, and said in every later release.",
+    footer: str = say("That somebody looked is noted, and said in every later release."),
+    language: str = "",
 ) -> str:
-    """The page."""
+    """The page, in a language."""
     return template("discreet.report", "rehearsal.html").render(
+        say=speaker(language),
+        tags=TAGS,
         title=title,
         kind=kind,
         lead=list(lead),
-        sections=list(sections),
+        sections=in_language(sections, language),
         banner=banner,
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         software=f"discreet {__version__}",

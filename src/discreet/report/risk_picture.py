@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.table import ProtectedTable, Status
+from ..languages import number, say
 from .charts import BLUE, CONFIG, INK, Spec
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
@@ -42,17 +43,26 @@ def risk_map(table: ProtectedTable) -> tuple[Spec, str] | None:
     if risks is None:
         return None
     axes = table.domain.axes
-    labels = [[str(c.label) for c in axis.level.categories] for axis in axes]
+    labels = [list(axis.level.labels(table.layout.language)) for axis in axes]
     status = table.status[tuple(slice(0, len(one)) for one in labels)]
     rows = [_cell(place, labels, risks, status) for place in np.ndindex(*risks.shape)]
     released = risks[(status == Status.OK) & (risks > 0)]
     stars = int((status == Status.SUPPRESSED).sum())
-    most = f"at most {released.max():.2g}" if released.size else "none"
-    words = (
-        f"chance that a cell's release tells too much, as charged to δ: {most} in one cell, "
-        f"{released.sum():.2g} in all; {stars} of {risks.size} cells are stars."
+    most = (
+        say("at most {share}", share=number(f"{released.max():.2g}"))
+        if released.size
+        else say("none")
     )
-    return _spec(rows, [axis.level.name for axis in axes], labels), words
+    words = say(
+        "chance that a cell's release tells too much, as charged to δ: {most} in one cell, {sum} in "
+        "all; {stars} of {cells} cells are stars.",
+        most=most,
+        sum=number(f"{released.sum():.2g}"),
+        stars=stars,
+        cells=risks.size,
+    )
+    names = [axis.level.label.says(table.layout.language) for axis in axes]
+    return _spec(rows, names, labels), words
 
 
 def _cell(
@@ -78,14 +88,16 @@ def _spec(rows: list[dict[str, Any]], names: list[str], labels: list[list[str]])
     colour = {
         "field": "risk",
         "type": "quantitative",
-        "title": "chance, power of ten",
+        "title": say("chance, power of ten"),
         "scale": {"domain": [np.log10(_LEAST), 0], "range": ["#ffffff00", BLUE]},
     }
     place = {"x": {**x, "axis": {"orient": "top", "labelAngle": 0}}, "y": y}
     return {
         "$schema": _SCHEMA,
-        "description": "The chance each release took of telling too much, by cell; stars are marked.",
-        "title": {"text": "Risk taken, by cell", "anchor": "start"},
+        "description": say(
+            "The chance each release took of telling too much, by cell; stars are marked."
+        ),
+        "title": {"text": say("Risk taken, by cell"), "anchor": "start"},
         "background": None,
         "width": min(520, 60 * len(across)),
         "height": min(520, 26 * len(labels[0])),

@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core.product import Whole
+from ..core.product import Reals, Whole
 from ..errors import InputError
+from ..languages import number, say, together
 from ..quality.measures import BANDS, Utility
 from .charts import BLUE, CONFIG, INK, ORANGE, Spec
 
 _COLOURS = (ORANGE, BLUE, "#2e8b57", "#8a6d3b")
 _MEASURES = (
-    ("on_diagonal", "cells that stay in their band, %", "linear"),
-    ("l1", "L1 distance", "log"),
-    ("l2", "L2 distance", "log"),
-    ("hellinger", "Hellinger distance", "log"),
+    ("on_diagonal", say("cells that stay in their band, %"), "linear"),
+    ("l1", say("L1 distance"), "log"),
+    ("l2", say("L2 distance"), "log"),
+    ("hellinger", say("Hellinger distance"), "log"),
 )
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 _POWERS: Spec = {
@@ -28,6 +29,8 @@ _POWERS: Spec = {
     "labelExpr": "format(datum.value, datum.value < 1 ? '~g' : '~s')",
 }
 """The ticks of a logarithmic axis."""
+_MOST_LABELS = 8
+_SIDES = {"before": say("count before"), "after": say("count after")}
 
 
 def utility_curves(
@@ -52,9 +55,9 @@ def utility_curves(
                 mean = float(np.mean(values)) * (100 if name == "on_diagonal" else 1)
                 rows.append({"epsilon": epsilon, "value": mean, "method": method})
         panels.append(_panel(rows, words, scale, list(found), dashed))
-    said = ", ".join(words for _, words, _ in _MEASURES)
+    said = together(*(words for _, words, _ in _MEASURES), between=", ")
     return {
-        **_head(title, f"{said} over ε, mean over tables.", subtitle),
+        **_head(title, say("{measures} over ε, mean over tables.", measures=said), subtitle),
         "columns": 2,
         "concat": panels,
         "spacing": 28,
@@ -66,7 +69,7 @@ def _head(title: str, described: str, subtitle: str = "") -> Spec:
     more = {"subtitle": subtitle} if subtitle else {}
     return {
         "$schema": _SCHEMA,
-        "description": f"{title}: {described}",
+        "description": together(title, described, between=": "),
         "title": {"text": title, "anchor": "start", **more},
         "background": None,
     }
@@ -123,7 +126,7 @@ def transition_heat_map(matrix: Whole, title: str, subtitle: str = "") -> Spec:
     dark = {"condition": {"test": "datum.share > 0.5", "value": "white"}, "value": INK}
     x, y = _bands("after"), _bands("before")
     return {
-        **_head(title, "how many cells go from each band of counts to each.", subtitle),
+        **_head(title, say("how many cells go from each band of counts to each."), subtitle),
         "width": 460,
         "height": 300,
         "data": {"values": _shares(matrix)},
@@ -167,7 +170,7 @@ def transition_heat_maps(
         for name, matrix in matrices.items()
     ]
     return {
-        **_head(title, "shares of cells that go from each band of counts to each.", subtitle),
+        **_head(title, say("shares of cells that go from each band of counts to each."), subtitle),
         "columns": columns,
         "spacing": 14,
         "concat": panels,
@@ -192,7 +195,7 @@ def _shares(matrix: Whole) -> list[dict[str, Any]]:
 
 
 def _bands(field: str) -> Spec:
-    return {"field": field, "type": "ordinal", "sort": list(BANDS), "title": f"count {field}"}
+    return {"field": field, "type": "ordinal", "sort": list(BANDS), "title": _SIDES[field]}
 
 
 def _heat(x: Spec, y: Spec) -> Spec:
@@ -203,8 +206,8 @@ def _heat(x: Spec, y: Spec) -> Spec:
 
 def before_and_after(
     names: Sequence[str],
-    before: Whole,
-    after: Mapping[str, Whole],
+    before: Whole | Reals,
+    after: Mapping[str, Whole | Reals],
     title: str,
     subtitle: str = "",
     least_off: float = 2.0,
@@ -221,14 +224,14 @@ def before_and_after(
         return {
             "field": field,
             "type": "quantitative",
-            "title": f"count {field}",
+            "title": _SIDES[field],
             "scale": {"type": "log", "domain": ends},
             "axis": _POWERS,
         }
 
     both = {"x": axis("before"), "y": axis("after")}
     return {
-        **_head(title, "counts before and after, on logarithmic axes.", subtitle),
+        **_head(title, say("counts before and after, on logarithmic axes."), subtitle),
         "width": 440,
         "height": 320,
         "layer": [
@@ -261,16 +264,24 @@ def before_and_after(
 
 
 def _points(
-    names: Sequence[str], before: Whole, after: Mapping[str, Whole], least_off: float
+    names: Sequence[str],
+    before: Whole | Reals,
+    after: Mapping[str, Whole | Reals],
+    least_off: float,
 ) -> list[dict[str, Any]]:
-    """A point for each name and method, labelled where it is far off."""
-    rows = []
+    """A point for each name and method; those that are farthest off are labelled, a few."""
+    rows: list[dict[str, Any]] = []
+    off: list[float] = []
     for method, counts in after.items():
         for name, b, a in zip(names, before.tolist(), counts.tolist(), strict=True):
             x, y = max(int(b), 1), max(int(a), 1)
-            off = max(x / y, y / x) >= least_off
-            label = f"{name}\n{int(b):,} → {int(a):,}" if off else ""
+            off.append(max(x / y, y / x))
+            label = together(name, "\n", number(int(b)), " → ", number(int(a)), between="")
             rows.append({"before": x, "after": y, "method": method, "label": label})
+    last = sorted(off, reverse=True)[: _MOST_LABELS + 1][-1] if len(off) > _MOST_LABELS else 0.0
+    for row, times in zip(rows, off, strict=True):
+        if times < least_off or times <= last:
+            row["label"] = ""
     return rows
 
 
@@ -301,7 +312,7 @@ def errors_beside(
         },
     }
     return {
-        **_head(title, f"{words}, on a logarithmic axis.", subtitle),
+        **_head(title, say("{words}, on a logarithmic axis.", words=words), subtitle),
         "width": 420,
         "height": {"step": 16},
         "data": {"values": rows},
@@ -320,4 +331,4 @@ def errors_beside(
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+    return number(f"{value:,.0f}" if value >= 10 else f"{value:.1f}")

@@ -1,4 +1,4 @@
-"""Finished answers kept in memory: by ETag, and by the bytes of the requests they answered.
+"""Finished answers kept in memory: by ETag, and by the bytes of the requests they answered; a few tables.
 
 A dashboard asks the same again and again; such a request is known by its bytes. Only published
 bytes are kept here: whoever reads them asks first whether they may be served to this asker.
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
+
+from ..core.table import ProtectedTable
 
 _MOST_REQUESTS = 20_000
 _NEVER = ("prefer", "idempotency-key", "if-none-match")
@@ -77,6 +79,37 @@ class AnswerCache:
             self._requests.move_to_end(key)
             if len(self._requests) > _MOST_REQUESTS:
                 self._requests.popitem(last=False)
+
+
+class RecentTables:
+    """Released tables by what they depend on, so that a second conclusion from one need not make it again.
+
+    Protected tables only, and few: of those with up to `MOST_CELLS` cells the last `MOST_TABLES`.
+    """
+
+    MOST_TABLES, MOST_CELLS = 16, 50_000
+
+    def __init__(self) -> None:
+        self._tables: OrderedDict[bytes, tuple[ProtectedTable, ...]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: bytes) -> tuple[ProtectedTable, ...] | None:
+        """The tables kept under this key."""
+        with self._lock:
+            tables = self._tables.get(key)
+            if tables is not None:
+                self._tables.move_to_end(key)
+            return tables
+
+    def put(self, key: bytes, tables: tuple[ProtectedTable, ...]) -> None:
+        """Keep tables for a while; the longest unused go first."""
+        if sum(table.cells for table in tables) > self.MOST_CELLS:
+            return
+        with self._lock:
+            self._tables[key] = tables
+            self._tables.move_to_end(key)
+            while len(self._tables) > self.MOST_TABLES:
+                self._tables.popitem(last=False)
 
 
 def request_key(scope: Scope, body: bytes) -> bytes | None:

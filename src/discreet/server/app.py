@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import anyio.to_thread
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
@@ -21,7 +23,7 @@ from ..errors import Bug, DiscreetError
 from ..web import frame
 from ..web.routes import ROUTERS as PAGES
 from . import documentation, logs, problems, pxweb, routes
-from .auth import Guard, GuardedRoute
+from .auth import Guard, GuardedRoute, cookie_name
 from .gate import Gate
 from .negotiation import reader_language
 from .problems import Problem, ProblemDocument
@@ -33,6 +35,33 @@ _ARENA_MAX = -8
 """M_ARENA_MAX of the C library."""
 
 PREFIX = "/api/v1"
+
+TAGS = {
+    "catalogue": "What there is: data sets, variables, code lists, search.",
+    "tables": "What a table would cost and say, the table itself, and what may be concluded from it.",
+    "saved tables": "Recipes people keep.",
+    "releases": "Tables published once, with their documents.",
+    "jobs": "Long work: progress, results, cancelling.",
+    "questions": "What a question's hash stands for.",
+    "requests": "What people ask of custodians.",
+    "budgets": "What may be spent, what was, and shares of it.",
+    "oversight": "Ledger, policies and audit log, for custodians and auditors.",
+    "drafts": "New data sets and new versions: a file, what was found, what is said of it.",
+    "custody": "What waits for a custodian.",
+    "policies": "Policies tried out on public facts.",
+    "rehearsals": "What a policy does to true tables, for custodians only.",
+    "session": "Logging in and out.",
+    "tokens": "Tokens of one's own.",
+    "users": "Accounts.",
+    "pxweb": "PxWebApi v2: saved tables as PxWeb's tools read them; nothing here spends.",
+}
+"""What the parts of the API are, for its document."""
+
+
+def _operation_name(route: APIRoute) -> str:
+    """What generated clients call an operation: its part of the API and its verb."""
+    words = " ".join((*map(str, route.tags[:1]), route.name)).lower()
+    return re.sub(r"[^a-z0-9]+", "_", words)
 
 
 def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
@@ -62,6 +91,9 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
+        openapi_tags=[{"name": name, "description": words} for name, words in TAGS.items()],
+        servers=[{"url": "/", "description": "This server."}],
+        generate_unique_id_function=_operation_name,
     )
     app.state.service, app.state.settings, app.state.worker = service, settings, worker
     for error in (Problem, DiscreetError, RequestValidationError, HTTPException):
@@ -78,7 +110,7 @@ def create_app(workspace: Path, settings: Settings | None = None) -> FastAPI:
 def guarded_routers() -> list[tuple[APIRouter, str]]:
     """Every router behind a guard, and where it is mounted."""
     mounted = [(router, PREFIX) for router in routes.routers()]
-    return [*mounted, *((router, "") for router in PAGES), (pxweb.router, "")]
+    return [*mounted, *((router, "") for router in (*PAGES, *pxweb.ROUTERS))]
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
@@ -141,6 +173,8 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             version=app.version,
             summary=app.summary,
             routes=app.routes,
+            tags=app.openapi_tags,
+            servers=app.servers,
             description="Errors are application/problem+json. ε, δ and ρ are text.",
         )
         parts = schema.setdefault("components", {})
@@ -152,7 +186,11 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             forms.setdefault(name, form)
         parts["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"},
-            "session": {"type": "apiKey", "in": "cookie", "name": "discreet"},
+            "session": {
+                "type": "apiKey",
+                "in": "cookie",
+                "name": cookie_name(app.state.settings),
+            },
         }
         schema["security"] = [{}, {"token": []}, {"session": []}]
         for path in schema["paths"].values():

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from ..formats.html import template
+from . import metrics
 
 _KINDS = {"docs.js": "text/javascript", "docs.css": "text/css"}
 
@@ -36,6 +37,21 @@ def router(prefix: str) -> APIRouter:
         if ended:
             return JSONResponse({"status": "failing", "ended": ended}, 503)
         return JSONResponse({"status": "serving"})
+
+    @pages.get("/ready")
+    def ready(request: Request) -> JSONResponse:
+        failing = request.app.state.service.ready()
+        if failing:
+            return JSONResponse({"status": "not ready", "failing": failing}, 503)
+        return JSONResponse({"status": "ready"})
+
+    @pages.get("/metrics")
+    def watched(request: Request) -> Response:
+        service = request.app.state.service
+        if not service.settings.metrics:
+            return Response(status_code=404)
+        text = metrics.text(service, ready=not service.ready())
+        return Response(text, media_type="text/plain; version=0.0.4")
 
     return pages
 

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import Bug
-from . import cross_origin, logs, packing
+from . import cross_origin, logs, packing, uploads
 from .auth import PUBLIC, Asker, identify
 from .negotiation import reader_language
 from .problems import Problem, behind
@@ -42,7 +42,7 @@ PROGRAMS = ("/api/", "/pxweb/")
 """Where programs ask. What is posted elsewhere is a form of our own pages: it works without
 scripts, so it carries its CSRF token in the body."""
 
-OPEN = ("/health", "/api/v1/docs", "/api/v1/openapi.json")
+OPEN = ("/health", "/ready", "/metrics", "/api/v1/docs", "/api/v1/openapi.json")
 """Pages that need no guard: they say nothing about any data set."""
 
 
@@ -68,6 +68,10 @@ class Gate:
             if problem is None and asked is not None:
                 scope["state"]["guarded"] = True  # it says what may be asked, and answers nothing
                 await asked(scope, receive, passage.send)
+                return
+            if problem is None and uploads.streams(scope):
+                paced = uploads.paced(receive, self.service.settings.body_seconds)
+                await self.app(scope, paced, passage.send)
                 return
             if problem is None:
                 body = await self._body(scope, receive)
@@ -271,6 +275,7 @@ class Passage:
         scope = self.scope
         route = getattr(scope.get("route"), "path", "") or "unknown"
         milliseconds = round((time.perf_counter() - self.began) * 1000, 1)
+        self.service.requests.count("HEAD" if self.head else scope["method"], status)
         row = {
             "request": self.request,
             "user": self.asker.name,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ..store.workspace_database import WorkspaceDatabase
 from .problems import Problem
 
 _MOST_ASKERS = 100_000
@@ -47,17 +48,50 @@ class Buckets:
 
     def take(self, asker: str) -> Allowance:
         """One request of this asker."""
-        now, rate = self._clock(), self.limit / 60
+        now = self._clock()
         with self._lock:
-            level, at = self._left.pop(asker, (float(self.limit), now))
-            level = min(float(self.limit), level + (now - at) * rate)
-            allowed = level >= 1
-            level -= allowed
+            level, allowed = _refilled(self._left.pop(asker, None), now, self.limit)
             self._left[asker] = (level, now)
             if len(self._left) > _MOST_ASKERS:
                 self._left.popitem(last=False)
-        wait = 0 if allowed and level >= 1 else max(1, round((1 - level) / rate + 0.5))
-        return Allowance(allowed, self.limit, int(level), wait)
+        return _allowance(allowed, level, self.limit)
+
+
+class SharedBuckets:
+    """The same, counted in the database that hosts share; who asks is stored as a keyed digest."""
+
+    def __init__(self, database: WorkspaceDatabase, name: str, per_minute: int) -> None:
+        self.limit = max(1, per_minute)
+        self._name, self._database = name, database
+
+    def take(self, asker: str) -> Allowance:
+        """One request of this asker, on whichever host."""
+        key = self._database.keyed("bucket", self._name, asker).hex()
+        with self._database.writing() as statements:
+            now = self._database.clock()
+            statements.execute("DELETE FROM buckets WHERE at < ?", (now - 120.0,))
+            sql = "SELECT level, at FROM buckets WHERE name = ?"
+            row = statements.execute(sql, (key,)).fetchone()
+            level, allowed = _refilled(row, now, self.limit)
+            if row is None:
+                statements.execute("INSERT INTO buckets VALUES (?, ?, ?)", (key, level, now))
+            else:
+                change = "UPDATE buckets SET level = ?, at = ? WHERE name = ?"
+                statements.execute(change, (level, now, key))
+        return _allowance(allowed, level, self.limit)
+
+
+def _refilled(before: tuple[float, float] | None, now: float, limit: int) -> tuple[float, bool]:
+    """What a bucket holds after one more request, and whether that was let through."""
+    level, at = before or (float(limit), now)
+    level = min(float(limit), level + max(0.0, now - at) * limit / 60)
+    allowed = level >= 1
+    return level - allowed, allowed
+
+
+def _allowance(allowed: bool, level: float, limit: int) -> Allowance:
+    wait = 0 if allowed and level >= 1 else max(1, round((1 - level) / (limit / 60) + 0.5))
+    return Allowance(allowed, limit, int(level), wait)
 
 
 class Slots:

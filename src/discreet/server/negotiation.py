@@ -17,6 +17,31 @@ from .problems import Problem
 
 VARY = "Accept, Accept-Language, Authorization, Cookie"
 
+BYTES = "application/octet-stream"
+"""Any format as bytes, for clients that would take a file for text; `format` says which it is."""
+
+
+def sent_as(request: Request | None, media_type: str) -> str:
+    """The media type a file is sent under: its own, or bytes where the client asks for bytes."""
+    accept = "" if request is None else request.headers.get("accept", "")
+    return BYTES if BYTES in accept and accepts(accept, BYTES) else media_type
+
+
+def documented_files(*kinds: str | Format) -> dict[str, dict[str, object]]:
+    """The content of an answer in the OpenAPI document: objects, texts, and bytes as bytes."""
+    content: dict[str, dict[str, object]] = {}
+    for kind in kinds:
+        name = kind if isinstance(kind, str) else kind.media_type
+        if name == BYTES:
+            content[name] = {"schema": {"type": "string", "format": "binary"}}
+        elif name == "application/json":
+            content[name] = {"schema": {"type": "object"}}
+        elif isinstance(kind, Format) and kind.is_text:
+            content[name] = {"schema": {"type": "string"}}
+        else:
+            content[name] = {}  # 3.1: a media type of bytes has no schema
+    return content
+
 
 def chosen_format(asked: str | None, accept: str | None) -> Format:
     """The format a client wants; JSON-stat where it does not say.

@@ -18,7 +18,7 @@ from pathlib import Path
 from ..core.family import Family
 from ..errors import DiscreetError
 from ..file_names import CATEGORIES, CURRENT, DESCRIPTION
-from ..workspace import DataSet, Workspace
+from ..workspace import DataSet, Workspace, hosts
 from . import logs
 from .problems import Problem
 
@@ -43,6 +43,8 @@ class OpenDatasets:
     """Told of every data set that is opened."""
     threads: int | None = None
     """How many threads one count may use: the cores are shared by the worker processes."""
+    interior_bytes: int = 0
+    """What this process keeps in memory of each one's recent keyed interiors."""
     _copies: dict[str, _Copy] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _editions: dict[int, str] = field(default_factory=dict)
@@ -53,10 +55,15 @@ class OpenDatasets:
         """The data sets there are; looked for again every few seconds."""
         at, _, found = self._names
         if time.monotonic() - at > _SCAN_SECONDS:
+            hosts.follow(self.folder)
             workspace = Workspace.open(self.folder)
             found = workspace.names
             self._names = (time.monotonic(), workspace.folder, found)
         return found
+
+    def look_again(self) -> None:
+        """Look for data sets anew with the next question: one was made just now."""
+        self._names = (-_SCAN_SECONDS, *self._names[1:])
 
     @contextmanager
     def use(self, name: str) -> Iterator[DataSet]:
@@ -132,6 +139,7 @@ class OpenDatasets:
         try:
             data = DataSet.open(folder)
             data.threads = self.threads
+            data.interior_bytes = self.interior_bytes
             try:
                 # once, before threads share it
                 if data.policy.family is not Family.CELL_KEY and data.policy.budget is not None:

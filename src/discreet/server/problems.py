@@ -194,6 +194,9 @@ def _http(error: HTTPException) -> Problem:
     return Problem(error.status_code, kind, detail, headers=error.headers)
 
 
+_FORMS = ("compare", "attack", "simulate")
+
+
 def _invalid(error: RequestValidationError) -> Problem:
     """Bodies and parameters not of the documented form: the first fault, in words."""
     faults = error.errors()
@@ -201,6 +204,8 @@ def _invalid(error: RequestValidationError) -> Problem:
     if first["type"] == "json_invalid":
         return Problem(400, "input", say("The body is not JSON. Send one JSON object."))
     place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    if len(place) > 1 and place[0] in _FORMS:
+        place = place[1:]  # which of several forms it was read as
     name = next((part for part in place if not part.isdigit()), "The body")
     return Problem(422, "form", _sentence(name, first), where=".".join(place)[:200])
 

@@ -210,6 +210,81 @@ class InferForm(_AboutTable):
     arguments: Annotated[dict[Name, Any], Field(max_length=20)] = {}
 
 
+ShareText = Annotated[str, Field(max_length=40, examples=["95%"])]
+"""A share as people write it: 25% or 0.25."""
+
+
+class WishesForm(Form):
+    """What a custodian wants: accuracy, the risk that is tolerated, how many tables."""
+
+    within: Annotated[int, Field(ge=0, le=10**6)] = 5
+    of: ShareText = "95%"
+    risk: Annotated[
+        list[Annotated[list[ShareText], Field(min_length=2, max_length=2)]],
+        Field(min_length=1, max_length=20, description="A guess, and how sure it may become."),
+    ] = [["10%", "25%"]]
+    tables: Annotated[int, Field(ge=1, le=10**6)] = 1
+    records: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    most: Annotated[int, Field(ge=1, le=5_000, description="Tables simulated, at most.")] = 1_000
+    draft: (
+        Annotated[
+            dict[Name, Any],
+            Field(max_length=10, description="What the policy part of discreet.yaml would say."),
+        ]
+        | None
+    ) = None
+
+
+class DraftForm(Form):
+    """What the policy part of discreet.yaml would say."""
+
+    draft: Annotated[dict[Name, Any], Field(max_length=10)]
+
+
+class SimulateForm(WishesForm):
+    """Wishes, and another data set whose policy is compared."""
+
+    against: Word | None = None
+
+
+class CompareRehearsal(Form):
+    """Methods compared on true tables."""
+
+    what: Literal["compare"]
+    tables: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=20)] = []
+    methods: Annotated[list[Word], Field(min_length=1, max_length=20)] = [
+        *("cell-key", "laplace", "gaussian"),
+    ]
+    epsilons: Annotated[list[ExactText], Field(min_length=1, max_length=50)] = [
+        *("0.1", "0.5", "1", "1.5", "2", "3"),
+    ]
+    p_tables: Annotated[list[Word], Field(min_length=1, max_length=50)] = [
+        *("3:1", "5:2", "5:3", "7:4", "10:6", "10:10"),
+    ]
+    draws: Annotated[int, Field(ge=2, le=10_000)] = 100
+    fitted_draws: Annotated[int, Field(ge=2, le=1_000)] = 5
+    minutes: Annotated[int, Field(ge=1, le=60)] = 10
+
+
+class AttackRehearsal(Form):
+    """Known attacks on the policy, on made-up people."""
+
+    what: Literal["attack"]
+    attacks: Annotated[list[Word], Field(max_length=50)] = []
+    epsilon: ExactText | None = None
+
+
+class SimulateRehearsal(WishesForm):
+    """A simulation, and what a small-number rule would blank: counted on true data."""
+
+    what: Literal["simulate"]
+
+
+RehearsalForm: TypeAlias = Annotated[
+    CompareRehearsal | AttackRehearsal | SimulateRehearsal, Field(discriminator="what")
+]
+
+
 class RequestForm(Form):
     """What one wishes of a custodian, in words, and the recipe it is about."""
 
@@ -263,16 +338,31 @@ class SaveForm(Form):
     shared: bool = False
 
 
+Moment: TypeAlias = Annotated[str, Field(max_length=40, examples=["2030-01-01T09:30:00+00:00"])]
+
+
 class ReleaseForm(Form):
-    """Tables to publish, at once or at a time to come."""
+    """Tables to publish, at once or at a time to come; a `draft` waits until it is approved."""
 
     dataset: Word
     recipe: RecipeForm
     title: Sentence
-    publish_at: (
-        Annotated[str, Field(max_length=40, examples=["2030-01-01T09:30:00+00:00"])] | None
-    ) = None
+    publish_at: Moment | None = None
     supersedes: Word | None = None
+    draft: bool = False
+
+
+class ApproveForm(Form):
+    """Why a release may be published, which stays with it; and when, where that is known."""
+
+    reason: Sentence
+    publish_at: Moment | None = None
+
+
+class PublishForm(Form):
+    """When an approved release is published; now where nothing is said."""
+
+    publish_at: Moment | None = None
 
 
 class WithdrawForm(Form):
@@ -291,8 +381,17 @@ class BudgetForm(Form):
 
 
 class ProposalForm(BudgetForm):
-    """What two custodians settle: a data set's budget, a new custodian, or the end of one."""
+    """What two custodians settle: a data set's budget or policy, a custodian, or the end of one."""
 
     dataset: Word | None = None
+    policy: (
+        Annotated[
+            dict[Name, Any],
+            Field(
+                max_length=5, description="rules, reliable, method, methods, approval: as meant."
+            ),
+        ]
+        | None
+    ) = None
     add_custodian: UserName | None = None
     end_custodian: UserName | None = None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from .. import __version__
 from ..release import Rung, Standing
@@ -155,7 +155,7 @@ class CategoryShape(BaseModel):
     short: str
     """A shorter label; the label where there is none."""
     missing: bool
-    tile: tuple[int, int] | None
+    tile: Annotated[list[int], Field(min_length=2, max_length=2)] | None
     """Where a place lies on a grid of tiles: column and row, from 0."""
     parents: dict[str, str]
     """Its category at each coarser level."""
@@ -329,9 +329,12 @@ class ReleaseShape(BaseModel):
     documents: list[str]
     by: str
     created: float
-    publish_at: str
+    publish_at: str | None
+    """None where no time was chosen yet."""
     state: State
     public: bool
+    approved: dict[str, Any] | None
+    """When, by whom and why; None before."""
     supersedes: str | None
     superseded_by: str | None
     withdrawn: dict[str, Any] | None
@@ -371,10 +374,27 @@ TokenList = listing("TokenList", "One's own tokens.", tokens=list[Token])
 
 
 @dataclass(frozen=True)
-class Settled(Proposal):
+class Change:
+    """One value: where it stands in discreet.yaml, what it is and what it would be; null where unset."""
+
+    part: str
+    now: str | None
+    then: str | None
+    words: str
+
+
+@dataclass(frozen=True)
+class ProposalShape(Proposal):
+    """A proposal, and what it changes: each value as it is now and as it would be."""
+
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settled(ProposalShape):
     """A proposal, and the first token of the custodian that was made by it: shown this once."""
 
     token: str | None = None
 
 
-ProposalList = listing("ProposalList", "All proposals.", proposals=list[Proposal])
+ProposalList = listing("ProposalList", "All proposals.", proposals=list[ProposalShape])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -12,19 +12,23 @@ from typing import Annotated, TypeAlias
 from fastapi import Depends, Request
 
 from ..core.description import Description
-from ..errors import InputError
+from ..errors import DiscreetError, InputError
 from ..store import Jobs
 from ..store.accounts import Accounts
 from ..store.audit_log import AuditLog
+from ..store.blobs import blobs_of
 from ..store.catalogue import Catalogue
 from ..store.inbox import Inbox
+from ..store.place import place_of
 from ..store.published import Releases
 from ..store.workspace_database import WorkspaceDatabase
 from ..workspace import DataSet
+from ..workspace.draft_folder import Drafts
 from . import two_custodians
-from .answer_cache import AnswerCache
+from .answer_cache import AnswerCache, RecentTables
 from .auth import Asker, unknown
-from .limits import Buckets, Slots
+from .limits import Buckets, SharedBuckets, Slots
+from .metrics import Requests
 from .open_datasets import OpenDatasets
 from .packing import Packed
 from .problems import Problem, not_found
@@ -39,7 +43,10 @@ class Service:
         self.settings = settings
         cores = os.cpu_count() or 1
         self.datasets = OpenDatasets(
-            workspace, self._note_policy, max(1, cores // settings.workers)
+            workspace,
+            self._note_policy,
+            max(1, cores // settings.workers),
+            settings.interior_bytes,
         )
         names = self.datasets.names()
         for name in settings.public:
@@ -54,15 +61,26 @@ class Service:
         self.releases = Releases(self.database)
         self.inbox = Inbox(self.database)
         two_custodians.finish_accounts(self.catalogue, self.accounts)
+        self.blobs = blobs_of(workspace)
         self.audit = AuditLog(workspace)
         self.jobs = Jobs(workspace)
+        self.drafts = Drafts(workspace)
         self.buckets = Buckets(settings.calls_per_minute, settings.workers)
-        self.logins = Buckets(settings.logins_per_minute, settings.workers)
-        self.logins_by_name = Buckets(10 * settings.logins_per_minute, settings.workers)
+        per_minute = settings.logins_per_minute
+        self.logins = self._login_limit("from", per_minute)
+        self.logins_by_name = self._login_limit("name", 10 * per_minute)
         self.slots = Slots(settings.slots, settings.waiting)
         self.answers = AnswerCache(settings.cache_bytes)
+        self.recent_tables = RecentTables()
         self.packed = Packed(settings.cache_bytes // 4)
         self.job_waits = threading.Event()
+        self.requests = Requests()
+
+    def _login_limit(self, name: str, per_minute: int) -> Buckets | SharedBuckets:
+        """Guesses of passwords are counted over all processes and hosts that share accounts."""
+        if place_of(self.folder) is None:
+            return Buckets(per_minute, self.settings.workers)
+        return SharedBuckets(self.database, name, per_minute)
 
     def close(self) -> None:
         """Let go of everything."""
@@ -70,6 +88,20 @@ class Service:
         self.jobs.close()
         self.audit.close()
         self.database.close()
+
+    def ready(self) -> list[str]:
+        """What keeps this process from answering, in words; empty where nothing does."""
+        parts: dict[str, Callable[[], object]] = {
+            "accounts": lambda: self.database.rows("SELECT 1"),
+            "jobs": self.jobs.unended,
+        }
+        failing = []
+        for name, look in parts.items():
+            try:
+                look()
+            except DiscreetError:
+                failing.append(name)
+        return failing
 
     def visible(self, asker: Asker) -> list[str]:
         """The data sets this asker may know of."""
@@ -111,9 +143,8 @@ class Service:
 
     def _note_policy(self, name: str, data: DataSet) -> None:
         """Keep every policy that is served; a new one is said in the audit log, with who is known."""
-        if data.policy.budget is not None:
-            # a process may have died while it made one
-            two_custodians.finish(self.catalogue, data, name)
+        # a process may have died while it made a budget or a policy that was agreed
+        two_custodians.finish(self.catalogue, data, name)
         facts, history = policy_facts(data), self.catalogue.policies(name)
         note = two_custodians.who_changed(facts, history, self.catalogue.proposals(), data.folder)
         if self.catalogue.note_policy(name, data.policy.version, facts, note):
@@ -149,6 +180,7 @@ def policy_facts(data: DataSet) -> dict[str, object]:
         "records_per_unit": description.records_per_unit,
         "neighbours": description.neighbours.words,
         "budget": {name: str(number) for name, number in allowed.items()} or None,
+        **({} if policy.approval == "one" else {"approval": policy.approval}),
     }
 
 

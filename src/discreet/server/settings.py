@@ -16,7 +16,7 @@ SETTINGS = "DISCREET_SETTINGS"
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits and choices of one server; all of them are public in `/config`."""
+    """Limits and choices of one server; the limits are public in `/config`."""
 
     public: tuple[str, ...] = ()
     """Data sets anybody may ask without login; `*` means all."""
@@ -26,6 +26,12 @@ class Settings:
     """Worker processes; rate limits are divided between them."""
     job_threads: int = 1
     most_body_bytes: int = 1 << 20
+    most_upload_bytes: int = 4 << 30
+    """The largest file that a custodian can upload."""
+    draft_sources: tuple[str, ...] = ()
+    """Databases that a draft may read, with the server's own rights, each as `host/database`."""
+    upload_hours: float = 24.0
+    """How long an upload that broke off can go on; after that it is removed."""
     most_json_depth: int = 32
     most_header_bytes: int = 16 << 10
     body_seconds: float = 10.0
@@ -43,6 +49,8 @@ class Settings:
     waiting: int = 32
     """Requests that may wait for a slot in each process."""
     cache_bytes: int = 64 << 20
+    interior_bytes: int = 32 << 20
+    """What each process keeps in memory of a data set's recent keyed interiors; 0 for nothing."""
     lease_seconds: float = 15.0
     hold_seconds: float = 3600.0
     """How long a job's budget is held while no server runs; a running one renews it."""
@@ -56,6 +64,8 @@ class Settings:
     """Origins whose pages may read what is public, without credentials; `*` for any."""
     hosts: tuple[str, ...] = ()
     """Names this server answers to (the Host header); empty: any, as behind a proxy."""
+    metrics: bool = False
+    """Whether `/metrics` is served, in Prometheus' form; keep it from the outside at the proxy."""
     log_level: str = "info"
 
     def is_public(self, dataset: str) -> bool:

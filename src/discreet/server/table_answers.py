@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from fastapi import Request, Response
 
-from .. import __version__
+from .. import __version__, formats
 from ..core.control import Control
 from ..core.table import ProtectedTable
 from ..recipe import to_query
@@ -23,7 +23,7 @@ from . import rendering
 from .answer_cache import Answer
 from .asking import Asking, Wish
 from .auth import Asker
-from .negotiation import spoken_in
+from .negotiation import sent_as, spoken_in
 from .problems import Problem
 from .refusals import with_alternatives
 from .service import Service
@@ -48,7 +48,7 @@ def respond(asking: Asking) -> Response:
         return _unchanged(asking, tag)
     if asking.key is not None:
         service.answers.remember(asking.key, tag)
-    return _response(service, asking.asker, answer, charged=charged)
+    return _response(service, asking.asker, answer, asking.request, charged=charged)
 
 
 def known(service: Service, request: Request, key: bytes) -> Response | None:
@@ -64,7 +64,7 @@ def known(service: Service, request: Request, key: bytes) -> Response | None:
     request.state.notes.update(
         dataset=answer.dataset, question=answer.question, cells=answer.cells, charged=False
     )
-    return _response(service, asker, answer, charged=False)
+    return _response(service, asker, answer, request, charged=False)
 
 
 def free(asking: Asking) -> Response:
@@ -75,7 +75,7 @@ def free(asking: Asking) -> Response:
         body = _rendered(release, asking)
     headers = _headers(asking.service, asking.asker, asking.dataset, asking.language)
     headers |= _facts(release, asking.wish) | {"Discreet-Charged": "no"}
-    return Response(body, 200, headers, asking.wish.format.media_type)
+    return Response(body, 200, headers, sent_as(asking.request, asking.wish.format.media_type))
 
 
 def released(asking: Asking) -> Release:
@@ -85,7 +85,30 @@ def released(asking: Asking) -> Release:
             asking.verdict.enforce()
             raise Problem(406, "format", "This table is a job; its CSV has no metadata of its own.")
         with asking.service.slots.one():
-            return asking.release()
+            return _made(asking)
+
+
+def _made(asking: Asking) -> Release:
+    """The release; its tables are kept for a while, for what is concluded from them."""
+    release = asking.release()
+    asking.service.recent_tables.put(_digest(asking, "tables"), tuple(release.tables))
+    return release
+
+
+def tables(asking: Asking) -> tuple[ProtectedTable, ...]:
+    """The tables of a question, for what may be concluded from them.
+
+    From memory where they were made a moment ago and may still be served: what they are kept by names
+    question, data, policy and edition, and an embargo is looked up anew.
+    """
+    asking.may_ask()
+    kept = asking.service.recent_tables.get(_digest(asking, "tables"))
+    if kept is not None and not asking.withheld:
+        asking.notes["charged"] = False
+        return kept
+    release = released(asking)
+    asking.notes.update(question=release.plan.question_hash, charged=release.charged)
+    return tuple(release.tables)
 
 
 def _wished(release: Release, wish: Wish) -> tuple[list[ProtectedTable], str]:
@@ -115,26 +138,30 @@ def address(asking: Asking, place: str, **more: str) -> str:
 
 def etag(asking: Asking) -> str:
     """A strong ETag: question, data, policy, software, layout, format, language; keyed."""
-    service, data, recipe, wish = asking.service, asking.data, asking.recipe, asking.wish
-    digest = service.database.keyed(
-        "etag",
-        *recipe.fingerprints.values(),
+    wish = asking.wish
+    digest = _digest(asking, "etag", wish.format.name, wish.view.said, wish.language)
+    return f'"{digest.hex()[:40]}"'
+
+
+def _digest(asking: Asking, purpose: str, *more: str) -> bytes:
+    """Names what a question's tables depend on, and more where bytes depend on more; keyed."""
+    service, data = asking.service, asking.data
+    return service.database.keyed(
+        purpose,
+        *asking.recipe.fingerprints.values(),
         data.data_version,
         data.policy.version,
         service.datasets.edition(data),
-        wish.format.name,
-        wish.view.said,
-        wish.language,
+        *more,
         __version__,
     )
-    return f'"{digest.hex()[:40]}"'
 
 
 def _finished(asking: Asking, tag: str) -> tuple[Answer, bool]:
     """An answer made now, and whether it was charged."""
     wish = asking.wish
     with asking.service.slots.one():
-        release = asking.release()
+        release = _made(asking)
         body = _rendered(release, asking)
     answer = Answer(
         tag,
@@ -152,13 +179,15 @@ def _finished(asking: Asking, tag: str) -> tuple[Answer, bool]:
 
 
 def _described_by(asking: Asking) -> dict[str, str]:
-    """Where the CSVW metadata of a CSV file are, if an address can hold the question."""
-    if asking.wish.format.name != "csv":
+    """Where the CSVW metadata or the SDMX structure of a file are, if an address can hold it."""
+    if asking.wish.format.name == "csv":
+        where, kind = address(asking, "tables/metadata"), "application/csvm+json"
+    elif asking.wish.format.name == "sdmx-csv":
+        structure = formats.by_name("sdmx-structure")
+        where, kind = address(asking, "tables", format=structure.name), structure.media_type
+    else:
         return {}
-    where = address(asking, "tables/metadata")
-    if len(where) > 4000:
-        return {}
-    return {"Link": f'<{where}>; rel="describedby"; type="application/csvm+json"'}
+    return {} if len(where) > 4000 else {"Link": f'<{where}>; rel="describedby"; type="{kind}"'}
 
 
 def _name(release: Release) -> str:
@@ -191,10 +220,12 @@ def _headers(
     return {"Cache-Control": caching, **spoken_in(language), **({"ETag": tag} if tag else {})}
 
 
-def _response(service: Service, asker: Asker, answer: Answer, *, charged: bool) -> Response:
+def _response(
+    service: Service, asker: Asker, answer: Answer, request: Request | None, *, charged: bool
+) -> Response:
     headers = _headers(service, asker, answer.dataset, answer.language, answer.tag)
     headers |= answer.headers | {"Discreet-Charged": "yes" if charged else "no"}
-    return Response(answer.body, 200, headers, answer.media_type)
+    return Response(answer.body, 200, headers, sent_as(request, answer.media_type))
 
 
 def _unchanged(asking: Asking, tag: str) -> Response:

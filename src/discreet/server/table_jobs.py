@@ -109,16 +109,17 @@ def renew_holds(service: Service) -> None:
                 data.ledger().renew(job.hold, seconds=service.settings.hold_seconds)
 
 
-def give_up_hold(service: Service, job: Job) -> None:
-    """Let others have what an ended job held."""
+def end(service: Service, job: Job) -> None:
+    """Let others have what an ended job held; whoever finds it ended does so, however often."""
     if job.hold:
         with contextlib.suppress(Problem), service.datasets.use(job.request["dataset"]) as data:
             data.ledger().lapse(job.hold)
+        service.jobs.let_go(job.id)  # of a data set that cannot be opened it lapses with its time
 
 
 def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
     """Do a job: its tables as a file, and what is known of them."""
-    request, asker = job.request, _asker(service, job)
+    request, asker = job.request, asker_of(service, job)
     wish = Wish(formats.by_name(request["format"]), request["language"], request["project"])
     with service.dataset(asker, request["dataset"]) as data:
         recipe = understood(asker, data, request["recipe"])
@@ -150,7 +151,7 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
     }
 
 
-def _asker(service: Service, job: Job) -> Asker:
+def asker_of(service: Service, job: Job) -> Asker:
     """Who asked, with the rights of today."""
     if job.user == "public":
         return PUBLIC
@@ -169,7 +170,7 @@ def _unended(service: Service, user: str | None = None) -> list[Job]:
 
 def result_file(service: Service, job: Job) -> Path:
     """Where a finished job's bytes lie."""
-    return service.folder / JOB_RESULTS / job.id
+    return service.blobs.root / JOB_RESULTS / job.id
 
 
 def accepted(job: Job) -> Response:

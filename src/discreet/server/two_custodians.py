@@ -18,9 +18,11 @@ from typing import Any
 
 from ..errors import DiscreetError, InputError
 from ..file_names import DESCRIPTION
+from ..languages import say
 from ..store.accounts import Accounts
 from ..store.catalogue import Catalogue, Proposal
-from ..workspace import DataSet, budget_change
+from ..store.published import Published
+from ..workspace import DataSet, budget_change, policy_change
 from ..workspace.dataset import loss_written
 from . import logs
 from .problems import Problem
@@ -47,16 +49,36 @@ def nobody_else(accounts: Accounts, name: str) -> bool:
 
 def may_accept(accounts: Accounts, proposal: Proposal, name: str) -> None:
     """Raise where a custodian's acceptance would tell nothing beyond the proposer's own word."""
-    reason = ""
-    origins = accounts.origins()
-    if proposal.by == name:
-        reason = "you proposed it yourself"
-    elif accounts.user(name).created >= proposal.created:
-        reason = "your account was made after it was proposed"
-    elif origins[name] == origins.get(proposal.by, proposal.by):
-        reason = "your account and the proposer's were handed on by one another"
+    reason = _same_word(accounts, proposal.by, proposal.created, name)
     if reason:
-        raise Problem(403, "two-custodians", f"Another custodian must accept this; {reason}.")
+        raise Problem(
+            403,
+            "two-custodians",
+            say("Another custodian must accept this; {reason}.", reason=reason),
+        )
+
+
+def may_approve(accounts: Accounts, release: Published, name: str) -> None:
+    """Raise where a release needs two custodians and this one is no second."""
+    reason = _same_word(accounts, release.by, release.created, name)
+    if reason:
+        raise Problem(
+            403,
+            "two-custodians",
+            say("Another custodian must approve this release; {reason}.", reason=reason),
+        )
+
+
+def _same_word(accounts: Accounts, by: str, created: float, name: str) -> str:
+    """Why a custodian's word adds nothing to that of `by`; empty where it does."""
+    origins = accounts.origins()
+    if by == name:
+        return say("you made or proposed it yourself")
+    if accounts.user(name).created >= created:
+        return say("your account is younger than what you would accept")
+    if origins[name] == origins.get(by, by):
+        return say("your account and the other one were handed on by one another")
+    return ""
 
 
 def can_be_settled(accounts: Accounts, change: Mapping[str, Any]) -> None:
@@ -105,9 +127,12 @@ def make(catalogue: Catalogue, data: DataSet, proposal: Proposal) -> Proposal:
     """Make a change that was agreed; begun again after a crash it is still made once."""
     reason = f"{proposal.reason}; {proposal.note}"
     try:
-        budget_change.change_budget(
-            data.folder, data.ledger(), proposal.change, who=who(proposal), reason=reason
-        )
+        if "policy" in proposal.change:
+            policy_change.change_policy(data.folder, proposal.change["policy"])
+        else:
+            budget_change.change_budget(
+                data.folder, data.ledger(), proposal.change, who=who(proposal), reason=reason
+            )
     except InputError:
         catalogue.settle(proposal.id, made=False)
         raise
@@ -153,12 +178,29 @@ def who_changed(
         for proposal in proposals:
             if (
                 proposal.dataset == folder.name
+                and "policy" not in proposal.change
                 and proposal.state in ("applying", "accepted")
                 and loss_written(proposal.change) == loss_written(facts["budget"])
             ):
                 return f"budget of {who(proposal)}; {proposal.note}"
+    for proposal in proposals:
+        agreed = proposal.change.get("policy", {})
+        if (
+            proposal.dataset == folder.name
+            and proposal.state in ("applying", "accepted")
+            and set(changed) <= set(agreed)
+            and all(_same(now.get(key), agreed[key]) for key in changed)
+        ):
+            return f"policy of {who(proposal)}; {proposal.note}"
     words = ", ".join(changed) or "nothing that is listed"
     return f"changed in {DESCRIPTION}: {words}; {_owner(folder)}, one custodian sufficed"
+
+
+def _same(served: Any, agreed: Any) -> bool:
+    """Whether what is served is what was agreed, files by their text or by their name."""
+    if isinstance(served, dict) and isinstance(agreed, dict):
+        return all(_same(served.get(key), value) for key, value in agreed.items() if key != "file")
+    return served == agreed or (isinstance(served, str) and "\n" in served)
 
 
 def _owner(folder: Path) -> str:

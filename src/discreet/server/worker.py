@@ -7,18 +7,17 @@ a sentence instead of answering another question.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shutil
 import threading
 import time
+from types import ModuleType
 
 from ..core.control import Control
 from ..errors import Cancelled, StoreError
 from ..file_names import JOB_RESULTS
 from ..store import Job
 from ..store.jobs import LeaseLost
-from . import logs, problems, table_jobs
+from . import draft_jobs, logs, problems, rehearsal_jobs, table_jobs
 from .problems import Problem
 from .service import Service
 
@@ -34,9 +33,13 @@ class Worker:
         self._service = service
         self._stopping = threading.Event()
         self._tidied = self._renewed = float("-inf")
+        # a rehearsal takes minutes, in a process of its own: tables do not wait for it
+        lanes = [*[table_jobs] * service.settings.job_threads, rehearsal_jobs, draft_jobs]
         self._threads = [
-            threading.Thread(target=self._run, name=f"jobs {number}", daemon=True)
-            for number in range(service.settings.job_threads)
+            threading.Thread(
+                target=self._run, args=(lane,), name=f"{lane.KIND} {number}", daemon=True
+            )
+            for number, lane in enumerate(lanes)
         ]
 
     def start(self) -> None:
@@ -56,21 +59,22 @@ class Worker:
         """Whether every thread that takes jobs lives."""
         return all(thread.is_alive() for thread in self._threads)
 
-    def _run(self) -> None:
+    def _run(self, lane: ModuleType) -> None:
         service = self._service
         while not self._stopping.is_set():
             try:
                 for job in service.jobs.end_cancelled():
-                    table_jobs.give_up_hold(service, job)
-                claimed = service.jobs.claim(
-                    kind=table_jobs.KIND, seconds=service.settings.lease_seconds
-                )
+                    if job.kind == draft_jobs.KIND:
+                        draft_jobs.end(service, job)
+                for job in service.jobs.ended_holding():
+                    table_jobs.end(service, job)
+                claimed = service.jobs.claim(kind=lane.KIND, seconds=service.settings.lease_seconds)
                 if claimed is None:
                     self._tidy()
                     service.job_waits.wait(_IDLE_SECONDS)
                     service.job_waits.clear()
                     continue
-                self._do(*claimed)
+                self._do(lane, *claimed)
             except LeaseLost:
                 continue
             except Exception as error:
@@ -79,15 +83,13 @@ class Worker:
 
     def _tidy(self) -> None:
         """Once an hour: remove results kept for long enough, their jobs, and idempotency keys as old."""
+        rehearsal_jobs.sweep(self._service)
         if time.monotonic() < self._tidied + 3600:
             return
         self._tidied = time.monotonic()
         oldest = time.time() - self._service.settings.keep_days * 86400
-        for path in (self._service.folder / JOB_RESULTS).glob("*"):
-            with contextlib.suppress(FileNotFoundError):
-                if path.stat().st_mtime < oldest:
-                    # a folder is what a killed process was writing into
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self._service.blobs.forget(JOB_RESULTS, before=oldest)
+        draft_jobs.tidy(self._service)
         self._service.jobs.forget(before=oldest)
         self._service.accounts.forget_requests(before=oldest)
 
@@ -98,7 +100,7 @@ class Worker:
         self._renewed = time.monotonic()
         table_jobs.renew_holds(self._service)
 
-    def _do(self, job: Job, lease: str) -> None:
+    def _do(self, lane: ModuleType, job: Job, lease: str) -> None:
         jobs, seconds = self._service.jobs, self._service.settings.lease_seconds
         logs.say("info", event="job begun", job=job.id, attempt=job.attempts)
         stop, done = threading.Event(), threading.Event()
@@ -135,7 +137,7 @@ class Worker:
                     f"This was begun {_MOST_ATTEMPTS} times and never ended. Ask for less at once, "
                     "or tell the custodian.",
                 )
-            result = table_jobs.made(self._service, job, control)
+            result = lane.made(self._service, job, control)
             jobs.finish(job.id, lease, json.dumps(result))
         except Cancelled:
             if self._stopping.is_set():
@@ -148,5 +150,5 @@ class Worker:
             jobs.fail(job.id, lease, json.dumps(body, ensure_ascii=False))
         finally:
             done.set()
-        table_jobs.give_up_hold(self._service, job)
+        lane.end(self._service, job)
         logs.say("info", event="job ended", job=job.id)

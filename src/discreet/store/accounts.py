@@ -213,7 +213,7 @@ class Accounts:
             connection.execute(
                 "WITH RECURSIVE ended (id) AS (SELECT id FROM tokens WHERE id = ?1 AND user = ?2 "
                 "UNION SELECT t.id FROM tokens t JOIN ended e ON t.made_with = e.id) "
-                "UPDATE tokens SET revoked = coalesce(revoked, ?3) WHERE id IN ended",
+                "UPDATE tokens SET revoked = coalesce(revoked, ?3) WHERE id IN (SELECT id FROM ended)",
                 (identity, user, self._db.clock()),
             )
             return True

@@ -22,7 +22,9 @@ from typing import Any
 from ..errors import LedgerDamaged, StoreError
 from ..file_names import AUDIT
 from .chain import canonical
-from .database import Database
+from .place import place_of
+from .sqlite.database import Database
+from .tables import Tables
 
 FIELDS = frozenset(
     {"request", "user", "role", "via", "ip", "method", "route", "dataset", "question", "rule"}
@@ -30,13 +32,16 @@ FIELDS = frozenset(
 )
 """All a row may hold."""
 
-_TABLES = """
+_NAME = "The audit log"
+TABLES = """
 CREATE TABLE IF NOT EXISTS log (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, dataset TEXT NOT NULL,
     user TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
 CREATE TRIGGER IF NOT EXISTS log_update BEFORE UPDATE ON log
 BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
 CREATE TRIGGER IF NOT EXISTS log_delete BEFORE DELETE ON log
 BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+CREATE INDEX IF NOT EXISTS log_by_dataset ON log (dataset, seq);
+CREATE INDEX IF NOT EXISTS log_by_user ON log (user, seq);
 """
 
 
@@ -45,8 +50,15 @@ class AuditLog:
 
     def __init__(self, folder: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        path = Path(folder) / AUDIT
-        self._database = Database(path, "The audit log", _TABLES, synchronous="NORMAL")
+        place = place_of(Path(folder))
+        self._database: Tables
+        if place is None:
+            path = Path(folder) / AUDIT
+            self._database = Database(path, _NAME, TABLES, synchronous="NORMAL")
+        else:
+            from .postgres.database import PostgresDatabase
+
+            self._database = PostgresDatabase(place, _NAME, "audit log")
         self._queue: queue.SimpleQueue[tuple[str, Future[None]] | None] = queue.SimpleQueue()
         self._starting = threading.Lock()
         self._thread = self._begun()
@@ -87,12 +99,21 @@ class AuditLog:
         most: int = 100,
     ) -> list[dict[str, Any]]:
         """Rows, newest first, from below the number `before`; `rule` is one that refused."""
-        rows = self._database.rows(
-            "SELECT seq, body, hash FROM log WHERE (?1 IS NULL OR seq < ?1) "
-            "AND (?2 = '' OR dataset = ?2) AND (?3 = '' OR user = ?3) "
-            "AND (?5 = '' OR json_extract(body, '$.rule') = ?5) ORDER BY seq DESC LIMIT ?4",
-            *(before, dataset, user, most, rule),
-        )
+        # only what is asked for stands in the statement, so that its index is used
+        asked = [
+            (condition, value)
+            for condition, value in (
+                ("seq < ?", before),
+                ("dataset = ?", dataset),
+                ("user = ?", user),
+                ("json_extract(body, '$.rule') = ?", rule),
+            )
+            if value not in (None, "")
+        ]
+        chosen = " AND ".join(condition for condition, _ in asked) or "1 = 1"
+        # conditions of our own, never of a request: values go beside the statement
+        page = f"SELECT seq, body, hash FROM log WHERE {chosen} ORDER BY seq DESC LIMIT ?"  # nosec B608
+        rows = self._database.rows(page, *(value for _, value in asked), most)
         return [{"number": seq, **json.loads(body), "hash": stored} for seq, body, stored in rows]
 
     def refusals(self, *, dataset: str = "", user: str = "") -> list[dict[str, Any]]:
@@ -113,7 +134,7 @@ class AuditLog:
         with self._database.reading() as connection:
             for seq, body, stored in connection.execute(
                 "SELECT seq, body, hash FROM log ORDER BY seq"
-            ):
+            ).fetchall():
                 head = _link(head, body)
                 count += 1
                 if stored != head or seq != count:

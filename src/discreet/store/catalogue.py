@@ -122,7 +122,7 @@ class Catalogue:
             if connection.execute(last, (dataset,)).fetchone() == (version, text):
                 return False
             connection.execute(
-                "INSERT INTO policy_log VALUES (NULL, ?, ?, ?, ?, ?)",
+                "INSERT INTO policy_log (dataset, version, at, body, note) VALUES (?, ?, ?, ?, ?)",
                 (dataset, version, self._db.clock(), text, note),
             )
             return True

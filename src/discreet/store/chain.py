@@ -103,11 +103,15 @@ class Account:
             self.spent.pop(scope, None)
             return
         cap = loss_from_json(budget)
-        total = sum_of(cap.kind, ())
+        self.caps[scope], self.spent[scope] = cap, self.spent_of(scope, cap.kind)
+
+    def spent_of(self, scope: str, kind: str) -> Loss:
+        """What a scope has spent, read as a loss of this kind; raises where it cannot be."""
+        total = sum_of(kind, ())
         for charges, scopes in self._charged:
             if scope in scopes:
-                total += sum_of(cap.kind, charges)
-        self.caps[scope], self.spent[scope] = cap, total
+                total += sum_of(kind, charges)
+        return total
 
 
 def damaged(what: str, ledger: str = "The ledger") -> LedgerDamaged:

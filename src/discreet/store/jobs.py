@@ -16,7 +16,6 @@ renews lapses.
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,11 @@ from ..errors import InputError, StoreError
 from ..file_names import JOBS
 from .base import Held, Hold, Job
 from .chain import canonical
-from .database import Database
+from .place import place_of
+from .sqlite.database import Database
+from .tables import Tables
 
-_TABLE = (
+TABLES = (
     "CREATE TABLE IF NOT EXISTS jobs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, "
     "state TEXT NOT NULL, request TEXT NOT NULL, user TEXT NOT NULL, "
     "created REAL NOT NULL, lease_until REAL NOT NULL, heartbeat REAL NOT NULL, "
@@ -36,7 +37,9 @@ _TABLE = (
     "CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, created);"
     "CREATE INDEX IF NOT EXISTS jobs_by_user ON jobs (user, created);"
 )
+_NAME = "The list of jobs"
 _NEWEST_FIRST = "ORDER BY created DESC, rowid DESC"
+_ALL = 2**62
 _MINE = " WHERE id = ? AND lease = ? AND state = 'running'"
 
 
@@ -47,14 +50,17 @@ class LeaseLost(StoreError):
 class Jobs:
     """The jobs of a data set; may be shared by threads and processes."""
 
-    def __init__(self, folder: str | Path, *, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
-        self._database = Database(
-            Path(folder) / JOBS,
-            "The list of jobs",
-            _TABLE,
-            later=("ALTER TABLE jobs ADD COLUMN hold TEXT",),
-        )
+    def __init__(self, folder: str | Path, *, clock: Callable[[], float] | None = None) -> None:
+        place = place_of(Path(folder))
+        self._database: Tables
+        if place is None:
+            later = ("ALTER TABLE jobs ADD COLUMN hold TEXT",)
+            self._database = Database(Path(folder) / JOBS, _NAME, TABLES, later=later)
+        else:
+            from .postgres.database import PostgresDatabase
+
+            self._database = PostgresDatabase(place, _NAME, "jobs")
+        self._clock = clock or self._database.clock
 
     def close(self) -> None:
         """Let go of the file."""
@@ -99,7 +105,7 @@ class Jobs:
         )
         whose = "WHERE ?1 IS NULL AND " if user is None else "WHERE user = ?1 AND "
         limit = _NEWEST_FIRST + " LIMIT ?3"
-        values = (user, before, -1 if most is None else most)
+        values = (user, before, _ALL if most is None else most)
         return self._database.records(Job, "jobs", whose + after + limit, *values)
 
     def forget(self, *, before: float) -> int:
@@ -109,6 +115,11 @@ class Jobs:
             "AND created < ?1 AND heartbeat < ?1",
             before,
         )
+
+    def remove(self, kind: str, draft: str) -> None:
+        """Delete the rows of all that was done for a draft which is no longer there."""
+        which = "DELETE FROM jobs WHERE kind = ? AND json_extract(request, '$.draft') = ?"
+        self._database.execute(which, kind, draft)
 
     def claim(self, *, kind: str | None = None, seconds: float = 60.0) -> tuple[Job, str] | None:
         """The oldest job that waits, or whose worker fell silent, and a lease on it; else None."""
@@ -139,6 +150,15 @@ class Jobs:
             "AND state = 'running' AND lease_until <= ? AND id = ?"
         )
         return tuple(job for job in jobs if self._database.execute(end, now, job.id))
+
+    def ended_holding(self) -> tuple[Job, ...]:
+        """Jobs that ended while what they held was not given up: who ended them died in between."""
+        ended = "WHERE hold IS NOT NULL AND state IN ('done', 'failed', 'cancelled') "
+        return tuple(self._database.records(Job, "jobs", ended + _NEWEST_FIRST))
+
+    def let_go(self, identity: str) -> None:
+        """Note that an ended job holds nothing any more."""
+        self._database.execute("UPDATE jobs SET hold = NULL WHERE id = ?", identity)
 
     def heartbeat(self, identity: str, lease: str, *, seconds: float = 60.0) -> bool:
         """Say that the worker lives; returns whether it was asked to stop."""

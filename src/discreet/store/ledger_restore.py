@@ -8,30 +8,25 @@ the anchor does not say what was spent, or says it in a kind of loss that does n
 is left. Answers given meanwhile are lost: asked again, such a question gets new noise and is charged
 again. Shares of users and projects do not know what was lost.
 
-One transaction: killed at any moment, the ledger is refused as before, or has the entry.
+Pure; a store does it in one transaction: killed at any moment, the ledger is refused as before, or has the entry.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.charge import Charge
 from ..core.loss import Loss, loss_from_json, read_as, zero
 from ..errors import InputError
-from ..file_names import ANCHOR, LEDGER_LOCK, STORE
 from .anchors import Anchor, OuterAnchor
 from .base import DATASET
 from .chain import Account
-from .database import connect, in_words, transaction
-from .ledger_transaction import LedgerTransaction, loss_text
-from .lock import FairLock
-from .measurement_files import MeasurementFiles
-from .verification import checked, knows, last_row, read_copy
+from .ledger_rows import LedgerRows
+from .ledger_state import LedgerState
+from .verification import knows, read_copy
 
 
 @dataclass(frozen=True)
@@ -48,42 +43,28 @@ class Restored:
     """The anchors say what was spent; else all that may have been is counted."""
 
 
-def accept_restore(
-    folder: str | Path,
-    *,
-    neighbours: str,
-    who: str,
-    reason: str,
-    copy: str | Path | None = None,
+def accept(
+    rows: LedgerRows,
+    state: LedgerState,
+    noted: Anchor | None,
+    outer: OuterAnchor,
+    said: Mapping[str, str],
+    copy: str | Path | None,
 ) -> Restored:
-    """Let a ledger that is behind its anchors go on; durable when this returns.
+    """Decide on a ledger that is behind its anchors, in a transaction of the caller's.
 
-    `neighbours` are those of the data set; `copy` is an anchor, or many one below the other, that
-    was kept elsewhere.
+    `said` has who, reason and the neighbours of the data set; `copy` is an anchor, or many one below
+    the other, that was kept elsewhere. The caller writes what the state says and moves the anchors.
     """
-    if not who.strip() or not reason.strip():
+    if not said["who"].strip() or not said["reason"].strip():
         raise InputError("Accepting a restored ledger needs who and reason: the ledger keeps both.")
-    folder = Path(folder)
-    name = f"The ledger of {folder.resolve().name}"
-    with in_words(name):
-        lock = closing(FairLock(folder / LEDGER_LOCK))
-        with lock as taken, taken, closing(connect(folder / STORE)) as connection:
-            noted, files = Anchor.read(folder / ANCHOR), MeasurementFiles(folder)
-            _, account = checked(connection, noted, None, files, name, behind=True)
-            outer = OuterAnchor(account.ledger, name)
-            witnesses = [outer.lines()]
-            if copy is not None:
-                witnesses.append(read_copy(Path(copy), account.ledger, name))
-            witnesses.append([noted] if noted else [])
-            work = LedgerTransaction(connection, account.dataset, files, time.time)
-            said = {"who": who, "reason": reason}
-            with transaction(connection):
-                restored = _accept(work, account, _separate(witnesses), neighbours, said)
-                anchor = last_row(connection, account)
-            anchor.write(folder / ANCHOR)
-            outer.unseen()
-            outer.add(anchor)
-    return restored
+    account = state.account
+    assert account is not None
+    witnesses = [outer.lines()]
+    if copy is not None:
+        witnesses.append(read_copy(Path(copy), account.ledger, rows.name))
+    witnesses.append([noted] if noted else [])
+    return _accept(rows, state, account, _separate(witnesses), said)
 
 
 def _separate(witnesses: Sequence[Sequence[Anchor]]) -> list[Sequence[Anchor]]:
@@ -98,48 +79,45 @@ def _separate(witnesses: Sequence[Sequence[Anchor]]) -> list[Sequence[Anchor]]:
 
 
 def _accept(
-    work: LedgerTransaction,
+    rows: LedgerRows,
+    state: LedgerState,
     account: Account,
     witnesses: Sequence[Sequence[Anchor]],
-    neighbours: str,
-    entry: Mapping[str, str],
+    said: Mapping[str, str],
 ) -> Restored:
-    unknown = [line for lines in witnesses for line in lines if not knows(work.connection, line)]
+    unknown = [line for lines in witnesses for line in lines if not knows(rows, line)]
     lost = sorted({(line.seq, line.hash) for line in unknown})
     if not lost:
         raise InputError(
             f"The ledger of {account.dataset} is not behind any anchor: there is nothing to accept."
         )
-    counted, exact = _counted(work, account, witnesses)
+    counted, exact = _counted(rows, account, witnesses)
     charges = []
     if counted is not None:
         charge = Charge(
             "lost-entries",
             {"entries": str(len(lost))},
             cells=1,
-            neighbours=neighbours,
+            neighbours=said["neighbours"],
             question=f"lost-{lost[-1][1]}",
             loss=counted,
         )
         charges.append(charge.to_json())
-    body = {"kind": "restore", "at": work.now(), **entry, "lost": lost, "charges": charges}
-    seq, _ = work.append(body)
+    entry = {"who": said["who"], "reason": said["reason"], "lost": lost, "charges": charges}
+    seq, _ = state.append({"kind": "restore", "at": state.at, **entry})
     cap = account.caps.get(DATASET)
     if counted is not None and cap is not None:
-        work.connection.execute(
-            "UPDATE scopes SET spent = loss_plus(spent, ?) WHERE scope = ?",
-            (loss_text(read_as(counted, cap.kind)), DATASET),
-        )
+        state.set_sum(DATASET, (cap, account.spent[DATASET]))
     return Restored(seq, len(lost), counted, exact)
 
 
 def _counted(
-    work: LedgerTransaction, account: Account, witnesses: Sequence[Sequence[Anchor]]
+    rows: LedgerRows, account: Account, witnesses: Sequence[Sequence[Anchor]]
 ) -> tuple[Loss | None, bool]:
     """What counts as spent for lost rows, None for nothing; and whether the anchors say so."""
     cap = account.caps.get(DATASET)
     try:
-        costs = [cost for lines in witnesses for cost in _costs(work, lines)]
+        costs = [cost for lines in witnesses for cost in _costs(rows, lines)]
         if len({cost.kind for cost in costs}) > 1:
             raise _NotTold
         total = sum(costs[1:], costs[0]) if costs else None
@@ -159,7 +137,7 @@ class _NotTold(Exception):
     """What was spent does not follow from the anchors."""
 
 
-def _costs(work: LedgerTransaction, lines: Iterable[Anchor]) -> Iterator[Loss]:
+def _costs(rows: LedgerRows, lines: Iterable[Anchor]) -> Iterator[Loss]:
     """What each line that the ledger does not know adds to the one before.
 
     Where two copies were charged at once, the line before is the other's: then what it adds to the
@@ -167,7 +145,7 @@ def _costs(work: LedgerTransaction, lines: Iterable[Anchor]) -> Iterator[Loss]:
     """
     before: str | None = ""
     for line in lines:
-        if not knows(work.connection, line):
+        if not knows(rows, line):
             earlier = {before} if line.since is None else {before, line.since}
             added = [_added(line.spent, one) for one in earlier]
             costs = [one for one in added if one is not None]

@@ -1,8 +1,7 @@
 """What a ledger does, wherever it lies, and what follows from it.
 
-A store of another kind (SQLite is in `ledger.py`) writes the abstract methods: how a transaction that
-reads or writes is begun and ended, and the log. `tests/store/test_contract.py` is the suite each
-store must pass.
+What may be spent is decided by `ledger_rules.py`; a store (`sqlite/`, `postgres/`) only reads and writes
+rows, in transactions of its own kind. `tests/store/test_contract.py` is the suite each store must pass.
 
 A ledger promises: (1) No scope is ever spent beyond its cap, whatever the number of threads and
 processes. (2) When `commit` returns, charge and measurements are durable; when it raises, nothing
@@ -15,6 +14,7 @@ against their digest each time they are read.
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,9 +25,11 @@ from typing import Any, Self, TypeAlias, TypeVar
 from ..core.charge import Charge, as_dp_accounting_event, as_register, sum_of
 from ..core.loss import Loss, in_words, loss_to_json, zero
 from ..errors import InputError, Refusal, StoreError
+from . import ledger_rules as rules
 from .base import DATASET, Entry, Held, Hold, LedgerHistory, Standing, StoredAnswer, Verified
-from .commit_request import CommitRequest
-from .ledger_transaction import LedgerTransaction
+from .commit_request import CommitRequest, question_of
+from .ledger_rows import LedgerRows
+from .ledger_state import LedgerState, Needs
 
 T = TypeVar("T")
 Charges: TypeAlias = Charge | Sequence[Charge]
@@ -37,9 +39,15 @@ class LedgerStore(ABC):
     """The ledger of a data set, wherever it lies; may be shared by threads."""
 
     dataset: str
-    _clock: Callable[[], float]
+    _looks_first = True
+    """Whether a commit is tried on a reading transaction before it waits for its turn to write."""
     _versions: tuple[int, tuple[str, ...]] = (0, ())
     """Data versions that were answered on, as far as the log was read for them."""
+
+    anchor_problem = ""
+    """Why this ledger has no anchor outside of its workspace, in a sentence; empty where it has."""
+    rights_problem = ""
+    """Why whoever serves could rewrite this ledger, in a sentence; empty where it could not."""
 
     # What may be spent
 
@@ -60,7 +68,7 @@ class LedgerStore(ABC):
 
     def note_rehearsal(self, *, who: str, about: str, policy_version: str) -> None:
         """Note for ever that somebody looked at true data to choose parameters; spends nothing."""
-        self._write(lambda transaction: transaction.note_rehearsal(who, about, policy_version))
+        self._write(Needs(), lambda state: rules.note_rehearsal(state, who, about, policy_version))
 
     def rehearsals(self) -> list[Entry]:
         """Every such note, oldest first."""
@@ -72,8 +80,8 @@ class LedgerStore(ABC):
         Empty before a budget was set. A hold counts once for each question, and not at all once
         the question is answered.
         """
-        with self._read() as transaction:
-            return transaction.standing(user, project)
+        with self._read() as rows:
+            return rules.standing(rows.state(Needs()), user, project)
 
     def require(
         self, charges: Charges, *, user: str = "", project: str = "", hold: Held = None
@@ -83,8 +91,10 @@ class LedgerStore(ABC):
         A record and a question that is answered always fit. Holds for the same question do not
         stand in its way: it is charged once, whoever comes first.
         """
-        with self._read() as transaction:
-            transaction.check(_several(charges), user, project, without=_hold_id(hold))
+        several = _several(charges)
+        with self._read() as rows:
+            state = rows.state(Needs((question_of(several),)), content=False)
+        rules.check(state, several, user, project, _hold_id(hold))
 
     # Holding budget for a job
 
@@ -103,37 +113,40 @@ class LedgerStore(ABC):
         taken again if the charges still fit.
         """
         several = _several(charges)
-        hold = Hold(_hold_id(again) or secrets.token_hex(16), self._clock() + seconds)
-        return self._write(lambda transaction: transaction.hold(hold, several, user, project))
+        identity = _hold_id(again) or secrets.token_hex(16)
+        return self._write(
+            Needs((question_of(several),)),
+            lambda state: rules.hold(state, identity, several, user, project, seconds),
+        )
 
     def renew(self, hold: Hold | str, *, seconds: float = 600.0) -> Hold:
         """Extend a hold that has not lapsed; for one that has, ask with `hold(again=…)`."""
-        longer = Hold(_hold_id(hold) or "", self._clock() + seconds)
-        return self._write(lambda transaction: transaction.renew(longer))
+        identity = _hold_id(hold) or ""
+        return self._write(Needs(), lambda state: rules.renew(state, identity, seconds))
 
     def lapse(self, hold: Hold | str) -> None:
         """Give up a hold; one that lapsed, was given up or was used is gone already."""
-        self._write(lambda transaction: transaction.lapse(_hold_id(hold)))
+        self._write(Needs(), lambda state: state.drop_hold(_hold_id(hold)))
 
     # Answers
 
     def find(self, question: str) -> StoredAnswer | None:
         """The answer already charged for this question, whoever asked; costs nothing."""
-        with self._read() as transaction:
-            return transaction.answer(question)
+        with self._read() as rows:
+            return rows.answer(question)
 
     def answered(self, question: str) -> bool:
         """Whether a question was charged before; reads no measurements."""
-        with self._read() as transaction:
-            return transaction.is_answered(question)
+        with self._read() as rows:
+            return bool(rows.answered({question}))
 
     def history(self, data_version: str | None = None) -> LedgerHistory:
         """All answers so far, oldest first, as they were at one moment, and the head to commit after.
 
         With `data_version` only the answers of that version; the head is that of the whole ledger.
         """
-        with self._read() as transaction:
-            return transaction.history(data_version)
+        with self._read() as rows:
+            return LedgerHistory(rows.head(), tuple(rows.answers(data_version)))
 
     def commit(
         self,
@@ -158,27 +171,29 @@ class LedgerStore(ABC):
         several, held = _several(charges), _hold_id(hold)
         versions = (data_version, policy_version)
         request = CommitRequest(several, measurements, idempotency_key, user, project, *versions)
-        with self._read() as transaction:
-            ready = transaction.ready(request)
-            if ready is None:
-                transaction.check_unmoved(after)
-                transaction.check(several, user, project, without=held)
-        if ready is not None:
-            if held is not None:
-                self.lapse(held)
-            return ready
-        self._keep(request)
-        return self._write(lambda transaction: transaction.commit(request, held, after))
-
-    def tidy(self) -> int:
-        """Delete stored measurements that no charge names; returns how many."""
-        return self._write(lambda transaction: transaction.tidy())
+        needs = Needs((request.question,), ((user, idempotency_key),))
+        inline = self._is_inline(request)
+        if self._looks_first or not inline:
+            with self._read() as rows:
+                state = rows.state(needs)
+            ready = rules.ready(state, request)
+            if ready is not None:
+                if held is not None:
+                    self.lapse(held)
+                return ready
+            rules.check_unmoved(state, after)
+            rules.check(state, several, user, project, held)
+        if not inline:
+            self._keep(request)
+        return self._write(
+            needs, lambda state: rules.commit(state, request, held, after, inline=inline)
+        )
 
     # What a store writes
 
     @abstractmethod
-    def entries(self) -> Iterator[Entry]:
-        """Every row of the log, oldest first."""
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """The rows of the log after row `after`, oldest first; all where nothing is said."""
 
     @abstractmethod
     def verify(self) -> Verified:
@@ -189,12 +204,20 @@ class LedgerStore(ABC):
         """Finish queued commits and let go of files or connections."""
 
     @abstractmethod
-    def _read(self) -> AbstractContextManager[LedgerTransaction]:
-        """A transaction in which everything is as it was at one moment."""
+    def tidy(self) -> int:
+        """Delete stored measurements that no charge names; returns how many."""
 
     @abstractmethod
-    def _write(self, work: Callable[[LedgerTransaction], T]) -> T:
-        """What `work` returns in a transaction of its own, once that is durable."""
+    def _read(self) -> AbstractContextManager[LedgerRows]:
+        """The rows, all as they were at one moment."""
+
+    @abstractmethod
+    def _write(self, needs: Needs, decide: Callable[[LedgerState], T]) -> T:
+        """What `decide` returns, once all it changed is durable; on the rows that it needs."""
+
+    @abstractmethod
+    def _is_inline(self, request: CommitRequest) -> bool:
+        """Whether measurements lie in the rows; if not, `_keep` has made them durable before."""
 
     @abstractmethod
     def _keep(self, request: CommitRequest) -> None:
@@ -255,38 +278,40 @@ class LedgerStore(ABC):
 
     def questions(self, data_version: str, newest: int | None = None) -> list[str]:
         """The last questions answered on a data version, newest first, by the names they have now."""
-        with self._read() as transaction:
-            return transaction.questions(data_version, newest)
+        with self._read() as rows:
+            return rows.questions(data_version, newest)
 
     def data_versions(self) -> list[str]:
         """The data versions that questions were answered on, in order of their first answer."""
         seen, known = self._versions
-        with self._read() as transaction:
-            end, later = transaction.data_versions(seen)
+        with self._read() as rows:
+            end, later = rows.data_versions(seen)
         known = tuple(dict.fromkeys([*known, *later]))
         self._versions = (end, known)
         return list(known)
 
     def shares(self) -> list[Standing]:
         """Where every user and project with a share of the budget stands, by name."""
-        with self._read() as transaction:
-            named = [scope.partition(":") for scope in transaction.scopes() if scope != DATASET]
-            return [
-                held
-                for kind, _, name in named
-                for held in transaction.standing(**{"user": "", "project": "", kind: name})
-                if held.scope == f"{kind}:{name}"
-            ]
+        with self._read() as rows:
+            state = rows.state(Needs())
+        named = [scope.partition(":") for scope in sorted(state.sums) if scope != DATASET]
+        return [
+            held
+            for kind, _, name in named
+            for held in rules.standing(state, **{"user": "", "project": "", kind: name})
+            if held.scope == f"{kind}:{name}"
+        ]
 
-    def export_register(self) -> dict[str, Any]:
+    def export_register(self, after: int = 0, most: int | None = None) -> dict[str, Any]:
         """The public loss register: every charge, the cap and the sum; no users, no projects.
 
-        Budget and sum are None where the data set has no budget.
+        Budget and sum are None where the data set has no budget. With `most`, only so many rows of
+        the log after row `after`; `head` is the hash of the last of them.
         """
         rows: list[dict[str, Any]] = []
-        end = ""
-        for entry in self.entries():
-            end = entry.hash
+        end, last, read = "", after, 0
+        for entry in itertools.islice(self.entries(after), most):
+            end, last, read = entry.hash, entry.seq, read + 1
             versions = {name: entry.body.get(name) for name in ("data_version", "policy_version")}
             of_entry = {"entry": entry.seq, "at": entry.at, **versions}
             rows += [{**of_entry, **row} for row in as_register(entry.charges)]
@@ -297,6 +322,7 @@ class LedgerStore(ABC):
             "spent": None if spent is None else loss_to_json(spent),
             "head": end,
             "charges": rows,
+            **({} if most is None else {"next": last if read == most else None}),
         }
 
     def export_events(self) -> Any:
@@ -312,7 +338,9 @@ class LedgerStore(ABC):
                     f"A change of a budget needs {name}: the ledger keeps it for ever. "
                     f"Give {name}=…"
                 )
-        self._write(lambda transaction: transaction.set_cap(scope, budget, who, reason))
+        self._write(
+            Needs(account=True), lambda state: rules.set_cap(state, scope, budget, who, reason)
+        )
 
 
 def _several(charges: Charges) -> tuple[Charge, ...]:

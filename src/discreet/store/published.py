@@ -2,10 +2,13 @@
 
 A release is written down before its first number exists, so that an embargo begins before the
 charge: from then on nobody but custodians reads what it holds, and an attempt that failed goes on
-holding it until a custodian withdraws it.
+holding it until a custodian withdraws it. Before a custodian approves it, with a reason that stays,
+its time does not come: what nobody decided to publish is not published by a clock.
 
-    making ──▶ ready ──▶ published ──▶ superseded
-       └──────────┴───────────┴───────────▶ withdrawn
+    making ──▶ ready ──▶ approved ──▶ published ──▶ superseded
+       └──────────┴──────────┴────────────┴───────────▶ withdrawn
+
+Releases of workspaces from before approval read as approved when they were made.
 """
 
 from __future__ import annotations
@@ -17,7 +20,25 @@ from typing import Literal, TypeAlias
 from ..errors import InputError
 from .workspace_database import WorkspaceDatabase
 
-State: TypeAlias = Literal["making", "ready", "published", "superseded", "withdrawn"]
+State: TypeAlias = Literal["making", "ready", "approved", "published", "superseded", "withdrawn"]
+NO_TIME = 253402300799.0
+"""The time of a release for which none was chosen: the end of the year 9999."""
+NOTHING = "-"
+"""What a release holds that withholds nothing from anybody; before a version of the data: nothing
+until a time to come is chosen, then that version."""
+# In both of these a time to come, ?1, makes `holds` what stands behind NOTHING.
+_APPROVE = (
+    "UPDATE releases SET approved_at = ?2, approved_by = ?3, approved_reason = ?4, "
+    "publish_at = coalesce(?1, publish_at), holds = CASE WHEN holds LIKE ?6 AND ?1 > ?2 AND ?1 < ?7 "
+    "THEN substr(holds, 2) ELSE holds END "
+    "WHERE id = ?5 AND ready IS NOT NULL AND approved_at IS NULL AND withdrawn_at IS NULL"
+)
+_PUBLISH = (
+    "UPDATE releases SET publish_at = ?1, holds = CASE WHEN holds LIKE ?4 AND ?1 > ?2 AND ?1 < ?5 "
+    "THEN substr(holds, 2) ELSE holds END WHERE id = ?3 AND ready IS NOT NULL "
+    "AND approved_at IS NOT NULL AND withdrawn_at IS NULL AND publish_at > ?2"
+)
+_NAMED_LATER = (f"{NOTHING}_%", NO_TIME)
 
 
 @dataclass(frozen=True)
@@ -44,10 +65,14 @@ class Published:
     of the data, because every table of it shows the same numbers."""
     ready: float | None = None
     """When its files were complete."""
+    approved_at: float | None = None
+    approved_by: str = ""
+    approved_reason: str = ""
 
     def public_at(self, now: float) -> bool:
         """Whether everybody may see it."""
-        return self.ready is not None and self.publish_at <= now
+        decided = self.ready is not None and self.approved_at is not None
+        return decided and self.publish_at <= now
 
 
 class Releases:
@@ -96,14 +121,19 @@ class Releases:
         """Questions and versions of a data set that wait for a release to be published.
 
         A question that was charged is held until its time, withdrawn or not: withdrawing publishes
-        nothing. A version of the data is free again with the withdrawal, and so is what a release
-        held that was never completed and whose time has come.
+        nothing. One that nobody approved, or gave a time, before it was withdrawn is held until
+        another release of the same question is public. A version of the data is free again with the
+        withdrawal, and so is what a release held that was never completed, once its time has come.
         """
         rows = self._db.rows(
-            "SELECT CASE holds WHEN '' THEN question ELSE holds END FROM releases WHERE dataset = ? "
-            "AND ((publish_at > ? AND (withdrawn_at IS NULL OR holds IN ('', question))) "
-            "OR (ready IS NULL AND withdrawn_at IS NULL))",
-            *(dataset, self._db.clock()),
+            "SELECT CASE holds WHEN '' THEN question ELSE holds END FROM releases AS one "
+            "WHERE dataset = ?1 AND CASE WHEN withdrawn_at IS NULL "
+            "THEN ready IS NULL OR approved_at IS NULL OR publish_at > ?2 "
+            "ELSE holds IN ('', question) AND (publish_at > ?2 OR approved_at IS NULL) "
+            "AND NOT ((approved_at IS NULL OR publish_at >= ?3) AND EXISTS (SELECT 1 FROM "
+            "releases AS other WHERE other.dataset = ?1 AND other.question = one.question AND other.ready IS NOT NULL "
+            "AND other.approved_at IS NOT NULL AND other.publish_at <= ?2)) END",
+            *(dataset, self._db.clock(), NO_TIME),
         )
         return frozenset(name for (name,) in rows)
 
@@ -113,17 +143,30 @@ class Releases:
             return "withdrawn"
         if release.ready is None:
             return "making"
-        if not release.public_at(self._db.clock()):
+        if release.approved_at is None:
             return "ready"
+        if not release.public_at(self._db.clock()):
+            return "approved"
         return "published" if self.successor(release.id) is None else "superseded"
 
     def successor(self, identity: str) -> str | None:
         """The public release that supersedes this one."""
         rows = self._db.rows(
-            "SELECT id FROM releases WHERE supersedes = ? AND publish_at <= ? AND ready IS NOT NULL",
+            "SELECT id FROM releases WHERE supersedes = ? AND publish_at <= ? AND ready IS NOT NULL "
+            "AND approved_at IS NOT NULL",
             *(identity, self._db.clock()),
         )
         return str(rows[0][0]) if rows else None
+
+    def approve(self, identity: str, by: str, reason: str, publish_at: float | None) -> bool:
+        """Approve a release that is ready, once; a time may be chosen with it."""
+        values = (publish_at, self._db.clock(), by, reason, identity, *_NAMED_LATER)
+        return self._db.execute(_APPROVE, *values) == 1
+
+    def publish(self, identity: str, publish_at: float) -> bool:
+        """Choose when an approved release is published, as long as it is not public."""
+        values = (publish_at, self._db.clock(), identity, *_NAMED_LATER)
+        return self._db.execute(_PUBLISH, *values) == 1
 
     def withdraw(self, identity: str, by: str, reason: str) -> bool:
         """Withdraw a release, once, with a reason that stays.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -58,6 +58,13 @@ class Results:
             if self._grown * 20 > self.most_bytes:  # look at the whole cache now and then
                 self._shrink(connection)
                 self._grown = 0
+
+    def drop(self, questions: Sequence[str]) -> None:
+        """Forget these."""
+        with self._lock, self._tried():
+            self._open().executemany(
+                "DELETE FROM results WHERE question = ?", [(one,) for one in questions]
+            )
 
     def close(self) -> None:
         """Let go of the file."""

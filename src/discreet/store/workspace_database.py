@@ -15,13 +15,15 @@ from pathlib import Path
 
 from ..errors import StoreError
 from ..file_names import ACCOUNTS, ACCOUNTS_KEY
-from .database import Database, in_words
+from .place import place_of
+from .sqlite.database import Database, in_words
+from .tables import Tables
 
 NAME = "The list of accounts"
 FORM = 2
 """Marked in the file; version 0.1 marked nothing."""
 
-_TABLES = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS users (name TEXT PRIMARY KEY, role TEXT NOT NULL, password TEXT,
     created REAL NOT NULL, revoked REAL, made_by TEXT NOT NULL DEFAULT '') STRICT;
 CREATE TABLE IF NOT EXISTS tokens (id TEXT PRIMARY KEY, user TEXT NOT NULL, digest BLOB NOT NULL,
@@ -37,7 +39,8 @@ CREATE TABLE IF NOT EXISTS releases (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
     title TEXT NOT NULL, recipe TEXT NOT NULL, question TEXT NOT NULL, guarantee TEXT NOT NULL,
     files TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL, publish_at REAL NOT NULL,
     supersedes TEXT UNIQUE, withdrawn_at REAL, withdrawn_by TEXT, withdrawn_reason TEXT,
-    holds TEXT NOT NULL DEFAULT '', ready REAL DEFAULT 0) STRICT;
+    holds TEXT NOT NULL DEFAULT '', ready REAL DEFAULT 0, approved_at REAL DEFAULT 0,
+    approved_by TEXT NOT NULL DEFAULT '', approved_reason TEXT NOT NULL DEFAULT '') STRICT;
 CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, dataset TEXT NOT NULL,
     change TEXT NOT NULL, reason TEXT NOT NULL, by TEXT NOT NULL, created REAL NOT NULL,
     state TEXT NOT NULL, decided_by TEXT, decided_at REAL, note TEXT NOT NULL) STRICT;
@@ -53,19 +56,19 @@ CREATE TABLE IF NOT EXISTS policy_log (seq INTEGER PRIMARY KEY, dataset TEXT NOT
 _LATER = (
     "ALTER TABLE releases ADD COLUMN holds TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE releases ADD COLUMN ready REAL DEFAULT 0",
+    "ALTER TABLE releases ADD COLUMN approved_at REAL DEFAULT 0",
+    "ALTER TABLE releases ADD COLUMN approved_by TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE releases ADD COLUMN approved_reason TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE users ADD COLUMN made_by TEXT NOT NULL DEFAULT ''",
 )
 
 
-class WorkspaceDatabase(Database):
-    """The file of a workspace's server, and the key beside it."""
+class WorkspaceFile(Database):
+    """The tables of a workspace's server, in a file of it."""
 
-    def __init__(self, folder: str | Path, clock: Callable[[], float] = time.time) -> None:
-        self.folder = Path(folder)
-        self.clock = clock
-        super().__init__(self.folder / ACCOUNTS, NAME, _TABLES, later=_LATER)
-        with in_words(NAME):
-            self._key = _key(self.folder / ACCOUNTS_KEY)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        super().__init__(folder / ACCOUNTS, NAME, TABLES, later=_LATER)
 
     def _make_tables(self, tables: str) -> None:
         with self.writing() as connection:
@@ -77,6 +80,53 @@ class WorkspaceDatabase(Database):
             for statement in tables.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {FORM}")
+
+
+class WorkspaceDatabase:
+    """The tables of a workspace's server, in its file or where hosts share them, and the key beside.
+
+    Hosts that share tables must hold the same key: tokens and addresses are digested with it.
+    """
+
+    def __init__(self, folder: str | Path, clock: Callable[[], float] | None = None) -> None:
+        self.folder = Path(folder)
+        place = place_of(self.folder)
+        self.tables: Tables
+        if place is None:
+            self.tables = WorkspaceFile(self.folder)
+        else:
+            from .postgres.database import PostgresDatabase
+
+            self.tables = PostgresDatabase(place, NAME, "accounts")
+        self.clock = clock or self.tables.clock
+        self.close, self.writing = self.tables.close, self.tables.writing
+        self.rows, self.records = self.tables.rows, self.tables.records
+        self.execute, self.change = self.tables.execute, self.tables.change
+        self.insert, self.add = self.tables.insert, self.tables.add
+        try:
+            with in_words(NAME):
+                if place is not None:
+                    self._same_key_everywhere()
+                self._key = _key(self.folder / ACCOUNTS_KEY)
+        except BaseException:
+            self.close()
+            raise
+
+    def _same_key_everywhere(self) -> None:
+        """Hosts digest tokens and addresses with one key, which each is given; the first one draws it."""
+        from .shared_notes import notes_of
+
+        notes, path = notes_of(self.folder), self.folder / ACCOUNTS_KEY
+        assert notes is not None
+        known = notes.get("", ACCOUNTS_KEY)
+        wrong = f"Copy {ACCOUNTS_KEY} from the host that was set up first, with its mode."
+        if known is not None and not path.exists():
+            raise StoreError(f"{path} is missing: hosts that share accounts hold one key. {wrong}")
+        own = hashlib.blake2b(key=_key(path), digest_size=32, person=b"same everywhere").hexdigest()
+        if known is None and notes.put("", ACCOUNTS_KEY, own, None):
+            return
+        if (known or notes.get("", ACCOUNTS_KEY)) != own:
+            raise StoreError(f"{path} is another key than the other hosts hold. {wrong}")
 
     def keyed(self, purpose: str, *parts: str | bytes) -> bytes:
         """A keyed digest: the same in every process of this workspace, unguessable outside."""

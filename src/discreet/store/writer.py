@@ -1,67 +1,61 @@
 """One writer a process: requests that wait together share one transaction and one sync.
 
-Each request runs in a savepoint of its own and is granted or refused on its own. Nobody gets an
-answer before the transaction is on disk; if it fails, nobody gets one. Between processes the fair
-lock decides whose turn it is; requests are taken from the queue only once it is held, so that
-whatever came in while waiting goes along.
+Each request is granted or refused on its own (a rule that refuses changes nothing). Nobody gets an
+answer before the transaction is on disk; if it fails, nobody gets one. Between processes of one
+machine the fair lock decides whose turn it is; requests are taken from the queue only once it is
+held, so that whatever came in while waiting goes along.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ..errors import DiscreetError, StoreError
-from .database import in_words, transaction
+from .ledger_state import LedgerState, Needs
 from .lock import FairLock
 
 T = TypeVar("T")
 MOST_TOGETHER = 256
 
 
-class _Task(Generic[T]):
-    def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
-        self.work = work
+class Task(Generic[T]):
+    """A request: what it needs to know, how it is decided, and how that ended."""
+
+    def __init__(self, needs: Needs, decide: Callable[[LedgerState], T]) -> None:
+        self.needs, self._decide = needs, decide
         self.done = threading.Event()
         self.taken = False
         self.result: T | None = None
         self.error: BaseException | None = None
 
+    def decide(self, state: LedgerState) -> None:
+        """Grant or refuse it."""
+        self.result, self.error = None, None
+        try:
+            self.result = self._decide(state)
+        except DiscreetError as refused:
+            self.error = refused
+
 
 class Writer:
-    """Runs pieces of work in shared transactions on `connection`, which belongs to it.
-
-    `before` runs first in each transaction (may refuse it all), `ending` last in it, and `after`
-    once it is on disk.
-    """
+    """Runs tasks in groups, each by one call of `together`, which returns once all is on disk."""
 
     def __init__(
-        self,
-        name: str,
-        connection: sqlite3.Connection,
-        lock: FairLock,
-        *,
-        before: Callable[[sqlite3.Connection], None],
-        ending: Callable[[sqlite3.Connection], None],
-        after: Callable[[], None],
+        self, name: str, lock: FairLock, together: Callable[[list[Task[Any]]], None]
     ) -> None:
         self.name = name
-        self.connection = connection
         self._lock = lock
-        self._before = before
-        self._ending = ending
-        self._after = after
-        self._queue: deque[_Task[Any]] = deque()
+        self._together = together
+        self._queue: deque[Task[Any]] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
 
-    def run(self, work: Callable[[sqlite3.Connection], T], *, wait_seconds: float) -> T:
-        """Do `work` in the next transaction; returns once that is on disk, or raises."""
-        task: _Task[T] = _Task(work)
+    def run(self, task: Task[T], *, wait_seconds: float) -> T:
+        """Do `task` in the next transaction; returns once that is on disk, or raises."""
         with self._changed:
             if self._closing:
                 raise StoreError(f"{self.name} is closed. Open it again.")
@@ -90,7 +84,6 @@ class Writer:
             self._changed.notify()
         if self._thread is not None:
             self._thread.join()
-        self.connection.close()
 
     def _serve(self) -> None:
         while True:
@@ -103,24 +96,23 @@ class Writer:
                 with self._lock:
                     tasks = self._take()
                     if tasks:
-                        self._together(tasks)
+                        self._transact(tasks)
             except Exception as error:  # the lock file is gone or the folder may not be written
                 reason = getattr(error, "strerror", None) or type(error).__name__
                 for task in self._take():
                     task.error = StoreError(f"{self.name} cannot be locked: {reason}.")
                     task.done.set()
 
-    def _take(self) -> list[_Task[Any]]:
+    def _take(self) -> list[Task[Any]]:
         with self._changed:
             tasks = [self._queue.popleft() for _ in range(min(MOST_TOGETHER, len(self._queue)))]
             for task in tasks:
                 task.taken = True
             return tasks
 
-    def _together(self, tasks: list[_Task[Any]]) -> None:
+    def _transact(self, tasks: list[Task[Any]]) -> None:
         try:
-            with in_words(self.name):
-                self._transact(tasks)
+            self._together(tasks)
         except BaseException as error:
             # Whatever was decided for single requests was decided in a transaction that is gone.
             for task in tasks:
@@ -128,17 +120,3 @@ class Writer:
         finally:
             for task in tasks:
                 task.done.set()
-
-    def _transact(self, tasks: list[_Task[Any]]) -> None:
-        with transaction(self.connection) as connection:
-            self._before(connection)
-            for task in tasks:
-                connection.execute("SAVEPOINT request")
-                try:
-                    task.result = task.work(connection)
-                except DiscreetError as refused:
-                    task.error = refused
-                    connection.execute("ROLLBACK TO request")
-                connection.execute("RELEASE request")
-            self._ending(connection)
-        self._after()

@@ -10,6 +10,7 @@
     frame.py        the frame of every page, errors as pages, style sheet and scripts
     compare.py      two cells side by side
     finding.py      search, and categories to choose from
+    custody/        the custodians' pages
     routes.py       the addresses of pages; *_routes.py those of finding, keeping, oversight and accounts
 
 Every number comes through the one flow, as over the API. A GET never spends.

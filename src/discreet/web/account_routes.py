@@ -9,7 +9,7 @@ from fastapi import Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from ..languages import known
+from ..languages import known, say
 from ..server.auth import ACCOUNTS, EVERYONE, Asker, CurrentAsker, guarded
 from ..server.problems import Problem
 from ..server.requests import TokenForm
@@ -20,6 +20,23 @@ from .frame import LANGUAGE, THEME, THEMES, PageRoute, fields, first, local, pag
 pages = guarded(EVERYONE, "read", "pages", PageRoute)
 own = guarded(ACCOUNTS, "read", "pages", PageRoute)
 ROUTERS = [pages, own]
+
+KEYS = (
+    ("/", say("find a variable, category or place")),
+    ("THNK", say("table, chart, notes, code")),
+    ("RCL", say("on a chip: to rows, columns, layers")),
+    ("O", say("on a chip: only some categories")),
+    ("+−", say("on a chip: a finer or a coarser level")),
+    ("←→", say("on a chip: earlier, later")),
+    ("X", say("swap rows and columns")),
+    ("PI", say("percentages, intervals")),
+    ("CS", say("on a cell: compare, sort by its column")),
+    ("G", say("to the verdict; with Shift and Enter, release")),
+    ("DY", say("download, copy the link")),
+    ("[]", say("earlier and later rows")),
+    ("?", say("this list")),
+)
+"""Keys of the builder and what they do."""
 
 Onward = Annotated[str, Query(max_length=8000)]
 
@@ -40,7 +57,7 @@ def _facts(service: Service, asker: Asker, fresh: str = "") -> dict[str, Any]:
                 listed.append(
                     {"id": token.id, "label": token.label, "scopes": token.scopes, "ends": ends}
                 )
-    return {"tokens": listed, "fresh": fresh, "scopes": asker.scopes}
+    return {"tokens": listed, "fresh": fresh, "scopes": asker.scopes, "keymap": KEYS}
 
 
 @own.post("/account/tokens", include_in_schema=False)
@@ -97,6 +114,15 @@ async def log_out(request: Request, service: Serving, asker: CurrentAsker) -> Re
     """End the session from a page."""
     await fields(request)
     return accounts.logged_out(service, asker, RedirectResponse("/", 303))
+
+
+@own.post("/account/stay", include_in_schema=False)
+async def stay(request: Request, service: Serving, asker: CurrentAsker) -> Response:
+    """Stay signed in, and go back to where one was."""
+    said = await fields(request)
+    if asker.session:
+        await run_in_threadpool(service.accounts.keep_session, asker.session)
+    return RedirectResponse(local(first(said, "next", "/")), 303)
 
 
 @pages.post("/look", include_in_schema=False)

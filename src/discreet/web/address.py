@@ -24,7 +24,7 @@ VIEW = ("view", "chart", "show", "a", "b", "choose", "from")
 VIEWS = ("table", "chart", "notes", "code")
 SHOWN = ("intervals", "heat")
 LONGEST = 1_800
-"""Addresses longer than this are kept under a short one."""
+"""A longer address may be cut by other programs: the page advises to save the table."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,11 @@ class Place:
         """The link to this place."""
         query = self.query
         return f"/build/{quote(self.dataset)}" + (f"?{query}" if query else "")
+
+    @property
+    def long(self) -> bool:
+        """Whether other programs may cut the address."""
+        return len(self.address) > LONGEST
 
     @property
     def showing(self) -> frozenset[str]:

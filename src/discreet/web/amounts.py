@@ -1,4 +1,4 @@
-"""Losses and budgets as a reader sees them: ε 0.25, ρ 0.01, rounded against the spender."""
+"""Losses and budgets as a reader sees them: ε 0.25, ρ 0.01, rounded against the spender; and bytes."""
 
 from __future__ import annotations
 
@@ -27,6 +27,19 @@ def of_cap(part: Loss, cap: Loss) -> Sentence:
     """So much of the budget, in one expression: ε 8 of 10."""
     whole = together(*(number(_short(n, True)) for n in cap.parts.values() if n), between=", ")
     return say("{left} of {cap}", left=amount(part, left=True), cap=whole)
+
+
+def file_size(count: int) -> Sentence:
+    """A length in bytes as people say it, rounded down.
+
+    >>> file_size(2**31), file_size(999)
+    ('2.1 GB', '999 bytes')
+    """
+    for unit, power in (("GB", 9), ("MB", 6), ("kB", 3)):
+        if count >= 10**power:
+            tenths = count * 10 // 10**power
+            return together(number(plain(Fraction(tenths, 10))), unit)
+    return say("{n} bytes", n=count)
 
 
 def filled(budget: Budget) -> Fraction:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from urllib.parse import quote
 
 from ..core.description import Description
@@ -136,7 +137,14 @@ class Axes:
             )
             for short, other in zip(names, variable.levels, strict=True)
         ]
-        options.append(Option(say("Choose…"), self.pick(name), rule=True))
+        finer, coarser = self._beside(names, name)
+        for there, key in ((finer, "+"), (coarser, "−")):
+            if there:
+                at_level = place.at_level(there, names).address
+                options = [
+                    replace(one, key=key) if one.address == at_level else one for one in options
+                ]
+        options.append(Option(say("Choose…"), self.pick(name), rule=True, key="O"))
         moves = (
             ("rows", say("Move to rows"), "R"),
             ("columns", say("Move to columns"), "C"),
@@ -152,19 +160,31 @@ class Axes:
         if at < len(place.sides[side]) - 1:
             options.append(Option(say("Later"), place.shifted(side, at, 1).address, key="→"))
         options.append(Option(say("Remove"), place.without(names).address, key="Del"))
-        return Chip(self._label(variable, level), f"{len(level):,}", tuple(options), name, last)
+        words = brief(self._label(variable, level))
+        return Chip(words, f"{len(level):,}", tuple(options), name, last)
+
+    @staticmethod
+    def _beside(names: Sequence[str], name: str) -> tuple[str, str]:
+        """The next finer and the next coarser level; empty where there is none."""
+        at = names.index(name)
+        return names[at - 1] if at else "", names[at + 1] if at + 1 < len(names) else ""
 
     def _filter(self, name: str) -> Chip:
         variable, level = self.found(name)
         chosen, names = self.place.where[name], self.names_of(variable)
         if len(chosen) == 1:
-            what = level.categories[level.index[chosen[0]]].label.says(self.language)
+            what = level.categories[level.index[chosen[0]]].brief(self.language)
         else:
             what = say("{chosen} of {all}", chosen=len(chosen), all=len(level))
         words = say(
-            "{variable}: {categories}", variable=self._label(variable, level), categories=what
+            "{variable}: {categories}",
+            variable=brief(self._label(variable, level)),
+            categories=what,
         )
-        options = [*self.categories(name), Option(say("Choose…"), self.pick(name), rule=True)]
+        options = [
+            *self.categories(name),
+            Option(say("Choose…"), self.pick(name), rule=True, key="O"),
+        ]
         options.append(Option(say("Remove"), self.place.only(name, (), names).address, key="Del"))
         return Chip(words, "", tuple(options), name)
 
@@ -196,7 +216,7 @@ class Axes:
 
     # -- the list ---------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def shelf(self) -> list[Shelved]:
         """Every variable one may ask for, with its levels and where it can be sent."""
         return [
@@ -231,7 +251,7 @@ class Axes:
             for words, side in sends
             if not stands or stands[0] != side
         ]
-        options.append(Option(say("only some…"), self.pick(target)))
+        options.append(Option(say("only some…"), self.pick(target), key="O"))
         if stands:
             options.append(Option(say("remove"), place.without(names).address))
         many = (
@@ -285,6 +305,11 @@ class Axes:
         return together(*used, between=" · ")
 
 
-def joined(words: Sequence[str]) -> str:
-    """Names one after the other, as a title has them."""
-    return " × ".join(words)
+def brief(label: str) -> str:
+    """A label without what it says in brackets, where room is short.
+
+    >>> brief("Underlying cause of death (ICD-10 chapter)"), brief("(none)")
+    ('Underlying cause of death', '(none)')
+    """
+    short, bracket, rest = label.partition(" (")
+    return short if bracket and rest.endswith(")") else label

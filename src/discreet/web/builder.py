@@ -17,14 +17,14 @@ from ..core.description import Description
 from ..core.domain import TOTAL
 from ..core.question import Sort
 from ..core.table import ProtectedTable, Status
+from ..core.table_titles import title_of
 from ..earlier import NEWEST
 from ..errors import DiscreetError, RecipeError, Refusal
 from ..formats.flat import FlatAxis
 from ..languages import Voice, number, say
 from ..methods import registry
-from ..methods.base import title_of
 from ..methods.declaration import Spends
-from ..outlook import Standing
+from ..outlook import Rung, Standing
 from ..recipe import Recipe
 from ..release import Release
 from ..server import refusals
@@ -124,7 +124,7 @@ class Builder:
         self.request.state.notes["rule"] = (
             refusal.rule if refusal else asking.verdict.breaches[0].rule
         )
-        self.verdict = verdicts.refused(asking, sentences)
+        self.verdict = verdicts.refused(sentences)
         self.offers = refusals.alternatives(asking, refusal)
 
     def _says_no(self, error: DiscreetError | Problem) -> None:
@@ -137,7 +137,7 @@ class Builder:
         else:
             self.status, sentence = 400, error.message
         kind = verdicts.refused if isinstance(error, Refusal) else None
-        self.verdict = kind(None, [sentence]) if kind else verdicts.not_understood(sentence)
+        self.verdict = kind([sentence]) if kind else verdicts.not_understood(sentence)
 
     def _show(self, asking: Asking) -> None:
         """The table, where it costs nothing: free, asked before, or following from a release."""
@@ -147,7 +147,7 @@ class Builder:
             return
         charges = asked.declaration.spends is not Spends.NOTHING
         if charges and not asked.answered:
-            if asked.follows_from is None:
+            if asked.follows_from is None or self._sharper_than_known:
                 return
             self.derived = True
         with self.service.slots.one():
@@ -230,6 +230,23 @@ class Builder:
         )
 
     @cached_property
+    def _ladder(self) -> tuple[Rung, ...]:
+        return () if self.asking is None else self.asking.asked.ladder()
+
+    @property
+    def _sharper_than_known(self) -> bool:
+        """Whether the address asks for more accuracy than the same table was released with."""
+        now = self._place_on_ladder
+        known = [n for n, r in enumerate(self._ladder) if r.standing is Standing.ANSWERED]
+        return now is not None and bool(known) and known[-1] < now
+
+    @property
+    def _place_on_ladder(self) -> int | None:
+        asked = {} if self.asking is None else self.asking.asked.plan.question.settings
+        steps = (n for n, rung in enumerate(self._ladder) if asked.get(rung.setting) == rung.value)
+        return next(steps, None)
+
+    @cached_property
     def rungs(self) -> list[tuple[str, str, bool, bool]]:
         """The accuracy control: words, link, whether it is this one, whether it can be had."""
         if self.asking is None or not self.asking.may_have:
@@ -249,8 +266,25 @@ class Builder:
                 now.get(rung.setting) == rung.value,
                 rung.affordable,
             )
-            for rung in self.asking.asked.ladder()
+            for rung in self._ladder
         ]
+
+    @property
+    def amounts(self) -> list[tuple[str, str]]:
+        """How accuracy may be asked for in one's own figure: the setting's name and its words."""
+        if self.asking is None or not self._ladder:
+            return []
+        known = {setting.name for setting in self.asking.asked.declaration.settings}
+        words = {"within": "±", "epsilon": "ε", "rho": "ρ"}
+        return [
+            (name, words[name]) for name in ("within", self._ladder[0].setting) if name in known
+        ]
+
+    @property
+    def asked_otherwise(self) -> list[tuple[str, str]]:
+        """This address without its accuracy, as fields of a form."""
+        said = dict.fromkeys(("within", "of", "epsilon", "rho"))
+        return self.place.saying(**said).pairs
 
     @property
     def already(self) -> dict[str, Any] | None:
@@ -262,7 +296,7 @@ class Builder:
                 "within": rung.within_95,
                 "address": self.place.saying(**{rung.setting: rung.value}).address,
             }
-            for rung in self.asking.asked.ladder()
+            for rung in self._ladder
             if rung.standing is Standing.ANSWERED
         ]
         return released[-1] if released else None
@@ -271,14 +305,14 @@ class Builder:
     def title(self) -> str:
         """What the table is of, in words."""
         if self.table is not None:
-            return str(self.table.title)
+            return self.voice.of(self.table.title)
         if self.asking is None:
             return ""
         spec, layout = self.recipe.question.tables[0], self.recipe.layouts[0]
         by_name = {str(ref): ref for ref in spec.axes}
         order = (*layout.rows, *layout.columns, *layout.layers)
         turned = replace(spec, axes=tuple(by_name[name] for name in order))
-        return str(title_of(turned, self.data.description))
+        return self.voice.of(title_of(turned, self.data.description))
 
     @property
     def question(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import DiscreetError
 from ..inference.questions import answer
-from ..languages import counted, number, say
+from ..languages import Number, Sentence, counted, number, say, together
 from .grid import Grid, cell_codes
 
 LEVEL = 0.05
@@ -37,21 +37,44 @@ class Compared:
     caveats: tuple[str, ...]
 
     @property
-    def marks(self) -> list[dict[str, Any]]:
-        """Where ranges and numbers stand in a picture 280 wide."""
+    def _room(self) -> tuple[int, int]:
         low = min(side.at[1] for side in self.sides)
-        high = max(side.at[2] for side in self.sides)
-        room = max(high - low, 1)
+        return low, max(*(side.at[2] for side in self.sides), low + 1)
 
-        def place(value: int) -> float:
-            return round(12 + 256 * (value - low) / room, 1)
+    def _x(self, value: int) -> float:
+        """Where a number stands in a picture 280 wide."""
+        low, high = self._room
+        return round(12 + 256 * (value - low) / (high - low), 1)
+
+    @property
+    def ticks(self) -> list[tuple[float, Number]]:
+        """Round numbers under the picture."""
+        low, high = self._room
+        step = next(
+            n * 10**k for k in range(20) for n in (1, 2, 5) if (high - low) // (n * 10**k) <= 4
+        )
+        first = -(-low // step) * step
+        return [(self._x(at), number(f"{at:,}")) for at in range(first, high + 1, step)]
+
+    @property
+    def said(self) -> Sentence:
+        """The answer as one text to copy: what was compared, and what may be said."""
+        told = [
+            together(f"{side.letter}:", ", ".join(side.labels), f"({side.value})")
+            for side in self.sides
+        ]
+        return together(together(*told, between="; "), self.words, *self.sentences, between=" ")
+
+    @property
+    def marks(self) -> list[dict[str, Any]]:
+        """Where ranges and numbers stand in the picture."""
 
         return [
             {
                 "letter": side.letter,
-                "x": place(side.at[0]),
-                "from": place(side.at[1]),
-                "to": place(side.at[2]),
+                "x": self._x(side.at[0]),
+                "from": self._x(side.at[1]),
+                "to": self._x(side.at[2]),
             }
             for side in self.sides
         ]

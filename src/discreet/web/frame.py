@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
@@ -13,14 +15,59 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 
 from ..languages import Voice, known, language_of, named, say, speaker
-from ..server.auth import Asker, GuardedRoute, Handler, equal, masked, same_site
+from ..server.auth import (
+    ASKERS,
+    CUSTODIANS,
+    EVERYONE,
+    KEEPERS,
+    OVERSEERS,
+    Asker,
+    GuardedRoute,
+    Handler,
+    cookie_name,
+    equal,
+    masked,
+    same_site,
+)
 from ..server.negotiation import accepted_languages, accepts
 from ..server.problems import Problem
+from ..store.accounts import Accounts, Role
 from . import assets, pseudo
 
 THEMES = ("light", "dark")
 LANGUAGE, THEME = "discreet-language", "discreet-theme"
 RIGHT_TO_LEFT = frozenset(["ar", "fa", "he", "ur"])
+
+Link = tuple[str, str, tuple[Role, ...]]
+NAVIGATION: tuple[Link, ...] = (
+    ("/data", say("Data sets"), EVERYONE),
+    ("/releases", say("Releases"), ASKERS),
+    ("/saved", say("Saved"), ASKERS),
+    ("/jobs", say("Jobs"), KEEPERS),
+    ("/audit", say("Oversight"), OVERSEERS),
+    ("/custodian", say("Custodian"), CUSTODIANS),
+    ("/custodian/new", say("New data set"), CUSTODIANS),
+)
+"""The rooms of the site: where each begins, its name, and who may enter. Further ones are a line each."""
+ROOMS = frozenset(
+    [
+        "build",
+        "data",
+        "search",
+        "saved",
+        "jobs",
+        "releases",
+        "login",
+        "logout",
+        "account",
+        "look",
+        "about",
+        "audit",
+        "custodian",
+        "design",
+    ]
+)
+"""First parts of addresses whose errors are pages."""
 
 _HEADINGS = {
     401: say("Sign in to see this"),
@@ -83,11 +130,18 @@ def page(
     theme = request.cookies.get(THEME, "")
     code = speaks.language.partition("-")[0]
     mirrored = code in RIGHT_TO_LEFT or isinstance(speaks, pseudo.Mirrored)
+    path = request.url.path
+    here = max((room for room, *_ in NAVIGATION if path.startswith(room)), key=len, default="")
     frame = {
         "say": speaks,
         "who": reader(request),
         "theme": theme if theme in THEMES else "",
         "direction": "rtl" if mirrored else "ltr",
+        "rooms": [
+            (address, words, address == here)
+            for address, words, roles in NAVIGATION
+            if request.state.asker.role in roles
+        ],
         "languages": [(one, named(one)) for one in known()],
         "chosen_language": request.cookies.get(LANGUAGE, ""),
     }
@@ -105,9 +159,22 @@ def reader(request: Request) -> dict[str, Any]:
         "name": asker.name,
         "role": asker.role,
         "csrf": masked(accounts.csrf(asker.session)) if asker.session else "",
+        "ends": _seconds_left(accounts, asker),
+        "lapsed": not asker.session and not asker.name and _was_signed_in(request),
         "here": local(here),
         "path": request.url.path,
     }
+
+
+def _seconds_left(accounts: Accounts, asker: Asker) -> int:
+    """In how many seconds a session ends if nothing is asked; 0 where there is none."""
+    ends = accounts.session_ends(asker.session) if asker.session else None
+    return 0 if ends is None else max(1, int(ends[0] - time.time()))
+
+
+def _was_signed_in(request: Request) -> bool:
+    """Whether the browser still sends the cookie of a session that has ended."""
+    return cookie_name(request.app.state.service.settings) in request.cookies
 
 
 def local(address: str) -> str:
@@ -144,9 +211,8 @@ def asks_for_page(path: str, accept: str) -> bool:
     >>> asks_for_page("/tables", "text/html,*/*;q=0.8"), asks_for_page("/tables", "*/*")
     (True, False)
     """
-    pages = ("/build/", "/data/", "/jobs/", "/saved/", "/releases/", "/audit/", "/account/")
-    alone = ("/", "/login", "/logout", "/data", "/search", "/saved", "/jobs", "/releases")
-    if path in (*alone, "/account", "/audit", "/look") or path.startswith(pages):
+    first, *rest = path.strip("/").split("/")
+    if not first or (first in ROOMS and (rest or first != "build")):
         return True
     return not path.startswith(("/api/", "/pxweb/")) and accepts(accept, "text/html")
 
@@ -155,6 +221,7 @@ def problem(request: Request, problem: Problem) -> HTMLResponse:
     """An error as a page: what is wrong, what was spent, and the way on."""
     heading = _HEADINGS.get(problem.status, problem.body()["title"])
     facts = {
+        "near": _near(request) if problem.status in (401, 404) else [],
         "status": problem.status,
         "title": heading,
         "detail": problem.detail,
@@ -164,6 +231,17 @@ def problem(request: Request, problem: Problem) -> HTMLResponse:
     answer.headers["Cache-Control"] = "no-store"
     answer.headers.update(problem.headers)
     return answer
+
+
+def _near(request: Request) -> list[tuple[str, str]]:
+    """Data sets whose names are like the one in an address, and the same page of each."""
+    _, room, name, *_ = *request.url.path.split("/"), "", ""
+    if room not in ("build", "data") or not name:
+        return []
+    seen = request.app.state.service.visible(request.state.asker)
+    if name in seen:
+        return []
+    return [(one, f"/{room}/{quote(one)}") for one in get_close_matches(name, seen, 3, 0.6)]
 
 
 # -- forms ----------------------------------------------------------------------------------

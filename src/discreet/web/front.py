@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, quote
 from fastapi import Request
 
 from .. import rules
+from ..core.guarantee import neighbours_words
 from ..errors import DiscreetError
 from ..languages import Voice, say
 from ..methods import registry
@@ -15,6 +16,7 @@ from ..methods.declaration import Spends
 from ..server.asking import spends
 from ..server.auth import Asker
 from ..server.problems import Problem
+from ..server.routes import saved
 from ..server.service import Service, told
 from ..workspace import DataSet
 from .amounts import filled, of_cap
@@ -23,13 +25,33 @@ from .notes_view import notes_of
 from .starts import Start, featured_or_any
 from .views import deck
 
-_FAMILIES = {
+FAMILIES = {
     "cell-key": say("cell keys: small noise, the same for ever"),
     "dp": say("differential privacy under a budget"),
     "suppression": say("exact or a star"),
     "classic": say("small counts hidden"),
     "synthetic": say("synthetic records"),
 }
+
+
+_PLAINLY = {
+    "cell-key": say("The same people always get the same noise, so asking again changes nothing."),
+    "dp": say("The noise was drawn once; asking again gives the same numbers."),
+    "suppression": say("That a cell is withheld tells nothing about the people in it."),
+    "synthetic": say("No record here is a real person's."),
+}
+
+
+def _own(service: Service, asker: Asker) -> list[dict[str, str]]:
+    """The last tables a signed-in reader saved."""
+    if not asker.name or asker.role == "auditor":
+        return []
+    mine = [one for one in saved.readable(service, asker) if one.owner == asker.user]
+    mine.sort(key=lambda one: one.created, reverse=True)
+    return [
+        {"id": one.id, "title": one.title or one.dataset, "dataset": one.dataset}
+        for one in mine[:3]
+    ]
 
 
 def front_facts(request: Request, service: Service, asker: Asker, speaks: Voice) -> dict[str, Any]:
@@ -50,11 +72,21 @@ def front_facts(request: Request, service: Service, asker: Asker, speaks: Voice)
     facts: dict[str, Any] = {
         "built": shown,
         "start": start,
-        "further": further[:6],
+        "further": further[: 6 if len(further) >= 6 else 3],
         "datasets": len(names),
+        "own": _own(service, asker),
+        "xlsx": "",
+        "plainly": "",
     }
     if shown is not None and shown.table is not None:
-        facts |= {"about": shown.told, "deck": deck(shown), "notes": notes_of(shown.table)}
+        file = f"/build/{quote(shown.name)}/file?{shown.place.question}&format=xlsx"
+        facts |= {
+            "about": shown.told,
+            "deck": deck(shown),
+            "notes": notes_of(shown.table),
+            "xlsx": file,
+            "plainly": _PLAINLY.get(str(shown.data.policy.family), ""),
+        }
     return facts
 
 
@@ -90,7 +122,7 @@ def catalogue_facts(service: Service, asker: Asker) -> dict[str, Any]:
             {
                 "name": name,
                 "about": about,
-                "family": _FAMILIES.get(str(data.policy.family), str(data.policy.family)),
+                "family": FAMILIES.get(str(data.policy.family), str(data.policy.family)),
                 "served": data.policy.method in registry.names(),
                 "variables": [v.label for v in about.variables],
             }
@@ -110,9 +142,9 @@ def dataset_facts(asker: Asker, data: DataSet, speaks: Voice) -> dict[str, Any]:
         "name": name,
         "address": f"/build/{quote(name)}",
         "about": about,
-        "family": _FAMILIES.get(str(data.policy.family), str(data.policy.family)),
+        "family": FAMILIES.get(str(data.policy.family), str(data.policy.family)),
         "rules": list(rules.in_words(data.policy)),
         "budget": budget,
         "starts": featured_or_any(asker, data, speaks.language),
-        "neighbours": about.neighbours.words,
+        "neighbours": neighbours_words(about.neighbours.words),
     }

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from itertools import compress
 
+import numpy as np
+
 from ..core.description import Description
 from ..core.domain import TOTAL
 from ..core.question import Layout, TableSpec
@@ -37,19 +39,19 @@ class Ghost(Heads):
 
     def texts(self, begin: int, end: int) -> list[str]:
         """The cells from `begin` to `end`, each a whole table cell."""
-        by_margin: dict[tuple[bool, ...], str] = {}
-        out = []
-        for cell in range(begin, end):
-            margin = tuple(
-                axis.total and at == len(axis) - 1
-                for axis, at in zip(self.axes, self.places(cell), strict=True)
-            )
-            if margin not in by_margin:
-                total = any(margin[self.down :])
-                kind = " class=sum" if total else ""
-                by_margin[margin] = f"<td{kind}>{self._off(margin)}</td>"
-            out.append(by_margin[margin])
-        return out
+        places = np.unravel_index(np.arange(begin, end), self.shape)
+        kinds = np.zeros(end - begin, dtype=np.int64)
+        for number, (axis, at) in enumerate(zip(self.axes, places, strict=True)):
+            if axis.total:
+                kinds |= (at == len(axis) - 1).astype(np.int64) << number
+        by_kind = {kind: self._cell(kind) for kind in np.unique(kinds).tolist()}
+        return [by_kind[kind] for kind in kinds.tolist()]
+
+    def _cell(self, kind: int) -> str:
+        """A cell of one margin; a bit of `kind` says over which axes it is a total."""
+        margin = tuple(bool(kind >> number & 1) for number in range(len(self.axes)))
+        total = " class=sum" if any(margin[self.down :]) else ""
+        return f"<td{total}>{self._off(margin)}</td>"
 
     def _off(self, margin: tuple[bool, ...]) -> str:
         """How far off the numbers of a margin would be; totals over no axis are the cells."""

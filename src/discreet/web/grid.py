@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from ..core.table import ProtectedTable, Status
 from ..formats.flat import FlatAxis, flatten
+from ..formats.html import RAISED, in_totals, warmth
 from ..formats.percent import axes_added
-from .heads import Heads, last
+from .heads import Heads
 
-_RAISED = {Status.UNRELIABLE: "u", Status.DERIVED: "d"}
 INSTEAD = {
     Status.LOW: "[low]",
     Status.BELOW_THRESHOLD: "[c]",
@@ -79,6 +79,7 @@ class Grid(Heads):
         self.flat = flatten(table)
         places = self.flat.percent.decimals if self.flat.percent is not None else 0
         self.look = replace(self.look, decimals=places)
+        self.noted = self.look.intervals
         super().__init__(
             _brief(table, self.flat.axes),
             table.sides,
@@ -103,9 +104,9 @@ class Grid(Heads):
                 text = f'<abbr title="{escape(self._meaning(code))}">{INSTEAD[code]}</abbr>'
             else:
                 text = look.whole(value) if plain else self._number(begin + i, value)
-                if code in _RAISED:
-                    text = text.replace("<small>", f"<sup>{_RAISED[code]}</sup><small>", 1)
-                    text += "" if "<sup>" in text else f"<sup>{_RAISED[code]}</sup>"
+                if code in RAISED:
+                    text = text.replace("<small>", f"<sup>{RAISED[code]}</sup><small>", 1)
+                    text += "" if "<sup>" in text else f"<sup>{RAISED[code]}</sup>"
                     kinds += ["u"] if code == Status.UNRELIABLE else []
                 kinds += [f"h{heat[i]}"] if heat[i] else []
             if not plain:
@@ -172,11 +173,7 @@ class Grid(Heads):
     @cached_property
     def _sums(self) -> npt.NDArray[np.bool_]:
         """The cells in a total over a column variable."""
-        mask = np.zeros(self.shape, dtype=np.bool_)
-        for i, axis in enumerate(self.axes):
-            if axis.total and i >= self.down:
-                mask[last(i, mask.ndim)] = True
-        return mask.reshape(-1)
+        return in_totals(self.axes, self.down)
 
     @cached_property
     def _base(self) -> npt.NDArray[np.bool_]:
@@ -191,21 +188,7 @@ class Grid(Heads):
 
     @cached_property
     def _heat(self) -> npt.NDArray[np.int64]:
-        """A step from 0 to 9 for every cell inside the totals: its root beside the largest."""
-        flat, percent = self.flat, self.flat.percent
-        inside = (flat.shown & (flat.status != Status.UNRELIABLE)).reshape(self.shape)
-        for i, axis in enumerate(self.axes):
-            if axis.total:
-                inside[last(i, inside.ndim)] = False
-        flags = inside.reshape(-1)
-        numbers = flat.values.astype(np.float64) if percent is None else percent.values
-        most = float(numbers[flags].max(initial=0.0))
-        steps = np.zeros(len(flat), dtype=np.int64)
-        if most > 0:
-            share = np.clip(numbers, 0, most) / most
-            steps = np.ceil(9 * np.sqrt(share) - 0.5).astype(np.int64).clip(0, 9)
-        steps[~flags] = 0
-        return steps
+        return warmth(self.flat)
 
     @property
     def unreliable(self) -> int:

@@ -1,4 +1,4 @@
-"""The skeleton of a table on a page: its heads and rows, whatever stands in its cells.
+"""A table's heads and rows on a page, whatever stands in its cells.
 
 Rows are written as one text each, because a page may have thousands; every label is escaped here.
 """
@@ -11,14 +11,19 @@ from html import escape
 import numpy as np
 
 from ..formats.flat import FlatAxis
+from ..formats.html import WHOLE_CELLS
+from ..formats.html_frame import Frame
 
-MOST_CELLS = 5_000
-"""A table with more cells is shown by pages of rows."""
-PAGE_ROWS = 200
+PAGE_ROWS = 100
+"""Rows of a long table on one page: a browser has laid them out before anybody notices."""
 
 
-class Heads:
-    """A table laid out as layers, rows and columns; the axes stand in that order, totals last."""
+class Heads(Frame):
+    """A table's heads and rows as a page has them; what stands in its cells is its heir's."""
+
+    page_rows = PAGE_ROWS
+    noted = False
+    """Whether something stands under each number, so that columns are wide and stand closer."""
 
     def __init__(
         self,
@@ -31,20 +36,14 @@ class Heads:
         orders: Callable[[FlatAxis, str], tuple[str, str]] | None = None,
     ) -> None:
         """`orders` gives the link that sorts rows by a column, and which way they are sorted by it."""
-        layers, rows, columns = sides
+        super().__init__(axes, sides)
         self._orders = orders
-        self.axes = tuple(axes)
-        self.layers, self.down = layers, layers + rows
-        self.shape = tuple(len(axis) for axis in self.axes)
-        self.cells = int(np.prod(self.shape, dtype=np.int64))
-        self.across = int(np.prod(self.shape[self.down :], dtype=np.int64)) if columns else 1
-        self.height = self.cells // self.across if self.across else 0
         self.begin, self.measure, self.everything = begin, measure, everything
 
     @property
     def paged(self) -> bool:
         """Whether only a part of the rows is on one page."""
-        return self.cells > MOST_CELLS and self.height > PAGE_ROWS
+        return self.cells > WHOLE_CELLS and self.height > PAGE_ROWS
 
     @property
     def window(self) -> range:
@@ -54,6 +53,15 @@ class Heads:
         begin = min(max(self.begin, 0), self.height - 1)
         return range(begin, min(begin + PAGE_ROWS, self.height))
 
+    @property
+    def widths(self) -> list[int]:
+        """How wide columns are where rows come by pages: said beforehand, a browser need not try."""
+        longest = max(
+            (len(label) for axis in self.axes[self.down :] for label in axis.labels), default=9
+        )
+        number = min(max(84, 6 * longest), 132)
+        return [140] * max(self.down - self.layers, 1) + [number] * self.across
+
     def texts(self, begin: int, end: int) -> list[str]:
         """The cells from `begin` to `end`, each a whole table cell."""
         raise NotImplementedError
@@ -62,25 +70,19 @@ class Heads:
 
     def head(self) -> str:
         """The rows of the head."""
-        down, out, repeat = self.down, [], 1
-        heads = [axis.label for axis in self.axes[self.layers : down]]
-        columns = self.axes[down:]
-        for level, axis in enumerate(columns):
-            inner = int(np.prod(self.shape[down + level + 1 :], dtype=np.int64))
-            span = f" colspan={inner}" if inner > 1 else ""
-            scope = "colgroup" if inner > 1 else "col"
-            once = []
-            for at, label in enumerate(axis.labels):
-                total = axis.total and at == len(axis) - 1
-                kind = " class=sum" if total else ""
-                text, way = self._ordered(axis, at, name(label))
-                once.append(f"<th scope={scope}{span}{kind}{way}{_code(axis, at)}>{text}</th>")
-            last = level == len(columns) - 1
-            out.append(f"<tr>{_corner(heads, last)}{''.join(once) * repeat}</tr>")
-            repeat *= len(axis)
-        if not columns:
-            out.append(f"<tr>{_corner(heads, True)}<th scope=col>{name(self.measure)}</th></tr>")
-        return "".join(out)
+        heads = [axis.label for axis in self.axes[self.layers : self.down]]
+        lines = list(self.head_lines(self._column_head))
+        if not lines:
+            lines = [f"<th scope=col>{name(self.measure)}</th>"]
+        *upper, lowest = lines
+        above = [f"<tr>{_corner(heads, False)}{line}</tr>" for line in upper]
+        return "".join(above) + f"<tr>{_corner(heads, True)}{lowest}</tr>"
+
+    def _column_head(self, axis: FlatAxis, at: int, scope: str) -> str:
+        total = axis.total and at == len(axis) - 1
+        kind = " class=sum" if total else ""
+        text, way = self._ordered(axis, at, name(axis.labels[at]))
+        return f"<th {scope}{kind}{way}{_code(axis, at)}>{text}</th>"
 
     def _ordered(self, axis: FlatAxis, at: int, text: str) -> tuple[str, str]:
         """A column's head as a link that sorts by it, where there is one variable across."""
@@ -178,11 +180,6 @@ def name(label: str) -> str:
     text = escape(label)
     plain = label.isascii() and label.replace(" ", "").isalpha()
     return text if plain else f"<bdi>{text}</bdi>"
-
-
-def last(axis: int, many: int) -> tuple[slice, ...]:
-    """An index of the total of one axis."""
-    return tuple(slice(-1, None) if i == axis else slice(None) for i in range(many))
 
 
 _ROW_KINDS = {

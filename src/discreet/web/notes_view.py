@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
 
 from ..core.guarantee import Kind
 from ..core.table import ProtectedTable
@@ -21,6 +23,10 @@ class Notes:
     rest: Sequence[tuple[str, Sequence[Note]]]
     facts: list[tuple[str, str]]
     guess: list[str]
+    dots: list[tuple[str, int]]
+    """How often the best guesser says that somebody is in the data: who is not, and who is."""
+    footnote: str
+    cite: str
 
 
 def notes_of(table: ProtectedTable) -> Notes:
@@ -38,7 +44,18 @@ def notes_of(table: ProtectedTable) -> Notes:
     line.sort(
         key=lambda note: note.kind == "data"
     )  # the page says beside the title what it is about
-    return Notes(line, paragraph, rest, _facts(table), odds)
+    footnote = " ".join(str(note.words) for note in (*line, *paragraph))
+    return Notes(line, paragraph, rest, _facts(table), odds, _dots(odds), footnote, citation(table))
+
+
+def _dots(odds: Sequence[str]) -> list[tuple[str, int]]:
+    """The figures of the first device, whole, against the custodian; nothing where it is not told."""
+    for words in odds:
+        told = getattr(words, "values", {})
+        if {"wrongly", "rightly"} <= set(told):
+            wrongly, rightly = (Fraction(str(told[name])) for name in ("wrongly", "rightly"))
+            return [("wrongly", floor(wrongly)), ("rightly", ceil(rightly))]
+    return []
 
 
 def _facts(table: ProtectedTable) -> list[tuple[str, str]]:

@@ -16,9 +16,20 @@ from ..server.negotiation import chosen_format
 from ..server.problems import Problem
 from ..server.routes.catalogue import DataSetId
 from ..server.service import Service, Serving
-from . import account_routes, assets, finding_routes, keeping_routes, oversight_routes, views
+from . import (
+    account_routes,
+    assets,
+    draft_routes,
+    finding_routes,
+    keeping_routes,
+    oversight_routes,
+    release_routes,
+    request_routes,
+    views,
+)
 from .address import Place, read
 from .builder import Builder, recipe_of
+from .custody.routes import ROUTERS as CUSTODY
 from .frame import PageRoute, fields, first, page, voice
 from .front import catalogue_facts, dataset_facts, front_facts
 
@@ -31,8 +42,12 @@ ROUTERS = [
     spending,
     *finding_routes.ROUTERS,
     *keeping_routes.ROUTERS,
+    *release_routes.ROUTERS,
+    *request_routes.ROUTERS,
     *oversight_routes.ROUTERS,
     *account_routes.ROUTERS,
+    *draft_routes.ROUTERS,
+    *CUSTODY,
 ]
 
 # -- assets ---------------------------------------------------------------------------------

@@ -107,10 +107,9 @@ def may_pay(asking: Asking) -> bool:
     return True
 
 
-def refused(asking: Asking | None, sentences: Sequence[str]) -> Verdict:
+def refused(sentences: Sequence[str]) -> Verdict:
     """A rule says no: which, with what was got and what is allowed."""
-    facts = () if asking is None else _size(asking)
-    return Verdict("no", say("Not this table"), facts, None, tuple(sentences))
+    return Verdict("no", say("Not this table"), (), None, tuple(sentences))
 
 
 def not_understood(sentence: str) -> Verdict:

@@ -11,6 +11,7 @@ from .. import formats
 from ..core.table import ProtectedTable, Status
 from ..errors import DiscreetError
 from ..formats.chart import Chart
+from ..formats.html import in_totals
 from ..formats.svg import to_svg
 from ..languages import Sentence, say, together
 from ..methods.declaration import Spends
@@ -20,7 +21,6 @@ from .amounts import filled, of_cap
 from .builder import MEANINGS, Builder
 from .compare import compared
 from .grid import INSTEAD
-from .heads import last
 from .notes_view import notes_of
 from .snippets import snippets
 from .starts import featured_or_any
@@ -67,7 +67,6 @@ def facts(built: Builder) -> dict[str, Any]:
             ("notes", say("Notes")),
             ("code", say("Code")),
         ],
-        "gone": "",
         "budget": _budget(built),
         "percents": _percents(place),
         "deck": deck(built),
@@ -100,11 +99,7 @@ def _within(built: Builder) -> str:
     flat, low, high = grid.flat, grid.flat.lower, grid.flat.upper
     if low is None or high is None:
         return ""
-    inside = np.ones(grid.shape, dtype=np.bool_)
-    for i, axis in enumerate(grid.axes):
-        if axis.total:
-            inside[last(i, inside.ndim)] = False
-    flags = inside.reshape(-1) & flat.shown
+    flags = ~in_totals(grid.axes) & flat.shown
     reach = np.maximum(high - flat.values, flat.values - low)[flags]
     if not reach.size:
         return ""

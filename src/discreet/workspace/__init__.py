@@ -7,6 +7,7 @@ DataSet.open(path)    one data set, ready to count   Workspace.open(path)     a 
 """
 
 from .checks import check
+from .column_choice import ColumnChoice
 from .dataset import DataSet, Workspace, resolve
 from .finding import Finding
 from .initialising import Started, init
@@ -15,6 +16,6 @@ from .status_change import declare
 from .unit_choice import UnitChoice, declare_unit
 
 __all__ = [
-    "DataSet", "Finding", "Loaded", "Started", "UnitChoice", "Workspace", "check", "declare",
-    "declare_unit", "init", "load", "resolve",
+    "ColumnChoice", "DataSet", "Finding", "Loaded", "Started", "UnitChoice", "Workspace", "check",
+    "declare", "declare_unit", "init", "load", "resolve",
 ]  # fmt: skip

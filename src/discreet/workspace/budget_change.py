@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..durable import edit_text, plain_errors, replace_text, sync_folder
+from ..durable import edit_text, plain_errors
 from ..errors import InputError, StoreError
 from ..file_names import BUDGET_LOCK, BUDGET_NOTE, DESCRIPTION
+from . import hosts
 from .description_file import read
+from .noted import forget_note, read_note, seen_note, write_note
 from .yaml_edit import with_value
 
 if TYPE_CHECKING:
@@ -31,13 +33,15 @@ def changing(folder: Path) -> Iterator[None]:
 
     with plain_errors(f"Locking the budget of {folder.name}"):
         lock = FairLock(folder / BUDGET_LOCK)
-    with closing(lock), lock:
+    notes = hosts.shared(folder)
+    everywhere = nullcontext() if notes is None else notes.alone(f"budget of {folder.name}")
+    with closing(lock), lock, everywhere:
         yield
 
 
 def pending(folder: Path) -> bool:
     """Whether an agreed budget is not yet in file and ledger."""
-    return (folder / BUDGET_NOTE).exists()
+    return read_note(folder, BUDGET_NOTE) is not None
 
 
 def change_budget(
@@ -48,7 +52,10 @@ def change_budget(
         finish(folder, ledger)
         _changed(folder, change)  # says what stands in the way before anything is noted
         note = {"budget": dict(change), "who": who, "reason": reason}
-        replace_text(folder / BUDGET_NOTE, json.dumps(note, ensure_ascii=False) + "\n")
+        before = seen_note(folder, BUDGET_NOTE)[1]
+        text = json.dumps(note, ensure_ascii=False) + "\n"
+        if not write_note(folder, BUDGET_NOTE, text, before=before):
+            raise StoreError(f"Another host changes the budget of {folder.name}. Ask again.")
         finish(folder, ledger)
 
 
@@ -60,31 +67,27 @@ def finish(folder: Path, ledger: LedgerStore) -> None:
     before = (folder / DESCRIPTION).read_text(encoding="utf-8-sig")
     try:
         edit_text(folder / DESCRIPTION, _changed(folder, note["budget"]))
+        hosts.share_again(folder)
         budget = read(folder).policy.budget
         if budget is not None and ledger.cap() != budget:
             ledger.set_cap(budget, who=note["who"], reason=note["reason"])
     except InputError:  # it cannot be, now or later: all stays as it was
         edit_text(folder / DESCRIPTION, before)
-        _forget(folder)
+        hosts.share_again(folder)
+        forget_note(folder, BUDGET_NOTE)
         raise
-    _forget(folder)
+    forget_note(folder, BUDGET_NOTE)
 
 
 def _note(folder: Path) -> dict[str, Any]:
     try:
-        note = json.loads((folder / BUDGET_NOTE).read_text("utf-8"))
+        note = json.loads(read_note(folder, BUDGET_NOTE) or "")
         assert {"budget", "who", "reason"} <= note.keys()
     except (OSError, ValueError, AssertionError, AttributeError):
         raise StoreError(
             f"{folder / BUDGET_NOTE} cannot be read. Compare budget and ledger by hand, then remove it."
         ) from None
     return dict(note)
-
-
-def _forget(folder: Path) -> None:
-    with plain_errors(f"Removing {folder / BUDGET_NOTE}"):
-        (folder / BUDGET_NOTE).unlink(missing_ok=True)
-        sync_folder(folder)
 
 
 def _changed(folder: Path, change: Mapping[str, str]) -> str:

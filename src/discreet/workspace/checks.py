@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..core.control import Control
 from ..core.family import Family
 from ..errors import DiscreetError
-from ..file_names import DATA, DESCRIPTION, SECRETS, STORE, VERSIONS
+from ..file_names import CHANGED, DESCRIPTION, SECRETS, STORE, VERSIONS
 from . import loading, origins, secrets, served_laws, versions
 from .description_file import DescribedData, read
 from .featured_file import featured_findings
@@ -101,7 +101,15 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
     except DiscreetError as problem:
         yield Finding("error", problem.message, DESCRIPTION)
         return
-    if versions.file_digest(version / DATA) != manifest.data_digest:
+    if (version / CHANGED).exists():
+        yield Finding(
+            "error",
+            "the records on the server are not those that were loaded: their number or their keys "
+            "differ. Nothing is counted any more.",
+            VERSIONS,
+            f"Find out what changed there. {again}",
+        )
+    if versions.file_digest(versions.data_file(version)) != manifest.data_digest:
         yield Finding(
             "error",
             f"{version.name} is not as it was loaded: its digest differs.",
@@ -147,17 +155,19 @@ def _served(folder: Path, described: DescribedData) -> Iterator[Finding]:
 
 
 def _ledger(folder: Path, described: DescribedData) -> Iterator[Finding]:
-    if not (folder / STORE).exists():
-        return
-    from ..store import Ledger, verify
+    from ..store import has_ledger, open_ledger, verify
 
+    if not has_ledger(folder, described.description.name):
+        return
     verify(folder)
-    with Ledger(folder, dataset=described.description.name) as ledger:
+    with open_ledger(folder, dataset=described.description.name) as ledger:
         now = versions.current(folder)
         before = 0 if now is None else _answered_anew(ledger, described, now[1].data_version)
-        unanchored = ledger.anchor_problem
-    if unanchored:
-        yield Finding("warning", unanchored, STORE)
+        problems = [
+            problem for problem in (ledger.anchor_problem, ledger.rights_problem) if problem
+        ]
+    for problem in problems:
+        yield Finding("warning", problem, STORE)
     if before:
         yield Finding(
             "warning",
@@ -196,7 +206,7 @@ def same_people(folder: Path, described: DescribedData) -> Iterator[Finding]:
             source = theirs.source()
         except DiscreetError:
             continue
-        if (source.path.resolve(), source.table) == (mine.path.resolve(), mine.table):
+        if source.same_place(mine):
             yield Finding(
                 "warning",
                 f"{other.parent.name} (family {theirs.policy.family}) has the same source: what "

@@ -15,19 +15,19 @@ from ..core.exact import exact
 from ..core.family import Family
 from ..core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ..core.origin import Origin
-from ..durable import replace_text
 from ..errors import InputError, LedgerDamaged, did_you_mean
 from ..file_names import ANCHOR, DESCRIPTION, SERVED_FAMILY, STORE
 from ..methods import registry
 from ..methods.declaration import Spends
-from . import budget_change, origins, rehearsed, secrets, served_laws, versions
+from . import budget_change, hosts, origins, rehearsed, secrets, served_laws, versions
 from .description_file import DescribedData, read
 from .loading import coding_digest
+from .noted import lines_of, seen_note, write_note
 
 if TYPE_CHECKING:
     from ..engines.base import Engine
     from ..methods.base import Facts
-    from ..store import LedgerStore, Results
+    from ..store import Fits, LedgerStore, Results
 
 
 @dataclass
@@ -45,6 +45,8 @@ class DataSet:
     """The release synthetic records were made from, verified; None for records of real units."""
     threads: int | None = None
     """How many threads one count may use; None: all there are."""
+    interior_bytes: int = 0
+    """How much of recent keyed interiors this process keeps in memory, so that margins need no count."""
     _engine: Engine | None = field(default=None, repr=False)
     _ledger: LedgerStore | None = field(default=None, repr=False)
     _results: Results | None = field(default=None, repr=False)
@@ -55,6 +57,7 @@ class DataSet:
         """Open the data set `DIR[/DATASET]`; what stands in the way gets one sentence."""
         folder = resolve(path)
         versions.sweep_left_overs(folder)
+        hosts.check_edits(folder)
         described = read(folder)
         current = versions.current(folder)
         if current is None:
@@ -134,6 +137,8 @@ class DataSet:
     @cached_property
     def secrets(self) -> secrets.DataSetSecrets:
         """Keys for keyed methods, of this version's key epoch."""
+        if (notes := hosts.shared(self.folder)) is not None:
+            hosts.check_keys(self.folder, notes)
         return secrets.read(self.folder, self.manifest.epoch)
 
     def engine(self) -> Engine:
@@ -154,7 +159,10 @@ class DataSet:
                     origins.verified(self.folder, self.version, self.manifest, self.policy.family)
                 versions.close_to_others(self.version)
                 described = self.described.description
-                self._engine = open_engine(self.version, described, threads=self.threads)
+                salt, kept = self.secrets.record_salt(), self.interior_bytes
+                self._engine = open_engine(
+                    self.version, described, threads=self.threads, salt=salt, interior_bytes=kept
+                )
             return self._engine
 
     def ledger(self) -> LedgerStore:
@@ -164,18 +172,18 @@ class DataSet:
         only records what it releases has a ledger without a cap.
         """
         if self._ledger is None:
-            from ..store import Ledger
+            from ..store import has_ledger, open_ledger
 
             budget = self.policy.budget
             if self.spends is Spends.NOTHING:
                 raise InputError(unbudgeted(self.name, self.policy))
             ever_served = served(self.folder, self.description, self.policy.family) is not None
-            if ever_served and not any((self.folder / name).exists() for name in (STORE, ANCHOR)):
+            if ever_served and not has_ledger(self.folder, self.name):
                 raise LedgerDamaged(  # without any trace of the old one a new one would begin
                     f"Tables were made from {self.folder}, but its ledger and the ledger's anchor are "
                     f"gone. Nothing is answered; restore {STORE} and {ANCHOR} from the newest copy."
                 )
-            ledger = Ledger(self.folder, dataset=self.name)
+            ledger = open_ledger(self.folder, dataset=self.name)
             try:
                 if budget is not None:
                     _follow(self.folder, ledger, budget)
@@ -192,6 +200,12 @@ class DataSet:
 
             self._results = Results(self.folder)
         return self._results
+
+    def fits(self) -> Fits:
+        """What was fitted to measurements, kept for ever."""
+        from ..store import Fits
+
+        return Fits(self.folder)
 
     def close(self) -> None:
         """Let go of engine, ledger and cache."""
@@ -212,6 +226,7 @@ def _follow(folder: Path, ledger: LedgerStore, budget: Loss) -> None:
     if ledger.cap() == budget and not budget_change.pending(folder):
         return
     with budget_change.changing(folder):
+        hosts.check_newest(folder)
         budget_change.finish(folder, ledger)
         described = read(folder)  # may have been agreed while we waited for the lock
         now, looked = described.policy.budget, described.description.bound_from_data
@@ -235,10 +250,15 @@ def unbudgeted(name: str, policy: Policy) -> str:
 def _keep_served(folder: Path, description: Description, family: Family) -> None:
     """Note what tables are made under; refuse what does not go with what was noted."""
     promise = _promise(description)
-    noted = served(folder, description, family)
-    if noted is None or (family is Family.DP and promise not in noted):
-        lines = [str(family), promise] if family is Family.DP else [str(family)]
-        replace_text(folder / SERVED_FAMILY, "\n".join(lines) + "\n")
+    lines = [str(family), promise] if family is Family.DP else [str(family)]
+    while True:
+        before = seen_note(folder, SERVED_FAMILY)[
+            1
+        ]  # first: what comes after it is not overwritten
+        noted = served(folder, description, family)
+        if noted is not None and (family is not Family.DP or promise in noted):
+            return
+        write_note(folder, SERVED_FAMILY, "\n".join(lines) + "\n", before=before)  # and look again
 
 
 def served(folder: Path, description: Description, family: Family) -> list[str] | None:
@@ -249,7 +269,7 @@ def served(folder: Path, description: Description, family: Family) -> list[str] 
     replacing one says anything about adding or removing one.
     """
     path = folder / SERVED_FAMILY
-    noted = served_laws.noted_lines(path)
+    noted = lines_of(folder, SERVED_FAMILY)
     if noted is None:
         return None
     noted = noted or ["unreadable"]

@@ -6,17 +6,22 @@ of the wrong kind or a code that is not there gets one sentence with file, line 
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from ..core.description import Description, Policy, StructuralZero, Weight
 from ..core.domain import Condition, Level, Variable
 from ..core.public_margins import under
 from ..core.text import Text
-from ..engines.coding import Coding, Columns, Source
+from ..engines.address import Address
+from ..engines.coding import COUNTING, MOST_SHARDS, Coding, Columns, Source
 from ..errors import DescriptionError, InputError, did_you_mean
 from ..file_names import DESCRIPTION
 from .category_file import text_of
@@ -31,9 +36,12 @@ KEYS = (
     "records_per_unit_from", "bound", "records", "about", "sample", "licence", "contact",
     "attribution", "notes", "language", "source", "id",
     "key_column", "weight", "family", "method", "methods", "rules", "budget", "reliable",
-    "variables", "structural_zeros", "report", "featured",
+    "variables", "structural_zeros", "report", "featured", "approval",
 )  # fmt: skip
-SOURCE_KEYS = ("file", "database", "table", "delimiter", "encoding", "quote", "escape", "header")
+SOURCE_KEYS = (
+    "file", "database", "table", "delimiter", "encoding", "quote", "escape", "header", "shards",
+)  # fmt: skip
+SERVER_KEYS = ("database", "table", "counting", "kept_in", "timeout", "frozen", "shards")
 SAMPLE_KEYS = ("rate", "secret")
 WEIGHT_KEYS = ("column", "decimals", "bound", "mark")
 
@@ -66,24 +74,30 @@ class DescribedData:
                 "no source of records is named. Write `source: {file: data.csv}`.",
                 file=str(self.folder / DESCRIPTION),
             )
-        table = keys.pop("table", None)
+        table, shards = keys.pop("table", None), int(keys.pop("shards", "1"))
         guess = Source.guess(where)
+        if guess.address is not None:
+            return replace(
+                guess,
+                table=table or guess.table,
+                counting=keys.get("counting", "loaded"),
+                kept_in=keys.get("kept_in", ""),
+                timeout=int(keys.get("timeout", "0")),
+                shards=shards,
+            )
         path = guess.path if guess.path.is_absolute() else self.folder / guess.path
         kind = Source.guess(path).kind if "://" not in where else guess.kind
-        return Source(kind, path, table or guess.table, keys)
+        return Source(kind, path, table or guess.table, keys, shards=shards)
 
 
-def read(folder: Path) -> DescribedData:
-    """Read a data set's discreet.yaml and the category files it names."""
-    path = folder / DESCRIPTION
-    if not path.is_file():
-        raise InputError(
-            f"{folder} has no {DESCRIPTION}. Make one with `discreet init DATA --into {folder}`."
-        )
-    top = read_file(path)
-    top.only(KEYS)
+def read(folder: Path, *, instead: Block | None = None) -> DescribedData:
+    """Read a data set's discreet.yaml and the category files it names.
+
+    With `instead` what it says of the policy is replaced, key by key, by a draft's.
+    """
+    top = _top(folder, instead)
     name = checked_name(top, "dataset", top.text("dataset") or folder.name, "a data set")
-    files = [path]
+    files = [folder / DESCRIPTION]
     variables, columns = _variables(top, folder, files)
     weight, weight_mark = _weight(top)
     id_column = top.text("id") or None
@@ -133,6 +147,25 @@ def read(folder: Path) -> DescribedData:
     )
 
 
+def _top(folder: Path, draft: Block | None) -> Block:
+    """The file's mapping; a draft's keys stand in the place of what is written."""
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise InputError(
+            f"{folder} has no {DESCRIPTION}. Make one with `discreet init DATA --into {folder}`."
+        )
+    top = read_file(path)
+    top.only(KEYS)
+    if draft is not None:
+        if "family" in draft.values:  # what is written for another family does not go with it
+            for key in ("method", "methods", "budget"):
+                top.values.pop(key, None)
+        top.values |= draft.values
+        top.lines |= draft.lines
+        top.file = draft.file
+    return top
+
+
 def _words(top: Block, key: str) -> str:
     """A text for readers, plain or by language."""
     text = text_of(top, key)
@@ -156,10 +189,32 @@ def _notes(top: Block) -> tuple[str, ...]:
 
 
 def _public_facts(policy: Policy) -> str:
-    """A digest of the public populations that records are compared with when they are loaded."""
-    populations = policy.parameters(policy.method).get("populations")
+    """A digest of the public facts that records are compared with when they are loaded.
+
+    The populations, and every prior that is certain of somebody's value.
+    """
+    parameters = policy.parameters(policy.method)
+    populations = parameters.get("populations")
     text = populations.get("text", "") if isinstance(populations, dict) else ""
+    attributes = parameters.get("attributes")
+    if text and isinstance(attributes, dict):
+        for name, one in sorted(attributes.items()):
+            prior = one.get("prior") if isinstance(one, dict) else None
+            if isinstance(prior, dict) and _rules_out(prior):
+                text += f"\n{name}\n{prior.get('text', prior.get('value'))}"
     return hashlib.sha256(text.encode()).hexdigest() if text else ""
+
+
+_CERTAIN = re.compile(r"\+?(0*1(\.0*)?|0+(\.0*)?|\.0+)")
+_CHANCE = re.compile(r"p[0-9]*")
+
+
+def _rules_out(prior: dict[str, Any]) -> bool:
+    """Whether a prior gives a value of somebody no chance, or all of it."""
+    header, *rows = list(csv.reader(io.StringIO(str(prior.get("text", ""))))) or [[]]
+    columns = [k for k, name in enumerate(header) if _CHANCE.fullmatch(name.strip())]
+    said = [row[k] for row in rows for k in columns if k < len(row)]
+    return any(_CERTAIN.fullmatch(one.strip()) for one in [*said, str(prior.get("value", ""))])
 
 
 def _variables(
@@ -235,11 +290,58 @@ def _source(top: Block) -> dict[str, str]:
         return {"file": value.text}
     block = top.block("source")
     assert block is not None
-    block.only(SOURCE_KEYS)
+    block.only((*SOURCE_KEYS, *SERVER_KEYS[2:]))
     keys = {key: block.text(key) for key in block.values if block.get(key) is not None}
+    _check_shards(block, keys)
     if ("file" in keys) == ("database" in keys):
         raise top.error("source needs one of file and database.", "source")
+    address = Source.guess(keys["database"]).address if "database" in keys else None
+    if address is None:
+        block.only(SOURCE_KEYS)
+        return keys
+    _check_server(block, address)
+    if "timeout" in keys:
+        keys["timeout"] = str(block.whole("timeout", 0))
     return keys
+
+
+def _check_shards(block: Block, keys: dict[str, str]) -> None:
+    """In how many files loaded records lie, as plain digits from here on."""
+    shards = block.whole("shards", 1, least=1) or 1
+    if shards > MOST_SHARDS:
+        raise block.error(f"shards must be from 1 to {MOST_SHARDS}, got {shards}.", "shards")
+    if shards > 1 and keys.get("counting", "loaded") != "loaded":
+        raise block.error(
+            "shards are for records that are loaded here. Leave them out, or write "
+            "`counting: loaded`.",
+            "shards",
+        )
+    if "shards" in keys:
+        keys["shards"] = str(shards)
+
+
+def _check_server(block: Block, address: Address) -> None:
+    """What may be said of a server; never its password."""
+    block.only(SERVER_KEYS)
+    if address.secret:
+        raise block.error(
+            "source.database holds a password. Take it out, change it, and give the new one in "
+            "PGPASSWORD or ~/.pgpass (for Spark in SPARK_CONNECT_AUTHENTICATE_TOKEN).",
+            "database",
+        )
+    counting = block.choice("counting", COUNTING, "loaded")
+    if counting == "read-only" and not block.flag("frozen"):
+        raise block.error(
+            "counting: read-only counts the table itself, which must then never change: answers are "
+            "given once and for ever. Write `frozen: yes` if nobody writes to it, else "
+            "`counting: loaded`.",
+            "counting",
+        )
+    if counting == "coded" and address.kind == "spark" and not block.text("kept_in"):
+        raise block.error(
+            "counting: coded on Spark needs `kept_in:`, the folder on the cluster for coded tables.",
+            "counting",
+        )
 
 
 def _weight(top: Block) -> tuple[Weight | None, str]:

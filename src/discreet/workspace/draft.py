@@ -107,3 +107,5 @@ class Draft:
     """What the custodian should hear at once, apart from the comments of the variables."""
     left_out: list[tuple[str, str]] = field(default_factory=list)
     """Columns that became no variable, each with the reason."""
+    secret: str = field(default="", repr=False)
+    """The password of a database server, for the first load only; it is never written."""

@@ -14,11 +14,13 @@ from ..file_names import (
     ANCHOR,
     AUDIT,
     CACHE,
+    DRAFTS,
     JOB_RESULTS,
     JOBS,
     MEASUREMENTS,
     PUBLISHED,
     SOURCE_FACTS,
+    SOURCES,
     STORE,
     VERSIONS,
 )
@@ -31,9 +33,11 @@ _INSIDE = (
     MEASUREMENTS,
     ANCHOR,
     SOURCE_FACTS,
+    SOURCES,
     *(f"{n}{end}" for n in (STORE, CACHE) for end in _DATABASES),
 )
 _AROUND = (
+    DRAFTS,
     JOB_RESULTS,
     PUBLISHED,
     ACCOUNTS_KEY,

@@ -26,12 +26,12 @@ from .vocabulary import (
     is_age,
     is_geography,
     is_time,
-    is_weight_name,
     missing_numbers,
     perhaps_missing,
     pretty,
     safe_names,
 )
+from .weight_column import find_weight
 
 if TYPE_CHECKING:
     from ..engines.coding import ColumnProfile, Profile
@@ -46,15 +46,21 @@ _SINGLE = ("text", "integer", "decimal", "boolean", "date")
 
 
 def guess(
-    profile: Profile, units: UnitColumns, *, dataset: str, title: str, source: Mapping[str, str]
+    profile: Profile,
+    units: UnitColumns,
+    *,
+    dataset: str,
+    title: str,
+    source: Mapping[str, str],
+    weight: str = "",
 ) -> Draft:
     """A draft of the description of what was profiled; who one unit is, is left open."""
-    return _Guess(profile, units).draft(dataset, title, source)
+    return _Guess(profile, units, weight).draft(dataset, title, source)
 
 
 class _Guess:
-    def __init__(self, profile: Profile, units: UnitColumns) -> None:
-        self.profile = profile
+    def __init__(self, profile: Profile, units: UnitColumns, weight: str) -> None:
+        self.profile, self.chosen_weight = profile, weight
         labels = label_columns(profile)
         self.columns = {column.name: column for column in profile.columns}
         self.names = safe_names([column.name for column in profile.columns])
@@ -68,7 +74,7 @@ class _Guess:
         """For each column those that would be levels above it, but are empty for some of its values."""
 
     def draft(self, dataset: str, title: str, source: Mapping[str, str]) -> Draft:
-        self.weight = self._find_weight()
+        self.weight = find_weight(self.profile.columns, self.chosen_weight)
         derived = [column for column in self.profile.columns if self._derives(column)]
         columns = [c for c in self.profile.columns if c not in derived and self._keep(c)]
         variables = self._variables([column.name for column in columns])
@@ -85,16 +91,6 @@ class _Guess:
             left_out=self.left_out,
             hints=self.hints,
         )
-
-    def _find_weight(self) -> WeightDraft | None:
-        for column in self.profile.columns:
-            many = column.type == "integer" and column.distinct > 100
-            number = many or column.type == "decimal"
-            positive = column.minimum is not None and not column.minimum.startswith(("-", "0"))
-            positive = positive or _above_zero(column.minimum)
-            if number and positive and is_weight_name(column.name):
-                return WeightDraft(column.name, min(column.decimals or 0, 9), mark=column.mark)
-        return None
 
     def _keep(self, column: ColumnProfile) -> bool:
         weight = self.weight.column if self.weight else None
@@ -329,7 +325,7 @@ class _Guess:
         elif missing:
             comments.append(f"The code {missing[0]} looks like missing.")
         if not missing:
-            name = next(c for c in ("NA", "missing", "_missing", "not_given") if c not in codes)
+            name = next(c for c in ("_U", "missing", "_missing", "not_given") if c not in codes)
             missing = [name]
             comments.append(f"Records without a value get the category {name}.")
         return [*missing, ""] if profile.nulls else missing, comments
@@ -389,10 +385,3 @@ class _Guess:
         variable.comments.append(
             "The bands assume that the codes are ages in whole years; remove these levels if not."
         )
-
-
-def _above_zero(text: str | None) -> bool:
-    try:
-        return text is not None and float(text.replace(",", ".")) > 0
-    except ValueError:
-        return False

@@ -9,8 +9,11 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from ..core.control import Control
@@ -21,8 +24,8 @@ from ..core.family import Family
 from ..core.origin import Origin
 from ..durable import plain_errors
 from ..engines.coding import Coding, Columns, LoadReport, Source
-from ..errors import Bug, Cancelled, DataError, InputError, StoreError
-from ..file_names import ARRAYS, DATA
+from ..errors import Bug, Cancelled, DataError, DiscreetError, InputError, StoreError
+from ..file_names import ARRAYS, CHANGED, REMOTE
 from . import origins, secrets, versions
 from .description_file import DescribedData, read
 from .unit_checks import needs_a_unit
@@ -149,19 +152,29 @@ def source_digest(source: Source, control: Control) -> str:
     return hasher.hexdigest()
 
 
-def load(folder: str | Path, control: Control | None = None) -> Loaded:
+def load(
+    folder: str | Path,
+    control: Control | None = None,
+    *,
+    secret: str = "",
+    source_keys: Mapping[str, str] | None = None,
+) -> Loaded:
     """Load the source named in discreet.yaml as a new version and serve it.
 
     Killed, cancelled or out of disk at any moment, the version served before is served still.
 
-    folder    the folder of the data set
-    control   progress and cancelling
+    folder        the folder of the data set
+    control       progress and cancelling
+    source_keys   another source than discreet.yaml names, in the same words
+    secret        the password of a database server, where neither PGPASSWORD nor ~/.pgpass has it
 
         loaded = dc.load("work/people")
         print(loaded.unchanged, loaded.manifest.data_version)
     """
     folder = Path(folder)
     described = read(folder)
+    if source_keys is not None:
+        described = replace(described, source_keys=dict(source_keys))
     made_from_releases = any(manifest.origin for _, manifest in versions.intact(folder))
     if described.policy.family is Family.SYNTHETIC or made_from_releases:
         raise InputError(
@@ -173,7 +186,7 @@ def load(folder: str | Path, control: Control | None = None) -> Loaded:
             f"Who one unit of {folder} is, is undecided, and record keys are made from its id. Run "
             f"`discreet declare {folder} --unit WORD --id COLUMN` first."
         )
-    return _in_turn(folder, described, None, control)
+    return _in_turn(folder, described, None, control, secret)
 
 
 def load_synthetic(folder: Path, origin: Origin, control: Control | None = None) -> Loaded:
@@ -187,43 +200,49 @@ def load_synthetic(folder: Path, origin: Origin, control: Control | None = None)
 
 
 def _in_turn(
-    folder: Path, described: DescribedData, made_from: Origin | None, control: Control | None
+    folder: Path,
+    described: DescribedData,
+    made_from: Origin | None,
+    control: Control | None,
+    secret: str = "",
 ) -> Loaded:
     try:
         with versions.loading(folder), plain_errors(f"Loading into {folder}"):
-            return _load(folder, described, made_from, control or Control())
+            source = described.source().opened_with(secret)
+            return _load(folder, described, source, made_from, control or Control())
     except KeyboardInterrupt:
         raise Cancelled("Stopped while loading; nothing was lost.") from None
 
 
 def _load(
-    folder: Path, described: DescribedData, made_from: Origin | None, control: Control
+    folder: Path,
+    described: DescribedData,
+    source: Source,
+    made_from: Origin | None,
+    control: Control,
 ) -> Loaded:
     if versions.every(folder):
         secrets.read(folder)  # lost secrets are restored, never drawn anew under old versions
     else:
         secrets.create(folder)
-    source, coding = described.source(), described.coding
-    origin, shape = source_digest(source, control), coding_digest(coding)
-    content = _short(origin, shape)
-    before = versions.intact(folder)
-    served = _served(folder)
-    for version, known in reversed(before):
-        if known.content == content:
-            _records_agree(described, known.records)
-            if not versions.as_loaded(version, known):
-                continue  # damaged: load it again
-            versions.point(folder, version)
-            return Loaded(version, known, unchanged=True, new_epoch=False, before=served)
+    coding, served, before = described.coding, _served(folder), versions.intact(folder)
+    shape = coding_digest(coding)
+    # what a server sends is known only when it is read
+    origin = "" if source.address else source_digest(source, control)
+    if origin and (again := _loaded_before(folder, described, _short(origin, shape), served)):
+        return again
     epoch, new_epoch = _epoch([manifest for _, manifest in before], coding)
     own = secrets.read(folder)
     salted = replace(coding, salt=own.record_salt())
-    from ..engines.duckdb import loading as engine_loading
-
-    with versions.spare(folder) as filled:
-        report = engine_loading.load(source, salted, filled, control)
+    with versions.spare(folder) as filled, _unless_kept(filled, source):
+        report = _by_engine(folder, source, salted, filled, control)
+        if source.address:
+            origin = _short("records of a server", report.fingerprint)  # wherever they are counted
+            if again := _loaded_before(folder, described, _short(origin, shape), served):
+                return again
+        content = _short(origin, shape)
         _records_agree(described, report.records)
-        _records_fit(described, filled)
+        _records_fit(described, filled, salted.salt)
         manifest = versions.Manifest(
             # published with every table: keyed, or it would confirm a guess of the last record
             data_version=_short(content, epoch, own.derive("data version").hex()),
@@ -235,15 +254,63 @@ def _load(
             loaded=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             records=report.records,
             dropped=report.dropped,
-            data_bytes=(filled / DATA).stat().st_size,
-            data_digest=versions.file_digest(filled / DATA),
+            data_bytes=versions.data_file(filled).stat().st_size,
+            data_digest=versions.file_digest(versions.data_file(filled)),
             **_arrays_of(filled),
+            shards={
+                path.name: {"bytes": path.stat().st_size, "digest": versions.file_digest(path)}
+                for path in versions.further_shards(filled)
+            },
         )
         if made_from is not None:
             manifest = origins.sealed(manifest, made_from, secrets.read(folder, epoch))
         control.step(0.99, "making the version durable")
         version = versions.publish(folder, filled, manifest)
     return Loaded(version, manifest, False, new_epoch, report, served)
+
+
+def _by_engine(
+    folder: Path, source: Source, coding: Coding, filled: Path, control: Control
+) -> LoadReport:
+    """Load into a version's folder, or on the server that has the records."""
+    if source.counting == "loaded":
+        from ..engines.duckdb import loading as engine_loading
+
+        return engine_loading.load(source, coding, filled, control)
+    from ..engines import remote_loading
+
+    number = len(versions.every(folder)) + 1
+    name = f"{coding.description.name}_{number:04d}_{token_hex(4)}"
+    return remote_loading.load(source, coding, filled, control, name=name)
+
+
+@contextmanager
+def _unless_kept(filled: Path, source: Source) -> Iterator[None]:
+    """Remove what was made on a server for a version that did not come to be."""
+    try:
+        yield
+    finally:
+        if (filled / REMOTE).exists():  # else it was published, or never made
+            from ..engines.remote_loading import discard
+
+            with suppress(DiscreetError):
+                discard(filled, source.address.secret if source.address else "")
+
+
+def _loaded_before(
+    folder: Path, described: DescribedData, content: str, served: versions.Manifest | None
+) -> Loaded | None:
+    """The version of the same records coded the same way, served from now on; None where it is new."""
+    for version, known in reversed(versions.intact(folder)):
+        if known.content == content:
+            _records_agree(described, known.records)
+            if not versions.as_loaded(version, known) or (version / CHANGED).exists():
+                continue  # damaged, here or on its server: load it again
+            if len(known.shards) + 1 != described.source().shards:
+                continue  # the same records, to be divided otherwise
+            versions.point(folder, version)
+            return Loaded(version, known, unchanged=True, new_epoch=False, before=served)
+    return None
 
 
 def _arrays_of(version: Path) -> dict[str, Any]:
@@ -290,7 +357,7 @@ def _records_agree(described: DescribedData, records: int) -> None:
         )
 
 
-def _records_fit(described: DescribedData, version: Path) -> None:
+def _records_fit(described: DescribedData, version: Path, salt: bytes) -> None:
     """Let the method compare the records with the public facts it stands on."""
     from ..engines.opening import open_engine
     from ..methods import registry
@@ -301,7 +368,7 @@ def _records_fit(described: DescribedData, version: Path) -> None:
     if not isinstance(method, ChecksRecords):
         return
     facts = Facts(described.description, described.policy, "", described.policy.version)
-    engine = open_engine(version, described.description)
+    engine = open_engine(version, described.description, salt=salt)
     try:
         method.check_records(facts, engine.count(method.record_counts(facts)))
     finally:

@@ -25,7 +25,7 @@ from ..methods.base import Facts, Measurements, Plan, as_measured
 from ..methods.declaration import Declaration, Part
 from ..recipe import from_mapping
 from ..store import StoredAnswer
-from ..store.ledger_upgrade import Carried
+from ..store.sqlite.ledger_upgrade import Carried
 from . import versions
 from .dataset import DataSet
 from .loading import coding_digest

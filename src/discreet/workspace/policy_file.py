@@ -62,6 +62,7 @@ def read_policy(top: Block, folder: Path, files: list[Path]) -> Policy:
         rules=rules.plain() if rules else {},
         budget=_budget(top, family),
         reliable=reliable.plain() if reliable else {},
+        approval=top.choice("approval", ("one", "two"), "one"),
     )
 
 

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ..durable import make_folder, own_file, plain_errors, sync_file, sync_folder
-from ..file_names import ARRAYS, BUDGET_LOCK, CACHE, DATA, LEDGER_LOCK
+from ..file_names import ARRAYS, BUDGET_LOCK, CACHE, LEDGER_LOCK
 
 _LEFT_OUT = (CACHE, LEDGER_LOCK, BUDGET_LOCK)
 _BESIDE_DATABASES = ("-wal", "-shm")
@@ -49,7 +49,7 @@ def _copy(source: Path, target: Path) -> None:
             _copy(inside, target / inside.name)
         shutil.copymode(source, target)
         sync_folder(target)
-    elif source.name in (DATA, ARRAYS) and _linked(source, target):
+    elif (source.suffix == ".duckdb" or source.name == ARRAYS) and _linked(source, target):
         return
     elif source.suffix == ".sqlite3":
         own_file(target)

@@ -9,21 +9,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..core.description import Policy
-from ..durable import replace_text
 from ..file_names import SERVED_LAWS
+from .noted import as_lines, seen_note, write_note
 
 
 def keep(folder: Path, policy: Policy) -> None:
     """Note the law of a keyed policy before the first table is made under it."""
-    law, noted = _law(policy), _noted(folder)
-    if law is not None and law not in noted:
-        replace_text(folder / SERVED_LAWS, "".join(f"{line}\n" for line in (*noted, law)))
+    law = _law(policy)
+    while law is not None:
+        noted, before = _seen(folder)
+        if law in noted:
+            return
+        text = "".join(f"{line}\n" for line in (*noted, law))
+        if write_note(folder, SERVED_LAWS, text, before=before):
+            return  # else another host noted one at this moment
 
 
 def others(folder: Path, policy: Policy) -> int:
     """How many other laws tables were made under; 0 for methods that draw their noise."""
     law = _law(policy)
-    return 0 if law is None else len(set(_noted(folder)) - {law})
+    return 0 if law is None else len(set(_seen(folder)[0]) - {law})
 
 
 def _law(policy: Policy) -> str | None:
@@ -38,16 +43,7 @@ def _law(policy: Policy) -> str | None:
     return method.law_version(policy.parameters(policy.method))
 
 
-def _noted(folder: Path) -> Sequence[str]:
-    return tuple(dict.fromkeys(noted_lines(folder / SERVED_LAWS) or ()))
-
-
-def noted_lines(path: Path) -> list[str] | None:
-    """The lines of a note, None where there is none; what cannot be read is one nobody knows."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError):
-        text = "unreadable"
-    return [line.strip() for line in text.split("\n") if line.strip()]
+def _seen(folder: Path) -> tuple[Sequence[str], str | None]:
+    """The laws noted, and the shared row that says so."""
+    text, row = seen_note(folder, SERVED_LAWS)
+    return tuple(dict.fromkeys(as_lines(text) or ())), row

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ..core.control import Control
 from ..core.description import UNDECIDED
@@ -14,6 +16,9 @@ from .description_file import DescribedData
 from .finding import Finding
 from .source_facts import RARE, ColumnFacts, SourceFacts
 from .unit_checks import columns_to_look_at, unit_findings
+
+if TYPE_CHECKING:
+    from .dataset import DataSet
 
 
 def source_findings(described: DescribedData, control: Control) -> Iterator[Finding]:
@@ -35,6 +40,16 @@ def source_findings(described: DescribedData, control: Control) -> Iterator[Find
         return
     yield from unit_findings(described, facts)
     yield from _declaring(described, facts)
+
+
+def source_changed(data: DataSet) -> bool:
+    """Whether the source's file is newer than what was loaded; False where it cannot be seen."""
+    try:
+        written = data.described.source().path.stat().st_mtime
+        loaded = datetime.fromisoformat(data.manifest.loaded).timestamp()
+    except (DiscreetError, OSError, ValueError):
+        return False
+    return written > loaded + 1
 
 
 def _facts(described: DescribedData, control: Control, *, whole: bool) -> SourceFacts:
@@ -60,9 +75,9 @@ def _declaring(described: DescribedData, facts: SourceFacts) -> Iterator[Finding
         column = columns.get(described.coding.columns[variable.name].finest)
         if column is None:
             continue
-        unsafe = _unsafe(column)
-        if unsafe:
-            yield Finding("warning", unsafe, variable.name, _advice(len(variable.levels)))
+        found = unsafe(column)
+        if found:
+            yield Finding("warning", found, variable.name, advice(len(variable.levels)))
         else:
             fine.append(variable.name)
     if fine:
@@ -85,7 +100,8 @@ def _declaring(described: DescribedData, facts: SourceFacts) -> Iterator[Finding
         )
 
 
-def _unsafe(column: ColumnFacts) -> str:
+def unsafe(column: ColumnFacts) -> str:
+    """Why declaring a variable with this column's codes tells something about people, or nothing."""
     if column.nearly_an_id:
         return (
             f"{column.distinct:,} values for {column.records:,} records: nearly an identifier; "
@@ -101,7 +117,8 @@ def _unsafe(column: ColumnFacts) -> str:
     )
 
 
-def _advice(levels: int) -> str:
+def advice(levels: int) -> str:
+    """What to do about it."""
     coarser = "a coarser level" if levels > 1 else "broader categories"
     return (
         f"Declare it only if the list is public apart from these data; else merge into {coarser}, "

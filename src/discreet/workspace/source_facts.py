@@ -139,6 +139,8 @@ def kept(described: DescribedData) -> SourceFacts | None:
 
 def _identity(source: Source) -> Mapping[str, Any]:
     """Which file this is, and in which state; a database may keep changes beside it."""
+    if source.address is not None:  # its state is known only by reading all of it
+        return {"address": source.address.url, "table": source.table}
     states = []
     for path in (source.path, source.path.with_name(f"{source.path.name}-wal")):
         with contextlib.suppress(FileNotFoundError):

@@ -30,8 +30,8 @@ from ..file_names import (
     JOBS,
     PUBLISHED,
 )
-from ..store.ledger_upgrade import OldLedger, old_ledger
-from ..store.workspace_upgrade import OldAccounts, old_accounts, rewrite_jobs
+from ..store.sqlite.ledger_upgrade import OldLedger, old_ledger
+from ..store.sqlite.workspace_upgrade import OldAccounts, old_accounts, rewrite_jobs
 from .dataset import DataSet, Workspace
 from .old_questions import OldQuestions, hash_of, todays_recipe, zeros_in
 from .safety_copy import copy_to

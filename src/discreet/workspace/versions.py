@@ -34,10 +34,10 @@ from ..durable import (
     sync_folder,
 )
 from ..errors import InputError, StoreError
-from ..file_names import ARRAYS, CURRENT, DATA, MANIFEST, SECRETS, VERSIONS
+from ..file_names import ARRAYS, CURRENT, DATA, MANIFEST, REMOTE, SECRETS, SHARD, VERSIONS
 
 FORM = "discreet version 1"
-_MAY_BE_UNSAID = ("origin", "seal", "arrays_bytes", "arrays_digest")
+_MAY_BE_UNSAID = ("origin", "seal", "arrays_bytes", "arrays_digest", "shards")
 _NAME = re.compile(r"(\d{4,})-[0-9a-f]{8}")
 _SPARE = ".loading-"
 
@@ -64,6 +64,8 @@ class Manifest:
     arrays_bytes: int = 0
     """The same records as arrays; 0 where there are none, as in versions loaded before them."""
     arrays_digest: str = ""
+    shards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Bytes and digest of each further file, where records lie in several shards."""
     origin: dict[str, Any] | None = None
     """The release synthetic records were made from; none for records of real units."""
     seal: str = ""
@@ -120,8 +122,9 @@ def manifest(version: Path) -> Manifest:
     path = version / MANIFEST
     try:
         text = path.read_text(encoding="utf-8")
-        size = (version / DATA).stat().st_size
+        size = data_file(version).stat().st_size
         arrays = (version / ARRAYS).stat().st_size if (version / ARRAYS).exists() else 0
+        shards = {path.name: path.stat().st_size for path in further_shards(version)}
     except (OSError, UnicodeDecodeError):
         raise StoreError(
             f"Version {version.name} is incomplete: {MANIFEST} or {DATA} cannot be read. Restore "
@@ -130,7 +133,12 @@ def manifest(version: Path) -> Manifest:
     written = Manifest.from_text(text, path)
     if written.data_bytes != size:
         raise StoreError(
-            f"{version / DATA} is not as it was loaded (its size differs). "
+            f"{data_file(version)} is not as it was loaded (its size differs). "
+            "Restore it from a backup, or load again with `discreet load`."
+        )
+    if shards != {name: one["bytes"] for name, one in written.shards.items()}:
+        raise StoreError(
+            f"A shard of version {version.name} is missing or not as it was loaded (its size differs). "
             "Restore it from a backup, or load again with `discreet load`."
         )
     if written.arrays_bytes != arrays:
@@ -143,11 +151,22 @@ def manifest(version: Path) -> Manifest:
 
 def as_loaded(version: Path, made: Manifest) -> bool:
     """Whether the records of a version are byte for byte those that were loaded."""
-    files = ((DATA, made.data_digest), (ARRAYS, made.arrays_digest))
+    files = [(data_file(version).name, made.data_digest), (ARRAYS, made.arrays_digest)]
+    files += [(name, one["digest"]) for name, one in made.shards.items()]
     return all(
         file_digest(version / name) == digest if digest else not (version / name).exists()
         for name, digest in files
     )
+
+
+def data_file(version: Path) -> Path:
+    """The file of a version's records, or the one that says on which server they are."""
+    return version / (REMOTE if (version / REMOTE).exists() else DATA)
+
+
+def further_shards(version: Path) -> list[Path]:
+    """The files of a version beside its first, where its records lie in shards."""
+    return sorted(version.glob(SHARD.replace("NNN", "*")))
 
 
 def file_digest(path: Path) -> str:
@@ -237,10 +256,10 @@ def spare(folder: Path) -> Iterator[Path]:
 def publish(folder: Path, filled: Path, made: Manifest) -> Path:
     """Turn a filled spare folder into the current version."""
     for extra in filled.iterdir():
-        if extra.name not in (DATA, ARRAYS):
+        if extra.name not in (DATA, ARRAYS, REMOTE) and extra not in further_shards(filled):
             shutil.rmtree(extra, ignore_errors=True) if extra.is_dir() else extra.unlink()
     replace_text(filled / MANIFEST, made.to_text())
-    sync_file(filled / DATA)
+    sync_file(data_file(filled))
     sync_folder(filled)
     numbers = [int(path.name.split("-")[0]) for path in every(folder)]
     name = f"{max(numbers, default=0) + 1:04d}-{made.data_version[:8]}"

@@ -15,7 +15,7 @@ MISSING_WORDS = frozenset(
         "na", "n/a", "nan", "null", "none given", "unknown", "unk", "missing", "not stated",
         "not known", "not available", "not given", "not recorded", "no answer", "refused",
         "don't know", "dont know", "unspecified", "undefined", "?", ".", "..", "-", "--",
-        "not-stated", "not_stated", "not-known", "not_known", "unknown/missing",
+        "not-stated", "not_stated", "not-known", "not_known", "unknown/missing", "_u",
     ]
 )  # fmt: skip
 

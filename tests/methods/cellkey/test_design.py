@@ -92,6 +92,7 @@ def test_quantisation_loss(d, v, js, keys, bias, error, lost, of):
 
 @pytest.mark.parametrize("keys", [256, 4096, 1 << 32, 1 << 64, 10**8])
 @pytest.mark.parametrize(("d", "v", "js"), [(3, "1", 0), (5, "3", 2), (10, "5", 2)])
+@pytest.mark.slow
 def test_the_default_quantiser_is_exactly_unbiased(d, v, js, keys):
     """Every row's mean is exactly 0 whatever the number of keys."""
     table = design(d, v, js, keys=keys)

@@ -66,6 +66,7 @@ def test_4096_keys_through_all_three_and_back(name):
 
 
 @pytest.mark.parametrize("name", TABLES)
+@pytest.mark.slow
 def test_a_round_trip_acts_alike_on_every_count_and_key(name):
     """Not only the bytes: the table read back gives the same perturbation for every count and key."""
     table = TABLES[name](256)

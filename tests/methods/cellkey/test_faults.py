@@ -371,6 +371,7 @@ def holds(check):
 
 
 @pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.slow
 def test_a_seeded_fault_is_caught(name, monkeypatch):
     """The check holds for the code as it is, and fails once the fault is in."""
     owner, attribute, fault, check = FAULTS[name]

@@ -360,6 +360,7 @@ def test_no_weighted_counts_where_a_description_gives_another_count():
 # What is said ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_guarantee_is_of_kind_law():
     """One law for every count with zeros perturbed: ε as asked, δ exact; never dp."""
     plan = make(parameters={"epsilon": "0.5", "delta": "1e-4"}).plan(spec("town"))
@@ -421,6 +422,7 @@ def test_a_delta_that_is_not_tiny_is_warned_of():
     )
 
 
+@pytest.mark.slow
 def test_kept_zeros_have_no_finite_epsilon():
     """ABS mode says so plainly, and what holds between counts of 1 and more."""
     promise = make().plan(spec("town")).guarantee
@@ -537,6 +539,7 @@ def test_settings_take_yaml_text():
     assert settings.table.rows[1].pmf.keys() == {-1, 2, 3, 4, 5}
 
 
+@pytest.mark.slow
 def test_a_p_table_file_that_changes_is_another_policy(tmp_path):
     """The p-table is part of the question's hash, and an edited file is read again."""
     path = tmp_path / "p.csv"

@@ -303,6 +303,7 @@ def named_rightly(first: np.ndarray, second: np.ndarray, *, shared: bool) -> int
 
 
 @pytest.mark.parametrize("number", [3_000, pytest.param(100_000, marks=pytest.mark.proof)])
+@pytest.mark.slow
 def test_another_p_table_is_another_answer_and_no_more(number):
     """Served under two p-tables, cells are named as two independent answers allow (1e-8)."""
     first, second = two_answers(number)

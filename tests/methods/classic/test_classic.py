@@ -12,9 +12,9 @@ import yaml
 import discreet as dc
 from discreet.core.guarantee import Kind
 from discreet.core.table import Status
-from discreet.errors import DescriptionError
+from discreet.errors import DescriptionError, Refusal
 from discreet.methods.classic.linked import Part, sparse, whole
-from discreet.methods.classic.method import _hidden
+from discreet.methods.classic.method import _attacked, _hidden
 from discreet.methods.classic.secondary import hide
 from discreet.methods.shared.suppression_attack import attack, intervals
 from discreet.workspace import load
@@ -133,6 +133,7 @@ def test_linked_tables_are_protected_together(seed: int):
     assert not (small & known).any()
 
 
+@pytest.mark.slow
 def test_tables_protected_apart_give_one_another_away():
     """The twin: each level by itself, and the other tells what it hides."""
     leaks = 0
@@ -160,6 +161,44 @@ def test_a_small_total_is_hidden_with_another():
     assert mask[:, -1].sum() == 2
     assert not mask[-1, -1]
     assert not worked_out([part], [cube], [mask])[cube.ravel() <= 5].any()
+
+
+def looks(parts: list[Part], cubes: list[np.ndarray], masks: list[np.ndarray], chosen) -> bool:
+    """Whether these tables would be hidden in just this way; one that is refused is not."""
+    try:
+        found, _ = _hidden(parts, cubes, chosen)
+    except Refusal:
+        return False
+    return all(np.array_equal(a, b) for a, b in zip(found, masks, strict=True))
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_the_rule_is_tried_on_linked_tables(seed: int):
+    """What is found is every table, of all there are, that looks the same when it is hidden."""
+    random = np.random.default_rng(seed)
+    chosen = CHOSEN | {"threshold": "1"}
+    parts = [whole((2, 2)), Part((1, 2), (np.array([0, 0]), np.arange(2)))]
+    counts = random.integers(1, 4, (2, 2))
+    counts[0, 0] = 1
+    cubes = [cube_of(part, counts) for part in parts]
+    masks, _ = _hidden(parts, cubes, chosen)
+    shown = [np.where(mask, -1, cube) for mask, cube in zip(masks, cubes, strict=True)]
+    found = []
+    for other in itertools.product(range(int(counts.sum()) + 1), repeat=4):
+        made = [cube_of(part, np.array(other).reshape(2, 2)) for part in parts]
+        if all((o[~m] == c[~m]).all() for o, c, m in zip(made, cubes, masks, strict=True)):
+            found.append((other, looks(parts, made, masks, chosen)))
+    assert masks[0].any()
+    (said, *_) = _attacked(parts, shown, chosen)
+    kept = [other for other, alike in found if alike]
+    cells = [k for k, mask in enumerate(masks[0][:-1, :-1].ravel()) if mask]
+    sure = sum(len({other[k] for other in kept}) == 1 for k in cells)
+    totals = int(masks[0].sum()) - len(cells)
+    assert said[1].startswith(
+        f"Attack by the rule: of {len(found)} tables that fit, {len(kept)} would"
+    )
+    if not totals:
+        assert f"knows {sure} of {len(cells)} hidden counts exactly" in said[1]
 
 
 @pytest.mark.slow

@@ -71,6 +71,7 @@ def error(design: Design, rows: np.ndarray, seed: int, fitted: Sequence[Margin])
 
 @examples(60)
 @given(st.data())
+@pytest.mark.slow
 def test_no_plan_promises_more_error_than_independent_noise(data: st.DataObject) -> None:
     """Whatever the domain: a plan that leaves nothing out has at most the error of equal shares of
     ε for the tables asked for, each on its own."""
@@ -160,6 +161,7 @@ def test_rare_categories_are_held() -> None:
     assert np.mean(held) < 0.75 * np.mean(plain)
 
 
+@pytest.mark.slow
 def test_wide_tables_are_fitted_while_that_is_quick() -> None:
     """Every margin asked for is fitted, and every wider one that was measured: all of them where
     every cell can be moved at once, else up to 3,000 independent numbers, narrow ones first."""

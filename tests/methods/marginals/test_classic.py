@@ -238,6 +238,7 @@ def test_theorems_7_and_8_hold(fourier: bool) -> None:
     )
 
 
+@pytest.mark.slow
 def test_simple_nonnegativity_from_a_recipe() -> None:
     """§4.3, Corollary 1 with t = 3: nothing is solved; a public number of records is spread over all
     cells, tables agree but for rounding, and none is negative.

@@ -61,6 +61,7 @@ def expected(table: np.ndarray, epsilon_a_cell: Fraction) -> float:
 
 
 @pytest.mark.parametrize("parameters", [{}, {"objective": "total", "noise_on": "cells"}])
+@pytest.mark.slow
 def test_figure_5_about_a_tenth_of_the_cells(parameters: dict[str, str]) -> None:
     """Mode classic, ε = 0.5, as it is and with the objective said: about 10 % of cells off by > 25 %.
 

@@ -121,6 +121,7 @@ def test_so_it_is_over_many_draws_and_in_wide_domains(shape, records, amount, pu
     check(shape, records, amount, published, zeros, draws=20 if np.prod(shape) < 5000 else 1)
 
 
+@pytest.mark.slow
 def test_wide_tables_measured_for_pairs_have_the_noise_that_was_bought() -> None:
     """2 × 3 × 7 × 9, ε = 1: two 3-way tables are measured, and no cell of them is off by more than
     3 on average (6 to 13 was seen where only the pairs asked for were kept)."""
@@ -143,6 +144,7 @@ def test_synthetic_records_know_the_error_of_every_measured_table() -> None:
     ("shape", "epsilon"),
     [((2,) * 9, "60"), ((4, 5, 6, 7, 8), "60"), ((4, 5, 6, 7, 8), "99"), ((3, 4, 5, 6), "20")],
 )
+@pytest.mark.slow
 def test_where_hardly_any_noise_is_left_the_truth_is_published(shape, epsilon: str) -> None:
     """One table of all variables is measured then, and taken as it is: whatever is asked is right."""
     made = described(shape)
@@ -155,6 +157,7 @@ def test_where_hardly_any_noise_is_left_the_truth_is_published(shape, epsilon: s
         assert np.abs(inside - true_margin(rows, shape, margin)).mean() <= 0.1
 
 
+@pytest.mark.slow
 def test_what_whole_counts_cost_is_said(monkeypatch) -> None:
     """With little noise and no table of all variables, each table says how far its counts are from
     the estimates; with more noise than a record that says nothing of rounding, and is left out."""

@@ -220,6 +220,7 @@ def test_records_per_unit_divide_epsilon() -> None:
     assert first == 3 * second == Fraction(3, 2)
 
 
+@pytest.mark.slow
 def test_thin_tables_are_not_measured_but_said(tmp_path: Path) -> None:
     """The density rule: a wide table of few records is filled by independence, and says so."""
     shape = (20, 18, 2, 3)

@@ -97,6 +97,7 @@ PAIRS = [[f"v{a}", f"v{b}"] for a in range(10) for b in range(a)]
 @pytest.mark.parametrize(
     ("shape", "names"), [((2,) * 10, PAIRS), ((3, 4, 2), [["v0", "v1"], ["v2"]])]
 )
+@pytest.mark.slow
 def test_a_fit_outside_the_box_gives_way_to_the_program(
     shape: tuple[int, ...], names: list[list[str]]
 ) -> None:

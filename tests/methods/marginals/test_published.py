@@ -161,6 +161,7 @@ def check_kept(
     ],
 )
 @pytest.mark.parametrize("amount", [{"epsilon": "0.1"}, {"rho": "0.5"}])
+@pytest.mark.slow
 def test_any_set_of_margins_is_kept(margins: list[tuple[int, ...]], amount: dict[str, str]) -> None:
     """One-way and wider ones, apart, in chains and in circles, for ε and for ρ."""
     shape = (2, 3, 4, 3)

@@ -204,6 +204,7 @@ def test_classic_mode_stays_with_epsilon() -> None:
 
 
 @pytest.mark.parametrize("neighbours", [None, 400])
+@pytest.mark.slow
 def test_many_binary_variables(neighbours: int | None) -> None:
     """Coefficients under ρ: whole, consistent, with the declared total."""
     shape = (2,) * 9

@@ -108,6 +108,7 @@ def spending(amount: Fraction, neighbours: Neighbours, noise: Noise) -> Spending
 @pytest.mark.parametrize(("k", "order"), [(3, 1), (4, 2), (5, 2), (6, 2), (6, 3), (7, 2), (7, 3)])
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize("noise", KINDS)
+@pytest.mark.slow
 def test_fourier_coefficients(k: int, order: int, neighbours: Neighbours, noise: Noise) -> None:
     """All coefficients up to an order: the closed form is the truth over all pairs of records."""
     plan = coefficients((2,) * k, all_ways(k, order), spending(Fraction(1), neighbours, noise))
@@ -168,6 +169,7 @@ def test_tables_of_cells_and_differences(data: st.DataObject) -> None:
 @pytest.mark.parametrize("shape", [(2, 3, 4), (2, 2, 3, 3), (3, 4, 5, 6), (2, 5, 7, 2)])
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize("noise", KINDS)
+@pytest.mark.slow
 def test_whole_plans_spend_exactly_their_budget(
     shape: tuple[int, ...], neighbours: Neighbours, noise: Noise
 ) -> None:
@@ -247,6 +249,7 @@ def test_many_axes_are_bounded_from_above() -> None:
 @pytest.mark.parametrize("epsilon", ["0.123456789", "1/3", "19.99999999", "0.0101"])
 @pytest.mark.parametrize("neighbours", BOTH)
 @pytest.mark.parametrize("noise", KINDS)
+@pytest.mark.slow
 def test_any_amount_is_spent_exactly(epsilon: str, neighbours: Neighbours, noise: Noise) -> None:
     """Awkward fractions too: nothing overflows into the looser bound."""
     for shape in ((2,) * 6, (2, 3, 4, 2), (5, 9, 3)):

@@ -95,6 +95,7 @@ CASES = [
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("records_per_unit", [1, 2])
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.slow
 def test_claimed_loss_is_the_worst_neighbours(
     world, question, plan_name, replace, records_per_unit, law
 ):
@@ -177,6 +178,7 @@ CUT = {
 @pytest.mark.parametrize("law", CUT)
 @pytest.mark.parametrize("records_per_unit", [1, 2, 3])
 @pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.slow
 def test_delta_bounds_every_pair_of_neighbours(world, law, records_per_unit, replace):
     """δ claimed for a truncated law is at least the exact δ(ε) of any change one unit can make."""
     facts = {"records": 10} if replace else {}

@@ -44,6 +44,7 @@ def _half_width_by_convolution(law, cells, reach):
 
 @pytest.mark.parametrize("law", [PureLaplace.of("1"), laplace("0.5", 6), normal("1", 5)])
 @pytest.mark.parametrize("cells", [1, 2, 3])
+@pytest.mark.slow
 def test_half_width_of_sums_is_exact(law, cells):
     """The interval of a sum of 1, 2 or 3 draws equals that of an exact convolution."""
     assert law.half_width("0.95", cells) == _half_width_by_convolution(law, cells, 25)

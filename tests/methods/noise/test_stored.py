@@ -27,6 +27,7 @@ LAWS = [
     "asked", LAWS, ids=lambda asked: " ".join(f"{k}={v}"[:20] for k, v in asked.items())
 )
 @pytest.mark.parametrize("agree", ["none", "least squares"])
+@pytest.mark.slow
 def test_an_old_answer_keeps_its_plan(people, asked, agree):
     """Measured by each plan, read back from bytes, and fitted through another plan: the same tables."""
     w = people(records_per_unit=3)

@@ -77,6 +77,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
 def test_the_law_of_every_cell_is_that_of_the_mechanism(world, case):
     """P(released | true) of every cell and total equals the enumeration of all draws, exactly."""
     asked, facts = CASES[case]

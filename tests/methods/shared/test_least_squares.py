@@ -47,6 +47,7 @@ def system(seed, shape=(6, 4, 3), interior=True):
 @pytest.mark.parametrize("total_known", [False, True])
 @pytest.mark.parametrize("way", ["low rank", "cells", "readings"])
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_variances_are_those_of_the_estimator(monkeypatch, way, total_known, seed):
     """By each way, structural zeros and a public total included."""
     size, readings, impossible, targets = system(seed, interior=way == "low rank")

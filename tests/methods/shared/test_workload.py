@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def product_of(workload, description, records) -> SyntheticTable:
 
 
 @given(trees.descriptions(), st.data())
+@pytest.mark.slow
 def test_every_table_is_a_sum_of_the_product(description, data):
     """From its margin's cells and from single records, whatever the levels and filters."""
     asked = data.draw(st.lists(specs(description), min_size=1, max_size=4))

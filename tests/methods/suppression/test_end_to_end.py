@@ -16,8 +16,9 @@ from discreet.errors import Refusal
 from discreet.methods.suppression import decisions, laws
 from discreet.methods.suppression.cell_weights import CellPeople
 from discreet.methods.suppression.decisions import Decided, Rule
+from discreet.methods.suppression.margins import margin_charges
 from discreet.methods.suppression.past import Earlier, Past, Split
-from discreet.methods.suppression.table_plan import Result, TablePlan, margin_charges
+from discreet.methods.suppression.table_plan import Result, TablePlan
 
 from .brute_force import DataSets
 
@@ -34,20 +35,22 @@ def plan(
     order: str = "smallest risk",
     cells: bool = True,
     share: bool = False,
+    bins: tuple[int, ...] = (),
 ) -> TablePlan:
     """A plan made as production makes it, from people instead of files."""
     before = past or Past((0.0,) * len(people))
     charges = (0.0,) * len(people)
     if before.earlier is None:
-        charges, _ = margin_charges(people, shape, epsilon, delta, before.spent)
-    most = delta / int(np.prod([n + 1 for n in shape])) if share else 1.0
+        first = () if bins else shape
+        charges, _ = margin_charges(people, first, epsilon, delta, before.spent)
+    most = delta / int(np.prod([n + 1 for n in bins or shape])) if share else 1.0
     return TablePlan(
-        shape, people, epsilon, Rule(delta, order, most), before, cells, charges, "listed"
+        shape, people, epsilon, Rule(delta, order, most), before, cells, charges, "listed", bins
     )
 
 
 def published(result: Result) -> bytes:
-    return result.values.tobytes() + result.decided.tobytes()
+    return repr(result.bins).encode() + result.values.tobytes() + result.decided.tobytes()
 
 
 def broken_and_spent(

@@ -44,6 +44,7 @@ def test_a_table_comes_out_and_stays(folder: Path, tmp_path: Path):
         assert words in said
 
 
+@pytest.mark.slow
 def test_other_words_are_the_same_question(folder: Path):
     """Attribute named or not, in capitals, sides turned, filters by label: one hash, one record."""
     spellings = [
@@ -58,6 +59,7 @@ def test_other_words_are_the_same_question(folder: Path):
     assert kinds.count("record") == 1
 
 
+@pytest.mark.slow
 def test_small_cells_are_starred_and_hold_no_number(tmp_path: Path):
     """Where a cell is a star no file, ledger or object holds its count."""
     folder = world.make(tmp_path, epsilon="0.35", delta="0.02")
@@ -74,6 +76,7 @@ def test_small_cells_are_starred_and_hold_no_number(tmp_path: Path):
     assert json.loads((out / "manifest.json").read_text())["method"] == "suppression"
 
 
+@pytest.mark.slow
 def test_unsafe_totals_are_refused_before_any_data_are_read(tmp_path: Path):
     """A refusal by public facts alone, with its rule."""
     folder = world.make(tmp_path, epsilon="0.05", delta="0.01")
@@ -96,6 +99,7 @@ def test_unsafe_totals_are_refused_before_any_data_are_read(tmp_path: Path):
         ({"tables": [TABLE, {"rows": "half"}]}, "one-table"),
     ],
 )
+@pytest.mark.slow
 def test_what_cannot_be_decided_is_refused(folder: Path, asked: dict, rule: str):
     """Each with its rule, in one sentence."""
     with dc.open(folder) as data, pytest.raises(Refusal) as caught:
@@ -103,6 +107,7 @@ def test_what_cannot_be_decided_is_refused(folder: Path, asked: dict, rule: str)
     assert caught.value.rule == rule
 
 
+@pytest.mark.slow
 def test_tables_of_other_people_share_one_delta(folder: Path):
     """Two halves of the town: both come out, the second says what the first spent."""
     with dc.open(folder) as data:
@@ -127,6 +132,7 @@ def test_cells_come_after_totals(folder: Path):
     assert (whole.status[:-1, :-1] != Status.NOT_RELEASED).all()
 
 
+@pytest.mark.slow
 def test_a_larger_delta_gives_more_cells(tmp_path: Path):
     """After a larger δ is agreed stars are decided again; numbers that are out stay."""
     folder = world.make(tmp_path, epsilon="0.35", delta="0.02")
@@ -164,6 +170,7 @@ def test_cells_that_are_out_are_not_split(folder: Path):
 
 
 @pytest.mark.parametrize("what", ["prior", "order", "epsilon"])
+@pytest.mark.slow
 def test_what_was_decided_on_cannot_be_edited(folder: Path, what: str):
     """A prior, an order or ε changed after a release: refused, with what to do."""
     with dc.open(folder) as data:
@@ -187,6 +194,7 @@ def test_populations_edited_after_the_load_need_a_load(folder: Path):
         load(folder)
 
 
+@pytest.mark.slow
 def test_a_new_data_version_closes_the_history(folder: Path, tmp_path: Path):
     """Nothing more is released, unless the earlier people are declared to be others."""
     with dc.open(folder) as data:
@@ -203,6 +211,7 @@ def test_a_new_data_version_closes_the_history(folder: Path, tmp_path: Path):
         assert data.table(**TABLE, where={"half": ["s"]}).standing == "affordable"
 
 
+@pytest.mark.slow
 def test_two_questions_at_once_are_decided_one_after_the_other(folder: Path):
     """Both halves at the same moment: one history, and δ is never overspent."""
     start = threading.Barrier(2)

@@ -11,8 +11,8 @@ import yaml
 
 import discreet as dc
 from discreet.errors import Refusal
-from discreet.methods.suppression.alternatives import axis_mass, joined
 from discreet.methods.suppression.cell_weights import CellPeople, pooled
+from discreet.methods.suppression.groups import axis_mass, joined
 from discreet.methods.suppression.planning import expected, people_needed, prior_room, unsafe_chance
 from discreet.methods.suppression.public_people import _points
 from discreet.workspace import load
@@ -31,6 +31,7 @@ def test_how_many_people_a_cell_needs(p: float, epsilon: float, about: int):
     assert unsafe_chance(CellPeople(((1 - p, p),), (needed,)), epsilon) <= 1e-3
 
 
+@pytest.mark.slow
 def test_a_prior_that_is_wrong_by_eight_points_is_fatal_and_an_interval_covers_it():
     """10,000 people, ε = 0.2: a truth of 0.48 for a prior of 0.4 is outside the room it has.
 
@@ -117,8 +118,8 @@ def test_a_refusal_proposes_groups_at_the_median_where_no_level_serves(tmp_path:
 def test_joined_categories_hold_the_same_people():
     """Groups of columns, and of rows: nobody is lost, and each is where his group is."""
     cells = [CellPeople.of({(0.6, 0.4): k + 1, (0.5, 0.5): 2}) for k in range(6)]
-    columns = joined(cells, (2, 3), 1, [0, 0, 1])
+    columns = joined(cells, ((0, 1), (0, 0, 1)))
     assert [cell.size for cell in columns] == [7, 5, 13, 8]
-    rows = joined(cells, (2, 3), 0, [0, 0])
+    rows = joined(cells, ((0, 0), (0, 1, 2)))
     assert [cell.size for cell in rows] == [9, 11, 13]
     assert axis_mass(cells, (2, 3), 0) == pytest.approx([5.4, 9.0])

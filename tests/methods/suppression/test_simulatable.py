@@ -16,6 +16,7 @@ from discreet.errors import Refusal
 from discreet.methods import registry
 from discreet.methods.base import History, Measurements, Plan
 from discreet.methods.suppression.decisions import Decided
+from discreet.methods.suppression.groups import places
 from discreet.methods.suppression.method import CHARGE_UNIT
 from discreet.methods.suppression.table_plan import Result, TablePlan
 from discreet.recipe import from_mapping
@@ -50,14 +51,40 @@ def predicted(data: DataSet) -> list[tuple[np.ndarray, np.ndarray]]:
         assert isinstance(plan, Plan)
         table: TablePlan = plan.detail[0]
         out, decided = answer.measurements.arrays["values"], answer.measurements.arrays["decided"]
+        bins = answer.measurements.facts["suppression"].get("binned")
+        if bins:
+            found.append((simulated_bins(table, out, decided, bins), decided))
+            continue
         inner = tuple(slice(0, n) for n in table.shape)
         shown = np.isin(decided[inner].ravel(), (Decided.RELEASED, Decided.DERIVED))
         found.append((simulated(table, out, shown), decided))
     return found
 
 
+def simulated_bins(
+    table: TablePlan, out: np.ndarray, decided: np.ndarray, bins: list[list[int]]
+) -> np.ndarray:
+    """The decisions of a table with bins: each bin's count is spread over its cells as they come."""
+    groups = tuple(tuple(of) for of in bins)
+    joined = table.grouped(groups)
+    inner = tuple(slice(0, n) for n in joined.shape)
+    shown = np.isin(decided[inner].ravel(), (Decided.RELEASED, Decided.DERIVED))
+    left = filled(joined, out, shown).ravel()
+    most, counts = table.models()[0].most, np.zeros(len(places(groups)), dtype=np.int64)
+    for cell, place in enumerate(places(groups).tolist()):
+        counts[cell] = min(int(left[place]), int(most[cell]))
+        left[place] -= counts[cell]
+    assert not left.any()
+    return table.run(counts).decided
+
+
 def simulated(table: TablePlan, out: np.ndarray, shown: np.ndarray) -> np.ndarray:
     """The decisions of a table whose hidden counts are made up to fit the totals that came out."""
+    return table.run(filled(table, out, shown).ravel()).decided
+
+
+def filled(table: TablePlan, out: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """The numbers that came out, and under the stars any that fit the totals."""
     inner = tuple(slice(0, n) for n in table.shape)
     grid = np.where(shown.reshape(table.shape), out[inner], 0).astype(np.int64)
     if len(table.shape) == 1:  # by one variable only the total is out beside the cells
@@ -65,7 +92,7 @@ def simulated(table: TablePlan, out: np.ndarray, shown: np.ndarray) -> np.ndarra
         for cell in np.flatnonzero(~shown).tolist():
             grid[cell] = min(left, int(most[cell]))
             left -= int(grid[cell])
-        return table.run(grid).decided
+        return grid
     hidden = [tuple(place) for place in np.argwhere(~shown.reshape(table.shape))]
     most = table.models()[0].most.reshape(table.shape)
     rows, columns = out[:-1, -1] - grid.sum(axis=1), out[-1, :-1] - grid.sum(axis=0)
@@ -75,7 +102,7 @@ def simulated(table: TablePlan, out: np.ndarray, shown: np.ndarray) -> np.ndarra
         columns[j] -= grid[i, j]
     assert not rows.any()
     assert not columns.any()
-    return table.run(grid.ravel()).decided
+    return grid
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ of a few people. Under each point of the prior, what breaks is at most what is s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,6 +37,7 @@ class Asked:
     follows: int | None = None
     """The earlier question that is the same table, or that this one splits."""
     split: Split | None = None
+    bins: tuple[int, ...] = ()
 
     def people(self, finest: list[CellPeople]) -> list[CellPeople]:
         """The people of its cells."""
@@ -64,7 +65,7 @@ def answered(
         earlier = None
         if one.follows is not None and (before := results[one.follows]) is not None:
             cells = questions[one.follows].cells
-            earlier = Earlier(before.values, before.decided, cells, one.split)
+            earlier = Earlier(before.values, before.decided, cells, one.split, before.bins)
         try:
             if earlier is not None:
                 spec: Any = SimpleNamespace(axes=one.shape)
@@ -72,9 +73,8 @@ def answered(
             elif one.follows is not None:
                 raise Refusal("What it stands on was refused.", rule="test")
             people = [one.people(finest) for finest in points]
-            made = plan(
-                people, one.shape, epsilon, one.delta, Past(spent, earlier), cells=one.cells
-            )
+            past = Past(spent, earlier)
+            made = plan(people, one.shape, epsilon, one.delta, past, cells=one.cells, bins=one.bins)
         except Refusal:
             out += b"refused"
             results.append(None)
@@ -154,6 +154,20 @@ def split_both_ways(delta: float) -> list[Asked]:
     ]
 
 
+def bins_and_more(shape: tuple[int, int], deltas: tuple[float, float, float]) -> list[Asked]:
+    """Bins and their totals, then cells, then cells again under a larger δ."""
+    return [replace(one, bins=shape) for one in totals_cells_more(shape, deltas)]
+
+
+def bins_of_others(delta: float) -> list[Asked]:
+    """Bins of three categories, a plain table of other people, and bins of a third set of them."""
+    return [
+        Asked((0, 1, 2, *[-1] * 5), (3,), delta, bins=(3,)),
+        Asked((*[-1] * 3, 0, 1, *[-1] * 3), (2,), delta),
+        Asked((*[-1] * 5, 0, 1, 2), (3,), delta, bins=(2,)),
+    ]
+
+
 def others_then_split(delta: float) -> list[Asked]:
     """A table of other people, then one whose row is split."""
     return [
@@ -187,6 +201,11 @@ CASES = {
     "a split of two types": (split_and_more(False, (0.8, 0.8, 0.95)), alike([TWO, THREE], 6), 0.95),
     "a split of an interval": (split_and_more(False, (0.8, 0.8, 0.95)), between(2, 6), 0.95),
     "splits of both sides": (split_both_ways(0.95), alike([HALF], 9), 0.97),
+    "bins, cells, a larger delta": (bins_and_more((2, 2), (0.4, 0.5, 0.8)), alike([HALF] * 3, 4), 0.8),
+    "bins of two types": (bins_and_more((3, 2), (0.7, 0.7, 0.9)), alike([TWO, THREE], 6), 0.9),
+    "bins of an interval": (bins_and_more((2, 2), (0.6, 0.6, 0.9)), between(3, 4), 0.85),
+    "bins of whole numbers": (bins_and_more((2, 2), (0.9, 0.95, 0.999)), alike([WHOLE, SKEWED], 4), 0.97),
+    "bins of other people": (bins_of_others(0.7), alike([HALF] * 2, 8), 0.9),
     "other people, then a split": (others_then_split(0.95), alike([HALF] * 2, 7), 0.97),
 }  # fmt: skip
 QUICK = ("the same, whole numbers", "splits of both sides")

@@ -67,6 +67,7 @@ def test_the_same_stars_over_http_in_python_and_on_the_command_line(starred: Pat
     assert all(rows[place]["count"] == "" for place in stars)
 
 
+@pytest.mark.slow
 def test_a_star_is_never_a_number(starred: Path):
     """[c] in a spreadsheet, ✱ in a terminal, a status elsewhere."""
     with dc.open(starred) as data:

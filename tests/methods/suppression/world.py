@@ -99,6 +99,30 @@ def make(into: Path, lines: list[str] | None = None, **suppression: Any) -> Path
     return folder
 
 
+def make_towns(into: Path, towns: int, times: int = 3, **suppression: Any) -> Path:
+    """The same people `times` over in each of so many towns, which are other people each."""
+    codes = [f"t{k}" for k in range(towns)]
+    random = np.random.default_rng(towns)
+    lines, public_lines = ["id,eyes,hair,half,gene"], ["eyes,hair,half,population"]
+    for town in codes:
+        for cell, many in enumerate(POPULATIONS):
+            eyes, hair = EYES[cell // 3], HAIR[cell % 3]
+            public_lines.append(f"{eyes},{hair},{town},{times * many}")
+            for gene in random.random(times * many) < float(PRIOR[hair]):
+                lines.append(f"{len(lines)},{eyes},{hair},{town},{'yes' if gene else 'no'}")
+    folder = into / "people"
+    folder.mkdir(parents=True)
+    (into / "people.csv").write_text("\n".join(lines) + "\n")
+    (folder / "populations.csv").write_text("\n".join(public_lines) + "\n")
+    rows = "".join(f"{hair},{p}\n" for hair, p in PRIOR.items())
+    (folder / "prior.csv").write_text("hair,p\n" + rows)
+    said = described(**suppression)
+    said["variables"]["half"]["categories"] = {town: town for town in codes}
+    (folder / "discreet.yaml").write_text(yaml.safe_dump(said, sort_keys=False))
+    load(folder)
+    return folder
+
+
 def write(folder: Path, **suppression: Any) -> None:
     """Write discreet.yaml with these parameters of the method."""
     text = yaml.safe_dump(described(**suppression), sort_keys=False)

@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet import release as flow
 from discreet.core.control import Control
+from discreet.methods.topdown.fit import kept_parts
 from discreet.recipe import from_mapping
 from discreet.workspace import DataSet
 
@@ -27,6 +28,7 @@ def asked(data: DataSet, epsilon: str) -> flow.Asked:
 def release(folder: str, epsilon: str, moment: int) -> None:
     """Release, but be killed at this step of the work or write to disk, having said at which."""
     left = moment
+    kept_parts.WORTH = 1  # every node that is done is kept, as nodes are where fitting takes long
 
     def count(_: Any, doing: str) -> None:
         nonlocal left

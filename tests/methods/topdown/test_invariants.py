@@ -58,6 +58,7 @@ def published(world: World, names: tuple[str, ...]) -> Facts:
 
 @examples(30)
 @given(st.sampled_from(SETS), st.sampled_from(["0.05", "1"]), st.integers(0, 50))
+@pytest.mark.slow
 def test_every_public_margin_is_kept(names: tuple[str, ...], epsilon: str, seed: int) -> None:
     """At its own level and, summed up, at every other: whatever the noise."""
     world = small(200, seed=seed)

@@ -133,6 +133,7 @@ def test_without_noise_the_tables_are_the_true_ones() -> None:
     assert any("practically no protection" in said for said in plan.warnings)
 
 
+@pytest.mark.slow
 def test_a_public_number_of_records_is_kept() -> None:
     """Declared, it is every table's total, whatever the noise."""
     world = small(400, records=400)

@@ -43,6 +43,7 @@ def test_table_12_from_the_printed_noise() -> None:
 
 @pytest.mark.parametrize("first", ["variables", "geography"])
 @pytest.mark.parametrize("said", [{"epsilon": "2"}, {"rho": "1"}])
+@pytest.mark.slow
 def test_every_level_adds_up(first: str, said: dict[str, str]) -> None:
     """Whole, not negative, and the synthetic table's total is the noisy one."""
     world = small(300)
@@ -86,6 +87,7 @@ def test_bad_settings_get_one_sentence(said: dict[str, str], words: str) -> None
         small().plan(TABLES, **{"mode": "pilot", "epsilon": "1", **said})
 
 
+@pytest.mark.slow
 def test_what_is_not_private_is_a_rehearsal() -> None:
     """Zeros left alone stay zero, nobody can ask for it in a recipe, and nothing takes it away."""
     world = small(60)

@@ -6,7 +6,7 @@ keys are made of canonical ids, so this rule is part of their definition and may
 
 from __future__ import annotations
 
-from .sql import Sql, sql
+from ..sql import Sql, sql
 
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _WHOLE_TYPES = frozenset((*_SIGNED, *(f"U{name}" for name in _SIGNED)))
@@ -23,6 +23,15 @@ def single_valued(column_type: str) -> bool:
     if kind.endswith("]"):
         return False
     return kind.startswith("ENUM") or not kind.startswith(_NO_SINGLE_VALUE)
+
+
+def type_words(column_type: str) -> str:
+    """A type for a sentence; a server's own name of one without a text stands after BLOB.
+
+    >>> type_words("VARCHAR[]"), type_words("BLOB bytea")
+    ('varchar[]', 'bytea')
+    """
+    return column_type.removeprefix("BLOB ").lower()
 
 
 def text_sql(expression: Sql, column_type: str) -> Sql:

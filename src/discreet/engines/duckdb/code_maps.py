@@ -14,9 +14,9 @@ import pyarrow as pa
 from ...core.domain import Indices, Level, Variable
 from ..code_maps import CodeMap, check_parents
 from ..coding import Columns
+from ..sql import Sql, joined, sql
 from .canonical import text_sql
 from .relation import RELATION, Opened
-from .sql import Sql, joined, sql
 from .statements import Runner
 
 _BATCH = 100_000

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from ...errors import DataError, did_you_mean
 from ..coding import Source
+from ..sql import joined, sql
 from ..workbook import Workbook
+from .quoting import identifier
 from .reading import Wanted
 from .relation import STAGED, Opened, checked_names, chosen_table, show, some, stage, staged_columns
-from .sql import identifier, joined, sql
 from .statements import Runner
 
 _BATCH = 10_000

@@ -7,8 +7,9 @@ sentences without SQL or values.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ from ...errors import EngineError, InputError, did_you_mean
 from ...file_names import DATA
 from ..coded_file import column, places
 from ..projection import Projections, domain_of
-from .sql import Sql, joined, literal, plain, sql
+from ..sql import Sql, joined, plain, sql
+from .quoting import literal
 from .statements import Connection, in_background
 
 _INT32_CELLS = 1 << 31
@@ -37,7 +39,7 @@ _KEPT_BYTES = 24 << 20
 
 
 @dataclass(frozen=True)
-class _Columns:
+class Columns:
     """The column of every variable at every level, by names; and what else the file has."""
 
     of: dict[tuple[str, str], Sql]
@@ -50,7 +52,7 @@ class DuckDBEngine:
 
     name = "duckdb"
 
-    def __init__(self, connection: Connection, description: Description, columns: _Columns) -> None:
+    def __init__(self, connection: Connection, description: Description, columns: Columns) -> None:
         self._connection = connection
         self._description = description
         self._columns = columns
@@ -126,7 +128,7 @@ class DuckDBEngine:
             raise EngineError(f"Counting failed ({type(error).__name__}).") from None
         finally:
             cursor.close()
-        return Cells(*(_integers(columns.get(name)) for name in ("a", "n", "lo", "hi", "w")))  # type: ignore[arg-type]
+        return Cells(*(integers(columns.get(name)) for name in ("a", "n", "lo", "hi", "w")))  # type: ignore[arg-type]
 
     def _statement(self, count: Count, domain: Domain, keys: bool, weights: bool) -> Sql:
         kind = plain("INTEGER" if domain.size < _INT32_CELLS else "BIGINT")
@@ -192,9 +194,44 @@ def open_engine(
     folder: Path, description: Description, *, threads: int | None = None
 ) -> DuckDBEngine:
     """The engine of a loaded version; the description must be the one it was loaded under."""
-    file = folder / DATA
-    if not file.is_file():
+    with _in_words(folder):
+        connection = locked_connection(_file(folder), threads=threads)
+        try:
+            return DuckDBEngine(connection, description, _columns(connection, folder, description))
+        except BaseException:
+            connection.close()
+            raise
+
+
+def columns_of(folder: Path, description: Description) -> Columns:
+    """The columns of a version that lies in shards, by its first."""
+    with (
+        _in_words(folder),
+        contextlib.closing(locked_connection(_file(folder), threads=1)) as connection,
+    ):
+        return _columns(connection, folder, description, in_shards=True)
+
+
+def _file(folder: Path) -> str:
+    if not (folder / DATA).is_file():
         raise EngineError(f"{folder.name} holds no loaded data. Load the data set first.")
+    return str(folder / DATA)
+
+
+@contextlib.contextmanager
+def _in_words(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.IOException:
+        raise EngineError(
+            f"{folder.name} cannot be opened: its file is damaged or held by another program."
+        ) from None
+    except duckdb.Error:
+        raise EngineError(f"{folder.name} is not a version discreet loaded. Load again.") from None
+
+
+def locked_connection(path: str, *, threads: int | None = None, memory: str = "1GB") -> Connection:
+    """A connection that reads one file and nothing else; that it is locked is tried."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "enable_external_access": "false",
         "autoinstall_known_extensions": "false",
@@ -202,26 +239,18 @@ def open_engine(
         "allow_community_extensions": "false",
         "perfect_ht_threshold": _ARRAY_BITS,
         "preserve_insertion_order": "false",
-        "memory_limit": "1GB",
+        "memory_limit": memory,
         **({"threads": threads} if threads else {}),
         "lock_configuration": "true",
     }
     _keep_freed_memory()
-    try:
-        connection = duckdb.connect(str(file), read_only=True, config=config)
-    except duckdb.Error:
-        raise EngineError(
-            f"{folder.name} cannot be opened: its file is damaged or held by another program."
-        ) from None
+    connection = duckdb.connect(path, read_only=True, config=config)
     try:
         _prove_locked(connection)
-        return DuckDBEngine(connection, description, _columns(connection, folder, description))
-    except duckdb.Error:
-        connection.close()
-        raise EngineError(f"{folder.name} is not a version discreet loaded. Load again.") from None
     except BaseException:
         connection.close()
         raise
+    return connection
 
 
 def _keep_freed_memory() -> None:
@@ -268,18 +297,22 @@ def _prove_locked(connection: Connection) -> None:
         )
 
 
-def _columns(connection: Connection, folder: Path, description: Description) -> _Columns:
+def _columns(
+    connection: Connection, folder: Path, description: Description, *, in_shards: bool = False
+) -> Columns:
     """The columns of the file, held against the description level by level."""
     ((text,),) = connection.execute("SELECT about FROM about").fetchall()
     about = json.loads(text)
+    if ("shard" in about) != in_shards:
+        raise EngineError(f"A shard of version {folder.name} is missing. Load again.")
     columns = {
         names: plain(column(place))
         for names, place in places(about, folder.name, description).items()
     }
-    return _Columns(columns, about["weight_scale"] is not None, about["records"])
+    return Columns(columns, about["weight_scale"] is not None, about["records"])
 
 
-def _integers(column: Any) -> Counts | None:
+def integers(column: Any) -> Counts | None:
     """A column as 64-bit integers; a null cannot be, and is an error rather than a zero."""
     if column is None:
         return None

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ...core.domain import Variable
 from ..coding import Coding
+from ..sql import Sql, joined, sql
 from .relation import Opened
-from .sql import Sql, joined, sql
 from .statements import Runner
 
 AT_ONCE = 32

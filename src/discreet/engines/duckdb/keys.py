@@ -20,9 +20,9 @@ from duckdb.sqltypes import UBIGINT, UTINYINT
 
 from ...errors import DataError
 from ...file_names import DATA
+from ..sql import Sql, plain, sql
 from .canonical import without_exponent_sql
 from .relation import RELATION, Opened
-from .sql import Sql, plain, sql
 from .statements import Connection, Runner
 
 _DRAW = plain("discreet_draw_keys")

@@ -13,6 +13,7 @@ import contextlib
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +25,19 @@ from ...durable import OWN_FOLDER, owner_only, sync_file, sync_folder
 from ...errors import Cancelled, DataError, StoreError
 from ...file_names import ARRAYS, DATA
 from ..coded_file import about
-from ..coding import MOST_RECORDS, Coding, LoadReport, Source
+from ..coding import Coding, LoadReport, Source
+from ..fingerprint import Fingerprint
 from ..memory.arrays import MOST_BYTES, room_for
 from ..memory.arrays import write as write_arrays
+from ..sql import joined, plain, sql
 from .code_maps import dictionary
 from .joins import forget, with_maps
 from .keys import drawn_keys, own_key
 from .reading import Wanted
 from .relation import Opened
-from .scratch import scratch_connection
+from .scratch import SPILL, scratch_connection
+from .shards import most_records, shard_file, split
 from .sources import opened
-from .sql import joined, plain, sql
 from .statements import Runner, sentence
 from .units import bound
 from .weights import weight_sql
@@ -71,7 +74,8 @@ def load(
     try:
         with owner_only():
             report = _load(source, coding, target, control)
-        sync_file(file)
+        for number in range(source.shards):
+            sync_file(shard_file(target, number))
         sync_folder(file.parent)
         done = True
     except KeyboardInterrupt:
@@ -79,18 +83,17 @@ def load(
     except (OSError, duckdb.Error) as error:
         raise sentence(error, source.name, target.name) from None
     finally:
-        for scratch in ("spill", "scratch"):
+        for scratch in (SPILL, "scratch"):
             shutil.rmtree(target / scratch, ignore_errors=True)
         if not done:
-            for left in (file, target / f"{DATA}.wal", target / ARRAYS):
+            for left in (*target.glob("*.duckdb"), *target.glob("*.wal"), target / ARRAYS):
                 left.unlink(missing_ok=True)
-    return LoadReport(*report, seconds=time.monotonic() - started)
+    return replace(report, seconds=time.monotonic() - started)
 
 
-def _load(
-    source: Source, coding: Coding, target: Path, control: Control
-) -> tuple[int, int, dict[str, int], dict[str, int]]:
-    connection = scratch_connection(target / DATA, target)
+def _load(source: Source, coding: Coding, target: Path, control: Control) -> LoadReport:
+    whole = target / SPILL / DATA if source.shards > 1 else target / DATA
+    connection = scratch_connection(whole, target)
     runner = Runner(connection, source.name, target, control)
     try:
         wanted = Wanted(lambda _: coding.value_columns, coding.id_column, coding.salt)
@@ -98,17 +101,23 @@ def _load(
             records, other, missing = _code(runner, relation, coding)
         dropped = bound(runner, relation, coding) if coding.id_column else 0
         said = about(coding, records - dropped)
-        text = json.dumps(said, ensure_ascii=False)
-        runner.run("CREATE TABLE about AS SELECT $text AS about", {"text": text}, doing="writing")
-        runner.run("CHECKPOINT", doing="writing")
-        _write_arrays(runner, said, target / ARRAYS)
+        if source.shards > 1:
+            split(runner, said, target, source.shards)
+        else:
+            text = json.dumps(said, ensure_ascii=False)
+            runner.run(
+                "CREATE TABLE about AS SELECT $text AS about", {"text": text}, doing="writing"
+            )
+            runner.run("CHECKPOINT", doing="writing")
+            _write_arrays(runner, said, target / ARRAYS)
+        found = _fingerprint(runner, said) if source.address else ""
     except BaseException:
         # Closing would write out a version nobody wants; an error here must not hide the cause.
         with contextlib.suppress(duckdb.Error):
             connection.close()
         raise
     connection.close()
-    return records - dropped, dropped, other, missing
+    return LoadReport(records - dropped, dropped, other, missing, fingerprint=found)
 
 
 def _code(
@@ -118,9 +127,11 @@ def _code(
     for column in coding.source_columns:
         relation.raw(column)
     records = relation.counted(runner)
-    if records > MOST_RECORDS:
+    most = most_records(relation.source.shards, coding.key_column is not None)
+    if records > most:
         raise DataError(
-            f"{relation.source.name} has {records:,} records, most is {MOST_RECORDS:,}. Load a part."
+            f"{relation.source.name} has {records:,} records, most is {most:,}. Load a part, or "
+            "divide them into more `shards`."
         )
     other: dict[str, int] = {}
     missing: dict[str, int] = {}
@@ -163,6 +174,26 @@ def _code(
             f"{relation.source.name} changed while it was read. Load again when it is at rest."
         )
     return records, _above_zero(other), _above_zero(missing)
+
+
+def _fingerprint(runner: Runner, said: dict[str, Any]) -> str:
+    """The digest of what was coded; drawn keys are no part of it."""
+    names = [str(row[0]) for row in runner.run("DESCRIBE records", doing="writing")]
+    drawn = said["keys"] == "drawn"
+    hashed = [plain(name) for name in names if not (drawn and name in ("k_lo", "k_hi"))]
+    keys = sql("0, 0") if drawn else sql("sum(k_lo)::HUGEINT, sum(k_hi)::HUGEINT")
+    ((records, *sums),) = runner.run(
+        sql(
+            "SELECT count(*), {keys}, sum(CAST('0x' || substr(h, 9, 8) AS UINTEGER))::HUGEINT, "
+            "sum(CAST('0x' || substr(h, 1, 8) AS UINTEGER))::HUGEINT FROM "
+            "(SELECT k_lo, k_hi, sha256(concat_ws(',', {names})) AS h FROM records)",
+            keys=keys,
+            names=joined(", ", hashed),
+        ),
+        doing="making sure of the records",
+        share=(0.95, 0.98),
+    )
+    return Fingerprint(int(records), *(int(one or 0) for one in sums)).digest()
 
 
 def _above_zero(counts: dict[str, int]) -> dict[str, int]:

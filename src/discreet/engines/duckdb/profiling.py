@@ -18,12 +18,12 @@ import numpy.typing as npt
 from ...core.control import Control
 from ...errors import Cancelled
 from ..coding import ColumnProfile, Profile, Source
-from .canonical import canonical_sql, single_valued
+from ..sql import Sql, joined, sql
+from .canonical import canonical_sql, single_valued, type_words
 from .reading import Choice, Wanted
 from .relation import RELATION, Opened
 from .scratch import profile_folder, scratch_connection
 from .sources import opened
-from .sql import Sql, joined, sql
 from .statements import Runner
 
 Whole = npt.NDArray[np.int64]
@@ -99,7 +99,7 @@ def _column(
     runner: Runner, i: int, name: str, kind: str, records: int, most_values: int
 ) -> ColumnProfile:
     if not single_valued(kind):
-        return ColumnProfile(name, kind.lower(), records, 0, 0, exact=False)
+        return ColumnProfile(name, type_words(kind), records, 0, 0, exact=False)
     doing = f"looking at {name}"
     runner.run(
         sql(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from .sql import Sql, sql
+from ..sql import Sql, sql
 
 Choice: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 

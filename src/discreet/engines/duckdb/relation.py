@@ -11,9 +11,10 @@ from pathlib import Path
 
 from ...errors import DataError, did_you_mean
 from ..coding import Dialect, Source
-from .canonical import canonical_sql, single_valued
+from ..sql import Sql, joined, plain, sql
+from .canonical import canonical_sql, single_valued, type_words
+from .quoting import literal
 from .reading import Wanted, id_key
-from .sql import Sql, joined, literal, plain, sql
 from .statements import Connection, Runner
 
 RELATION = plain("discreet_source")
@@ -51,7 +52,8 @@ class Opened:
         position = self.position(column)
         if not single_valued(self.types[position]):
             raise DataError(
-                f"Column {column!r} of {self.source.name} holds {self.types[position].lower()} "
+                f"Column {column!r} of {self.source.name} holds "
+                f"{type_words(self.types[position])} "
                 "values; only texts, numbers, dates and yes/no can be coded. Leave it out."
             )
         return sql("s.c{i}", i=position)

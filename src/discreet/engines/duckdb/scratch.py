@@ -22,6 +22,7 @@ import duckdb
 from ...durable import OWN, OWN_FOLDER, owner_only
 from .statements import Connection
 
+SPILL = "spill"
 _PREFIX = "discreet-profile-"
 _YOUNG_SECONDS = 60.0
 """A folder so young may be about to be locked by who made it."""
@@ -29,7 +30,7 @@ _YOUNG_SECONDS = 60.0
 
 def scratch_connection(path: Path | None, folder: Path) -> Connection:
     """A connection that writes: into `path`, or in memory; spills and extensions stay in check."""
-    spill = folder / "spill"
+    spill = folder / SPILL
     spill.mkdir(mode=OWN_FOLDER, exist_ok=True)
     config: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": str(spill),

@@ -20,7 +20,9 @@ from ...errors import DataError
 from .. import csv_dialect
 from ..coding import Dialect, Source
 from ..other_files import refuse_other_files
+from ..sql import Sql, joined, plain, sql
 from .copied_sources import open_sqlite, open_workbook
+from .quoting import identifier, literal
 from .reading import Wanted
 from .relation import (
     RELATION,
@@ -33,8 +35,8 @@ from .relation import (
     staged_columns,
 )
 from .scratch import nameless_file
-from .sql import Sql, identifier, joined, literal, plain, sql
 from .statements import Connection, Runner
+from .streamed_sources import open_postgres, open_spark
 
 
 @contextmanager
@@ -46,7 +48,8 @@ def opened(
     `folder` is for scratch files, which are gone afterwards. A text file is parsed once, into a
     scratch table of the `wanted` columns (all by default); the other kinds are read in place.
     """
-    _readable(source)
+    if source.address is None:
+        _readable(source)
     wanted = wanted or Wanted()
     scratch = folder / "scratch"
     try:
@@ -59,6 +62,9 @@ def opened(
         elif source.kind in ("sqlite", "xlsx"):
             copied = open_sqlite if source.kind == "sqlite" else open_workbook
             yield copied(runner, source, scratch, wanted)
+        elif source.kind in ("postgres", "spark"):
+            streamed = open_postgres if source.kind == "postgres" else open_spark
+            yield streamed(runner, source, scratch, wanted)
         else:
             in_place = _open_parquet if source.kind == "parquet" else _open_duckdb
             yield replace(in_place(runner, source), wanted=wanted)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,11 +17,10 @@ import duckdb
 
 from ...core.control import Control
 from ...errors import Cancelled, DataError, DiscreetError, EngineError, StoreError
+from .. import background
 
 T = TypeVar("T")
 Connection = duckdb.DuckDBPyConnection
-
-_POLL_SECONDS = 0.05
 
 _FULL = re.compile(
     r"No space left|Disk quota|File too large|max_temp_directory_size|not enough disk", re.I
@@ -44,40 +42,15 @@ def in_background(
 
     `tell` is called with DuckDB's own estimate of the share done (0 … 1) while it runs.
     """
-    result: list[T] = []
-    failure: list[BaseException] = []
-    finished = threading.Event()
 
-    def carry_out() -> None:
-        try:
-            result.append(work())
-        except BaseException as error:
-            failure.append(error)
-        finally:
-            finished.set()
+    def progress() -> None:
+        if tell is not None:
+            tell(max(0.0, min(1.0, connection.query_progress() / 100)))
 
-    thread = threading.Thread(target=carry_out, name="discreet-statement", daemon=True)
-    thread.start()
     try:
-        while not finished.wait(_POLL_SECONDS):
-            if control is not None and control.cancelled():
-                raise Cancelled(f"Stopped while {doing}; nothing was lost.")
-            if tell is not None:
-                tell(max(0.0, min(1.0, connection.query_progress() / 100)))
-    except BaseException as error:
-        # An interrupt that arrives before the statement has begun is forgotten by DuckDB: repeat.
-        while not finished.wait(_POLL_SECONDS):
-            connection.interrupt()
-        thread.join()
-        if isinstance(error, KeyboardInterrupt):
-            raise Cancelled(f"Stopped while {doing}; nothing was lost.") from None
-        raise
-    thread.join()
-    if failure:
-        if isinstance(failure[0], duckdb.InterruptException):
-            raise Cancelled(f"Stopped while {doing}; nothing was lost.") from None
-        raise failure[0]
-    return result[0]
+        return background.in_background(work, connection.interrupt, control, doing, progress)
+    except duckdb.InterruptException:
+        raise Cancelled(f"Stopped while {doing}; nothing was lost.") from None
 
 
 class Runner:

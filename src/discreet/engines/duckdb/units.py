@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from ...errors import DataError
 from ..coding import Coding
+from ..sql import Sql, joined, plain, sql
 from .relation import Opened
-from .sql import Sql, joined, plain, sql
 from .statements import Runner
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...core.description import Weight
 from ...errors import DataError
+from ..sql import Sql, sql
 from .canonical import without_exponent_sql
+from .quoting import literal
 from .relation import RELATION, Opened
-from .sql import Sql, literal, sql
 from .statements import Runner
 
 _DECIMALS = 12

@@ -7,8 +7,10 @@ engine that reads the same version from disk.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,8 @@ MOST_CELLS = 1 << 22
 """Tables of more cells are counted by the other engine: arrays of them no longer pay."""
 _AT_ONCE = 1 << 16
 """Records that are looked at together."""
+_MOST_PLACES = 1 << 14
+"""Filters are axes of their own up to so many places."""
 
 
 class MemoryEngine:
@@ -103,29 +107,36 @@ class MemoryEngine:
         sums: Sequence[str],
         control: Control | None,
     ) -> Cells:
+        passing = [self._passing(arrays, condition) for condition in count.where]
+        along, apart, size = _divided(passing, domain.size)
+        widths = [len(lets) for _, lets in along]
         sides = [
-            (arrays.column(column(self._places[ref.variable, ref.level])), stride)
+            (
+                arrays.column(column(self._places[ref.variable, ref.level])),
+                stride * math.prod(widths),
+            )
             for ref, stride in zip(count.axes, domain.strides, strict=True)
         ]
-        passing = [self._passing(arrays, condition) for condition in count.where]
+        sides += [(codes, math.prod(widths[place + 1 :])) for place, (codes, _) in enumerate(along)]
         values = {name: arrays.column(name) for name in sums}
-        past = domain.size  # whom a filter leaves out is counted there
-        counted = np.zeros(past + 1, dtype=np.int64)
-        totals = {name: np.zeros(past + 1, dtype=np.int64) for name in sums}
+        # whom a filter apart leaves out is counted past the end
+        counted = np.zeros(size + 1, dtype=np.int64)
+        totals = {name: np.zeros(size + 1, dtype=np.int64) for name in sums}
         edges = [*range(0, arrays.records, _AT_ONCE), arrays.records]
         for start, end in pairwise(edges):
             if control is not None and control.cancelled():
                 raise Cancelled("Stopped while counting; nothing was lost.")
             part = slice(start, end)
             addresses = _addresses(sides, part)
-            for codes, lets in passing:
-                addresses[~lets[codes[part]]] = past
-            counted += np.bincount(addresses, minlength=past + 1)
+            for codes, lets in apart:
+                addresses[~lets[codes[part]]] = size
+            counted += np.bincount(addresses, minlength=size + 1)
             for name, of in values.items():
-                np.add.at(totals[name], addresses, of[part].astype(np.int64))
-        held = np.flatnonzero(counted[:past])
-        found = {name: total[held] for name, total in totals.items()}
-        return Cells(held, counted[held], found.get("k_lo"), found.get("k_hi"), found.get("w"))
+                np.add.at(totals[name], addresses, of[part].astype(np.int64, copy=False))
+        folded = _folded(counted[:size], along)
+        held = np.flatnonzero(folded)
+        found = {name: _folded(total[:size], along)[held] for name, total in totals.items()}
+        return Cells(held, folded[held], found.get("k_lo"), found.get("k_hi"), found.get("w"))
 
     def _passing(
         self, arrays: Arrays, condition: Condition
@@ -143,10 +154,39 @@ class MemoryEngine:
         return arrays.column(column(self._places[condition.variable, condition.level])), lets
 
 
+_Passing: TypeAlias = tuple[Column, npt.NDArray[np.bool_]]
+"""A column of codes, and for each code whether a condition lets it pass."""
+
+
+def _divided(passing: Sequence[_Passing], cells: int) -> tuple[list[_Passing], list[_Passing], int]:
+    """Conditions that become further axes, those asked of each record, and the places it takes.
+
+    An axis more costs a record one addition, a look at each record far more; places must be few
+    enough for the processor's cache.
+    """
+    along: list[_Passing] = []
+    apart: list[_Passing] = []
+    for one in passing:
+        wide = cells * len(one[1])
+        if wide <= _MOST_PLACES:
+            along.append(one)
+            cells = wide
+        else:
+            apart.append(one)
+    return along, apart, cells
+
+
+def _folded(places: Counts, along: Sequence[_Passing]) -> Counts:
+    """The sums over what the conditions let pass; an integer is added to integers, so exact."""
+    for _, lets in reversed(along):
+        places = places.reshape(-1, len(lets))[:, lets].sum(axis=1)
+    return places
+
+
 def _addresses(sides: Sequence[tuple[Column, int]], part: slice) -> Counts:
-    """The cell of each record of a part."""
-    addresses: Counts = np.zeros(part.stop - part.start, dtype=np.int64)
+    """The place of each record of a part; `MOST_CELLS` of them are addressed in 32 bits."""
+    addresses = np.zeros(part.stop - part.start, dtype=np.int32)
     for codes, stride in sides:
-        of = codes[part].astype(np.int64)
+        of = codes[part].astype(np.int32)
         addresses += of if stride == 1 else np.multiply(of, stride, out=of)
-    return addresses
+    return addresses.astype(np.int64)

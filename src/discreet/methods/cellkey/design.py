@@ -23,11 +23,13 @@ from ...core.exact import Exact, exact, plain, rounded_down, rounded_up, shown
 from ...core.law import check_key_bits
 from ...errors import Bug, LawError
 from .entropy import FLOOR, maximum_entropy
+from .entropy_optimum import Problem, optimum
 from .ptable import PTable
 from .quantisers import quantised
 
 MOST_PERTURBATION = 50
 _FLOOR = Fraction(1, 10**8)
+_NEARLY = Fraction(1, 1 << 100)
 
 
 def ptable(
@@ -268,17 +270,20 @@ def _solve(
         monotone=chain,
         p_stay=None if stay is None else float(stay),
     )
-    if found is None:
+    problem = Problem(tuple(reach), v, exact_variance, chain, stay, _FLOOR)
+    shares = None if found is None else optimum(problem, found)
+    if shares is None:
         raise LawError(
             f"Row {count} has no law with variance {plain(v)} and these constraints. "
             "Use a larger variance, a smaller p_stay, or a larger max_perturbation."
         )
-    if abs(float(found.sum()) - 1.0) > 1e-9 or float(found.min()) < FLOOR / 2:
+    if abs(sum(shares, Fraction(0)) - 1) > Fraction(1, 10**9) or min(shares) < _FLOOR / 2:
         raise Bug(f"The law of row {count} was not solved.")
+    mirrored = list(zip(shares, reversed(shares), strict=True))
     symmetric = [-z for z in reversed(reach)] == reach
-    if symmetric and float(np.abs(found - found[::-1]).max()) < 1e-9:
-        found = (found + found[::-1]) / 2  # symmetric by definition: make it so to the last bit
-    return [Fraction(float(p)) for p in found]
+    if symmetric and all(abs(p - q) < _NEARLY for p, q in mirrored):
+        return [(p + q) / 2 for p, q in mirrored]  # symmetric by definition: to the last bit
+    return shares
 
 
 def _per_row(value: object, last: int, name: str) -> list:  # type: ignore[type-arg]

@@ -23,7 +23,13 @@ from .. import base
 from ..base import ExpectedError, Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import protected, published_cells
-from ..shared.suppression_attack import Attacked, attack, intervals
+from ..shared.suppression_attack import (
+    MOST_LINKED,
+    Attacked,
+    attack,
+    fitting_counts,
+    intervals,
+)
 from ..shared.unit import check_unit
 from .declaration import DECLARATION
 from .linked import Part, group_system, groups, sparse
@@ -197,15 +203,50 @@ def _attacked(
     published = sums[shown][:, unknown].toarray()
     values = numbers[shown] - sums[shown] @ known
     bounds = [(0, int(numbers.max()))] * int(unknown.sum())
+    by_rule = _by_rule(parts, cubes, chosen, (published, values, bounds))
     told = []
     ends = np.cumsum([0, *[cube.size for cube in cubes]])
-    for cube, first in zip(cubes, ends[:-1].tolist(), strict=True):
-        places = np.argwhere(cube == HIDDEN)
+    for at, (cube, first) in enumerate(zip(cubes, ends[:-1].tolist(), strict=True)):
+        places = tuple(map(tuple, np.argwhere(cube == HIDDEN).tolist()))
         wanted = sums[first + np.flatnonzero(cube.ravel() == HIDDEN)][:, unknown].toarray()
         low, high = intervals(published, values, wanted, bounds)
-        found = Attacked(tuple(map(tuple, places.tolist())), low, high, linked=True)
-        told.append(found.sentences() if len(places) else (say("Nothing is hidden."),))
+        tables = None if by_rule is None else tuple(one[at] for one in by_rule[0])
+        fitting = None if by_rule is None else by_rule[1]
+        found = Attacked(places, low, high, tables, fitting, linked=True)
+        told.append(found.sentences() if places else (say("Nothing is hidden."),))
     return told
+
+
+def _by_rule(
+    parts: Sequence[Part],
+    cubes: Sequence[Whole],
+    chosen: Mapping[str, str],
+    public: tuple[Any, Whole, list[tuple[int, int]]],
+) -> tuple[list[list[Whole]], int] | None:
+    """Linked tables that fit what is shown and would be hidden in just this way; how many fit."""
+    published, values, bounds = public
+    each = np.eye(published.shape[1])
+    fitting = fitting_counts(
+        published, values, *intervals(published, values, each, bounds), MOST_LINKED
+    )
+    if fitting is None:
+        return None
+    inside = tuple(slice(0, n) for n in parts[0].shape)
+    kept = []
+    for counts in fitting:
+        finest = cubes[0][inside].copy()
+        finest[finest == HIDDEN] = counts
+        made = [
+            np.asarray(part.sums() @ finest.ravel()).astype(np.int64).reshape(cube.shape)
+            for part, cube in zip(parts, cubes, strict=True)
+        ]
+        try:
+            hidden, _ = _hidden(parts, made, chosen)
+        except Refusal:  # it would not have been published at all
+            continue
+        if all(np.array_equal(f, c == HIDDEN) for f, c in zip(hidden, cubes, strict=True)):
+            kept.append(made)
+    return kept, len(fitting)
 
 
 def _attack_notes(values: Whole, chosen: Mapping[str, str]) -> tuple[str, ...]:
@@ -216,5 +257,12 @@ def _attack_notes(values: Whole, chosen: Mapping[str, str]) -> tuple[str, ...]:
     flat = values.ndim == 1  # then only the total is published beside the cells
     rows = values[-1:] if flat else values[:-1, -1]
     columns = None if flat else values[-1, :-1]
-    found: Attacked = attack(grid, rows, columns, lambda table: pattern(table, chosen).cells)
-    return found.sentences()
+    return attack(grid, rows, columns, lambda table: _pattern(table, chosen)).sentences()
+
+
+def _pattern(grid: Whole, chosen: Mapping[str, str]) -> Flags:
+    """Which cells the rule hides; none of a table that it would not publish at all."""
+    try:
+        return pattern(grid, chosen).cells
+    except Refusal:
+        return np.zeros(grid.shape, dtype=bool)

@@ -142,6 +142,10 @@ class Candidates:
         """How many of them are not empty by the hierarchy, and are drawn."""
         return domain_of(margin, self.description).held
 
+    def gives(self, source: Margin, margin: Margin) -> bool:
+        """Whether a margin may be summed from a source: with a law for each count, nothing may."""
+        return self.settings.law != "hellinger" or self.held(source) == self.held(margin)
+
     # -- alternatives -----------------------------------------------------------------------
 
     def candidates(self) -> Iterator[tuple[str, tuple[Margin, ...]]]:

@@ -22,11 +22,12 @@ from ..declaration import (
     whole,
 )
 
-LAWS = ("laplace", "normal", "gaussian", "max-entropy", "exponential")
+LAWS = ("laplace", "normal", "gaussian", "max-entropy", "exponential", "hellinger")
 PLANS = ("best", "interior", "wanted", "once", "everything")
 NEGATIVES = ("keep", "clip", "balance", "threshold")
 CONSISTENCY = ("none", "least squares", "integers")
 MOST_UTILITIES = 1_001
+MOST_COUNTED = 10_000
 
 
 def negatives(value: Any, name: str, fails: Fails) -> str:
@@ -39,17 +40,6 @@ def negatives(value: Any, name: str, fails: Fails) -> str:
     if len(words) == 2 and words[0].casefold() == "threshold":
         return f"threshold {whole(1)(words[1], 'threshold', fails)}"
     return one_of(*NEGATIVES)(value, name, fails)
-
-
-def law_name(value: Any, name: str, fails: Fails) -> str:
-    """One of the laws whose draw does not depend on the count it is added to."""
-    if str(value).strip().casefold().startswith("hellinger"):
-        raise fails(
-            "Law hellinger has another shape for every true count, so neither the error of a table "
-            f"nor that of its totals could be told from public facts; use {', '.join(LAWS[:-1])} "
-            f"or {LAWS[-1]}."
-        )
-    return one_of(*LAWS)(value, name, fails)
 
 
 def utility(value: Any, name: str, fails: Fails) -> str:
@@ -109,13 +99,12 @@ DECLARATION = Declaration(
         Setting(
             "of", Part.MEASURED, "… in so many per cent of releases", portion, "95%", budget=True
         ),
-        Setting(
+        choice(
             "law",
             Part.MEASURED,
-            "laplace, normal, gaussian, max-entropy or exponential",
-            law_name,
+            "laplace, normal, gaussian, max-entropy, exponential or hellinger",
+            LAWS,
             "laplace",
-            words=LAWS,
         ),
         Setting(
             "utility",
@@ -123,6 +112,27 @@ DECLARATION = Declaration(
             "with law exponential: what a perturbation of 0, ±1, ±2, … is worth, never rising, the "
             "last being the largest there is",
             utility,
+        ),
+        Setting(
+            "variance",
+            Part.MEASURED,
+            "with law max-entropy and max_perturbation, instead of ε: the variance of each measured "
+            "cell; what it costs is what its law is audited to lose",
+            number(above=0, most=10**9),
+            exact=True,
+        ),
+        Setting(
+            "max_count",
+            Part.MEASURED,
+            "with law hellinger: the largest count that is told from larger ones",
+            whole(1, MOST_COUNTED),
+        ),
+        Setting(
+            "max_value",
+            Part.MEASURED,
+            "with law hellinger: the largest number that can be published; twice max_count if "
+            "nobody says",
+            whole(1, MOST_COUNTED),
         ),
         Setting(
             "delta",

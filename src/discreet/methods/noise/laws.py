@@ -1,7 +1,9 @@
 """The laws this method draws from, and what sums of their draws are like.
 
 *laplace* untruncated has δ = 0; truncated, *normal*, *max-entropy* and *exponential* have δ;
-*gaussian* is the discrete Gaussian, counted in ρ. A margin's law is made from what entering or leaving that margin may cost
+*gaussian* is the discrete Gaussian, counted in ρ; *hellinger* has a law for each count and δ = 0.
+Hellinger's law, and *max-entropy* asked by its variance, cost what their weights are audited to lose
+(`step_loss`), both ways. A margin's law is made from what entering or leaving that margin may cost
 (`one_sided`) and from how far one unit can move a cell (`reach`).
 """
 
@@ -15,23 +17,29 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...core.audit import audit
 from ...core.brackets import exp_bracket
 from ...core.gaussian import DiscreteGaussian
+from ...core.hellinger_law import HellingerLaw, six_digits_up
 from ...core.law import Law
 from ...core.law_builders import (
     IOTA_SHARE,
     MAX_PERTURBATION_MOST,
     exponential,
     laplace,
+    max_entropy,
     max_entropy_for,
     normal,
 )
 from ...core.masses import gamma_for_epsilon
 from ...core.noise_law import NoiseLaw
+from ...core.product import Whole
 from ...core.pure_laplace import PureLaplace
 from ...errors import LawError
 
 COVERAGE = Fraction(95, 100)
+TableLaw = NoiseLaw | HellingerLaw
+"""A law that a table may be drawn from."""
 
 
 @lru_cache(maxsize=512)
@@ -70,6 +78,29 @@ def by_utility(utility: str, one_sided: Fraction, reach: int) -> Law:
     table = {sign * z: one for z, one in enumerate(worth) for sign in (1, -1)}
     law = exponential(table, one_sided / reach, len(worth) - 1)
     return replace(law, parameters={**law.parameters, "utility": utility})
+
+
+@lru_cache(maxsize=512)
+def by_variance(variance: Fraction, max_perturbation: int) -> Law:
+    """The law of greatest entropy with this variance, whatever it costs."""
+    return max_entropy(max_perturbation, variance)
+
+
+@lru_cache(maxsize=512)
+def step_loss(law: Law | HellingerLaw) -> Fraction:
+    """The audited ε of a cell moved by 1, both ways, rounded up to six digits.
+
+    >>> float(step_loss(by_variance(Fraction(4), 11)))
+    2.625
+    """
+    if isinstance(law, HellingerLaw):
+        return law.step_loss
+    found = audit(law).epsilon
+    if found is None:
+        raise LawError(
+            f"The {law.name} law gives every count away: it moves no count by one. Raise variance."
+        )
+    return six_digits_up(found)
 
 
 @lru_cache(maxsize=512)
@@ -120,11 +151,14 @@ def _end_mass(name: str, rate: float, m: int, reach: int) -> float:
 def end_mass(law: Law, reach: int) -> Fraction:
     """δ of a cell moved by `reach` at ε = reach × the law's own ε: the mass that is then impossible.
 
+    The law's own ε is the one it was asked for, or what a step was audited to lose.
+
     Holds because no step between possible values is steeper than e^ε, which is checked here in
     whole numbers, so a move by s is at most e^(sε) wherever both are possible. The mass of the
     last s values grows faster than s, so all of a unit's records in one cell is the worst.
     """
-    step = exp_bracket(Fraction(law.parameters["epsilon"]))[0]
+    asked = law.parameters.get("epsilon")
+    step = exp_bracket(step_loss(law) if asked is None else Fraction(asked))[0]
     weights = [w for w in law.weights if w]
     first = next(i for i, w in enumerate(law.weights) if w)
     if law.weights[first : first + len(weights)] != tuple(weights) or not law.symmetric:
@@ -133,12 +167,19 @@ def end_mass(law: Law, reach: int) -> Fraction:
     for inner, outer in pairwise(weights[len(weights) // 2 :]):
         if outer > inner or inner * step.denominator > outer * step.numerator:
             raise LawError(
-                f"The {law.name} law exceeds its epsilon of {law.parameters['epsilon']} by "
+                f"The {law.name} law exceeds its epsilon{f' of {asked}' if asked else ''} by "
                 "rounding. Lower max_perturbation."
             )
     if reach > len(weights) // 2:
         return Fraction(1)
     return Fraction(sum(weights[-reach:]), law.total)
+
+
+def noised(law: TableLaw, true: Whole) -> Whole:
+    """True counts with one exact draw each."""
+    if isinstance(law, HellingerLaw):
+        return law.draw_for(np.asarray(true, dtype=np.int64))
+    return np.asarray(true + law.draw(true.size).reshape(true.shape), dtype=np.int64)
 
 
 def bias_at(law: NoiseLaw, threshold: int, true: int) -> float:
@@ -155,12 +196,12 @@ def bias_at(law: NoiseLaw, threshold: int, true: int) -> float:
     return float(np.sum(masses * (shown - true)))
 
 
-def describe(law: NoiseLaw) -> Mapping[str, str]:
+def describe(law: TableLaw) -> Mapping[str, str]:
     """What was asked of a law, as exact text, and the digest of what it came to."""
     return {"name": law.name, **law.parameters, "digest": law.digest}
 
 
-def made_again(described: Mapping[str, str]) -> NoiseLaw:
+def made_again(described: Mapping[str, str]) -> TableLaw:
     """A law from its description.
 
     >>> made_again(describe(pure(Fraction(1, 3), 2))) == pure(Fraction(1, 3), 2)
@@ -168,6 +209,11 @@ def made_again(described: Mapping[str, str]) -> NoiseLaw:
     """
     if described["name"] == "gaussian":
         return DiscreteGaussian.of(Fraction(described["sigma2"]))
+    if "variance" in described:
+        return by_variance(Fraction(described["variance"]), int(described["max_perturbation"]))
+    if "max_count" in described:
+        counts = int(described["max_count"]), int(described["max_value"])
+        return HellingerLaw.of(described["epsilon"], *counts)
     epsilon = Fraction(described["epsilon"])
     if "utility" in described:
         return by_utility(described["utility"], epsilon, 1)

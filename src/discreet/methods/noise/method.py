@@ -17,6 +17,7 @@ from ...core import true_values
 from ...core.control import Control
 from ...core.description import Description
 from ...core.domain import Count
+from ...core.loss import ApproxLoss
 from ...core.margins import Margin, Sources, domain_of, projection
 from ...core.question import Question, Treatment
 from ...core.table import ProtectedTable, TrueTable
@@ -31,7 +32,9 @@ from . import plan_facts as telling
 from . import stored_plan as stored
 from .calibration import calibrated
 from .declaration import DECLARATION
+from .laws import noised
 from .planner import Measured, Planner, Scheme
+from .refusals import by_count_only
 from .settings import Settings, for_question, from_policy, treatment_for
 from .settings import Treatment as Treated
 from .shares import given_shares
@@ -69,12 +72,16 @@ class NoiseMethod:
         policy = facts.policy.parameters(DECLARATION.name)
         settings = for_question(policy, question)
         treated = treatment_for(policy, treatment.settings)
+        by_count_only(settings, treated, question.tables)
         planner = Planner.of(question.tables, description, settings)
         budget = planner.budget()
-        settings.check_limits(budget)
+        if settings.variance is None:
+            settings.check_limits(budget)
         planner = replace(planner, settings=settings.with_budget(budget))
         schemes = planner.schemes(budget)
         chosen, recommended = planner.choose(schemes, budget)
+        if isinstance(chosen.loss, ApproxLoss) and settings.variance is not None:
+            settings.check_limits(chosen.loss.epsilon)
         if planner.settings.law == "gaussian":
             larger = {scheme.name: calibrated(planner, scheme, budget) for scheme in schemes}
             schemes = tuple(larger.values())
@@ -129,11 +136,11 @@ class NoiseMethod:
             true = found.sums(dense[at])
             if true.size and int(np.abs(true).max()) >= _LARGEST:
                 raise Bug("A count is too large to be protected in 64 bits.")
-            values = true + part.law.draw(true.size).reshape(true.shape)
+            values = noised(part.law, true)
             zeros = description.zero_mask(part.margin.count)
             if zeros is not None:
                 values[zeros] = 0
-            arrays[part.name] = values.astype(np.int64, copy=False)
+            arrays[part.name] = values
         control.step(1.0, "adding noise")
         return Measurements(arrays, stored.facts_of(design.scheme))
 
@@ -171,6 +178,7 @@ class NoiseMethod:
         _check_tables(question, facts.description)
         design = base.own_part(plan, Design)
         treated = treatment_for(facts.policy.parameters(DECLARATION.name), treatment.settings)
+        by_count_only(design.planner.settings, treated, question.tables)
         planner = replace(
             Planner.of(question.tables, facts.description, design.planner.settings),
             consistency=treated.consistency,

@@ -11,6 +11,7 @@ from ...core.description import Description
 from ...core.exact import plain
 from ...core.gaussian import DiscreteGaussian
 from ...core.guarantee import Guarantee
+from ...core.hellinger_law import HellingerLaw
 from ...core.law import Law
 from ...core.loss import ApproxLoss, PureLoss, ZcdpLoss
 from ...core.margins import Margin, domain_of
@@ -84,6 +85,12 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
     fitted = planner.consistency != "none" and len(scheme.measured) > 1
     direct = target.source != KNOWN and target.summed == 1 and not spec.weighted and not fitted
     law = scheme.measured[target.source].law if direct else None
+    note = _after_least_squares(scheme, whole) if fitted else ""
+    unchanged = None
+    if isinstance(law, HellingerLaw):
+        note = _worst_count(planner)
+    elif law is not None:
+        unchanged = float(law.probability(0))
     return ExpectedError(
         table=spec,
         cells=published_cells(spec, planner.description),
@@ -95,8 +102,16 @@ def expected(spec: TableSpec, scheme: Scheme, planner: Planner) -> ExpectedError
         totals_half_width=totals_by_name(
             spec, lambda kept: planner.half_width(scheme, whole.keep(kept))
         ),
-        share_unchanged=None if law is None else float(law.probability(0)),
-        note=_after_least_squares(scheme, whole) if fitted else "",
+        share_unchanged=unchanged,
+        note=note,
+    )
+
+
+def _worst_count(planner: Planner) -> str:
+    return say(
+        "Errors are those of the worst count up to {max_count}; a larger count is published as if "
+        "it were {max_count}.",
+        max_count=planner.settings.counts[0],
     )
 
 
@@ -146,9 +161,14 @@ def warnings(scheme: Scheme, recommended: Scheme, planner: Planner) -> tuple[str
     description = planner.description
     found: list[str] = []
     delta = scheme.loss.delta if isinstance(scheme.loss, ApproxLoss) else Fraction(0)
-    remedy = say("Choose a smaller delta, or law laplace without max_perturbation (delta = 0).")
+    remedy = (
+        say("Choose a smaller delta, or law laplace without max_perturbation (delta = 0).")
+        if planner.settings.variance is None
+        else say("Raise max_perturbation, or use law laplace (delta = 0).")
+    )
     found += not_tiny(delta, description, remedy)
-    if recommended is not scheme and recommended.score < scheme.score * 0.99:
+    by_noise = planner.settings.variance is None  # else alternatives differ in what they cost
+    if by_noise and recommended is not scheme and recommended.score < scheme.score * 0.99:
         gain = (scheme.score / recommended.score) ** 0.5
         found.append(
             say(

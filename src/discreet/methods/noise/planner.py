@@ -18,16 +18,17 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from ...core.domain import AxisRef
+from ...core.hellinger_law import HellingerLaw
 from ...core.loss import Loss
 from ...core.margins import Margin, Sources, domain_of, joint
-from ...core.noise_law import NoiseLaw
-from ...errors import Alternative, InputError, LawError, RecipeError, Refusal
-from ...languages import number, say
+from ...errors import Alternative, InputError, RecipeError, Refusal
+from ...languages import say
 from ..shared.regions import Regions
 from ..shared.residuals import Cells, Components
 from . import laws
+from .accuracy import least_budget
 from .candidates import MOST_MEASURED, Candidates, interior
-from .refusals import no_protection, too_many_cells, too_much_delta
+from .refusals import needs_a_sum, no_protection, too_many_cells, too_much_delta
 from .settings import safe_rho
 from .shares import given_shares
 
@@ -46,7 +47,7 @@ class Measured:
     share: Fraction
     reach: int
     one_sided: Fraction
-    law: NoiseLaw
+    law: laws.TableLaw
     delta: Fraction
     cells: int
 
@@ -136,6 +137,8 @@ class Planner(Candidates):
             one_sided, reach = budget * share / unit, self.reach(margin)
             allowed = None if settings.delta is None else settings.delta * share / unit
             law, delta = self._law(one_sided, reach, allowed)
+            if settings.audited:
+                one_sided = laws.step_loss(law) * reach
             cells = self.size(margin)
             measured.append(
                 Measured(f"m{i:03}", margin, share, reach, one_sided, law, delta, cells)
@@ -153,6 +156,8 @@ class Planner(Candidates):
         margins = [part.margin for part in measured]
         regions = regions or Regions.of(margins, self.description, self.replace_one)
         delta = regions.cost([part.delta for part in measured])
+        if self.settings.audited:
+            budget = regions.cost([part.one_sided for part in measured])
         loss = self._loss(budget, delta)
         touched = regions.cost([Fraction(self.description.records_per_unit)] * len(margins))
         closed = self.agreements(measured)
@@ -161,21 +166,35 @@ class Planner(Candidates):
             margin: self.target(margin, measured, sources.of(margin), closed)
             for margin in self.all_targets
         }
-        score = 0.0
+        score = self._score(targets, budget)
+        exact = regions.exact and not self.settings.audited
+        return Scheme(name, tuple(measured), targets, loss, int(touched), score, closed, exact)
+
+    def _score(self, targets: Mapping[Margin, Target], budget: Fraction) -> float:
+        """What the best alternative has least of: noise, or with a given variance the loss.
+
+        With a given variance all measured cells have it, so alternatives that sum them are out.
+        """
+        score, given = 0.0, self.settings.variance
         for table in self.tables:
             margin = interior(table)
-            if not self.is_known(margin):
-                variance = targets[margin].variance
-                score += variance * (self.unit(margin) / self.reach(margin)) ** 2
-        return Scheme(
-            name, tuple(measured), targets, loss, int(touched), score, closed, regions.exact
-        )
+            if self.is_known(margin):
+                continue
+            if given is not None:
+                score = max(score, float(budget), math.inf if targets[margin].summed != 1 else 0.0)
+            else:
+                size = self.unit(margin) / self.reach(margin)
+                score += targets[margin].variance * size**2
+        return score
 
     def derived(self, scheme: Scheme) -> Scheme | None:
         """The scheme that fits these tables from what another measured; None if it cannot."""
         measured, closed = scheme.measured, self.agreements(scheme.measured)
         sources = Sources([part.margin for part in measured], self.description)
-        serving = {margin: sources.of(margin) for margin in self.all_targets}
+        serving = {
+            margin: [i for i in sources.of(margin) if self.gives(measured[i].margin, margin)]
+            for margin in self.all_targets
+        }
         if not all(serving[margin] or self.is_known(margin) for margin in serving):
             return None
         targets = {m: self.target(m, measured, found, closed) for m, found in serving.items()}
@@ -185,13 +204,18 @@ class Planner(Candidates):
 
     def _law(
         self, one_sided: Fraction, reach: int, allowed: Fraction | None
-    ) -> tuple[NoiseLaw, Fraction]:
+    ) -> tuple[laws.TableLaw, Fraction]:
         settings = self.settings
         if settings.law == "gaussian":
             return laws.gaussian(one_sided, reach), Fraction(0)
+        if settings.law == "hellinger":
+            return HellingerLaw.of(one_sided / reach, *settings.counts), Fraction(0)
         if settings.pure:
             return laws.pure(one_sided, reach), Fraction(0)
-        if settings.utility is not None:
+        if settings.variance is not None:
+            assert settings.max_perturbation is not None
+            law = laws.by_variance(settings.variance, settings.max_perturbation)
+        elif settings.utility is not None:
             law = laws.by_utility(settings.utility, one_sided, reach)
         elif settings.max_perturbation is not None:
             law = laws.truncated(settings.law, one_sided, reach, settings.max_perturbation)
@@ -225,11 +249,15 @@ class Planner(Candidates):
         held = self.held(margin)
         for i in sources:
             part = measured[i]
+            if not self.gives(part.margin, margin):
+                continue
             summed = Fraction(self.held(part.margin), held)
             variance = float(summed) * float(part.law.variance) / unit**2
             if found is None or variance < found.variance * (1 - 1e-12):
                 continuous = float(summed) * part.law.continuous_variance / unit**2
                 found = Target(i, summed, variance, continuous)
+        if found is None and self.settings.law == "hellinger":
+            raise needs_a_sum(margin)
         if found is None:
             raise RecipeError(f"No measured table gives {margin}. Choose plan: best.")
         agreement = closed.get(margin.group)
@@ -340,12 +368,15 @@ class Planner(Candidates):
     def budget(self) -> Fraction:
         """ε (or ρ) to spend: as asked, or the least in thousandths that gives the accuracy asked.
 
+        With a given variance it is 0 here: what each scheme costs follows from its laws.
         For law gaussian with ε and δ it is a ρ, in millionths, that keeps them for any Gaussian noise;
         `calibration` finds what the noise of a scheme allows beyond.
         """
         settings = self.settings
         if settings.within is not None:
-            return self._least_budget(settings.within, settings.of)
+            return least_budget(self, settings.within, settings.of)
+        if settings.variance is not None:
+            return Fraction(0)
         if settings.law != "gaussian":
             assert settings.epsilon is not None
             return settings.epsilon
@@ -354,37 +385,6 @@ class Planner(Candidates):
         assert settings.epsilon is not None
         assert settings.delta is not None
         return safe_rho(settings.epsilon, settings.delta)
-
-    def _least_budget(self, within: int, level: Fraction) -> Fraction:
-        name = self.choose(self.schemes(Fraction(1)), Fraction(1))[0].name
-        margins = dict(self.candidates())[name]
-        low, high = 0, 100_000 if self.settings.law != "gaussian" else 1_000_000
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._is_within(name, margins, Fraction(middle, 1000), within, level):
-                high = middle
-            else:
-                low = middle
-        if not self._is_within(name, margins, Fraction(high, 1000), within, level):
-            raise RecipeError(
-                say(
-                    "No epsilon up to {high} brings {level} of cells within ± {within}. Ask for a "
-                    "coarser table or allow more.",
-                    high=high // 1000,
-                    level=number(f"{float(level):.0%}"),
-                    within=within,
-                )
-            )
-        return Fraction(high, 1000)
-
-    def _is_within(
-        self, name: str, margins: Sequence[Margin], budget: Fraction, within: int, level: Fraction
-    ) -> bool:
-        try:
-            scheme = self.scheme(name, margins, budget)
-        except LawError:  # beyond what a law can do: too much noise for a small budget, or none
-            return budget >= 1
-        return all(self.half_width(scheme, margin, level) <= within for margin in self.wanted)
 
     def half_width(self, scheme: Scheme, margin: Margin, level: Fraction = laws.COVERAGE) -> int:
         """± how much holds the truth for `level` of a margin's cells, in published units."""

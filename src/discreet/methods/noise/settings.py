@@ -18,12 +18,13 @@ from ...core.limits import Limits
 from ...core.loss import ApproxLoss, Loss, PureLoss, ZcdpLoss
 from ...core.question import Question
 from ...errors import InputError, RecipeError, Refusal
-from ...languages import number, say
+from ...languages import say
 from ..declaration import Fails, Part
 from .declaration import DECLARATION, NEGATIVES
+from .settings_check import agreeing
 
-_BUDGETS = ("epsilon", "rho", "within")
-_SHAPES = ("delta", "max_perturbation", "utility")
+_BUDGETS = ("epsilon", "rho", "within", "variance")
+_SHAPES = ("delta", "max_perturbation", "utility", "variance", "max_count", "max_value")
 """What a policy says of its own law and of no other."""
 
 
@@ -39,14 +40,29 @@ class Settings:
     delta: Fraction | None = None
     max_perturbation: int | None = None
     utility: str | None = None
+    variance: Fraction | None = None
+    max_count: int | None = None
+    max_value: int | None = None
     plan: str = "best"
     epsilon_most: Fraction | None = None
     rho_most: Fraction | None = None
 
     @property
     def pure(self) -> bool:
-        """Whether the law is untruncated Laplace, with δ = 0."""
-        return self.law == "laplace" and self.delta is None and self.max_perturbation is None
+        """Whether the law has δ = 0: untruncated Laplace, and Hellinger's."""
+        untruncated = self.delta is None and self.max_perturbation is None
+        return self.law == "hellinger" or (self.law == "laplace" and untruncated)
+
+    @property
+    def audited(self) -> bool:
+        """Whether a question costs what its laws are audited to lose, and not what was asked for."""
+        return self.law == "hellinger" or self.variance is not None
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The largest count told from larger ones and the largest published, of law hellinger."""
+        count = self.max_count or 0
+        return count, 2 * count if self.max_value is None else self.max_value
 
     @property
     def cut(self) -> str:
@@ -94,6 +110,10 @@ class Settings:
             said["max_perturbation"] = str(self.max_perturbation)
         if self.utility is not None:
             said["utility"] = self.utility
+        if self.variance is not None:
+            said["variance"] = plain(self.variance)
+        if self.law == "hellinger":
+            said |= zip(("max_count", "max_value"), map(str, self.counts), strict=True)
         return said
 
 
@@ -139,7 +159,7 @@ def from_policy(parameters: Mapping[str, Any]) -> Settings:
     """
     said = DECLARATION.read_policy(parameters, InputError)
     _treatment(said, InputError)
-    return _agreeing(_settings(said), said, InputError)
+    return agreeing(_settings(said), said, InputError)
 
 
 def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
@@ -161,7 +181,7 @@ def for_question(policy: Mapping[str, Any], question: Question) -> Settings:
         if not own_budget and asked["law"] == "gaussian":
             base.pop("epsilon", None)
     both = {**base, **asked}
-    settings = _agreeing(_settings(both), both, RecipeError)
+    settings = agreeing(_settings(both), both, RecipeError)
     if not own_budget and len(question.distinct) > 1:
         times = len(question.distinct)
         settings = replace(
@@ -190,7 +210,15 @@ def treatment_for(policy: Mapping[str, Any], asked: Mapping[str, str]) -> Treatm
 
 def _settings(said: Mapping[str, str]) -> Settings:
     """What is said of each field, numbers exact; the rest as it is where nobody says anything."""
-    kinds = {"law": str, "plan": str, "utility": str, "within": int, "max_perturbation": int}
+    kinds = {
+        "law": str,
+        "plan": str,
+        "utility": str,
+        "within": int,
+        "max_perturbation": int,
+        "max_count": int,
+        "max_value": int,
+    }
     names = [field.name for field in fields(Settings) if field.name in said]
     read: dict[str, Any] = {name: kinds.get(name, Fraction)(said[name]) for name in names}
     return Settings(**read)
@@ -231,7 +259,7 @@ def _treatment(said: Mapping[str, str], fails: Fails) -> Treatment:
 
 
 def _needs_budget(settings: Settings) -> None:
-    if settings.within is not None:
+    if settings.within is not None or settings.variance is not None:
         return
     if settings.law == "gaussian":
         if settings.rho is None and (settings.epsilon is None or settings.delta is None):
@@ -247,91 +275,6 @@ def _needs_budget(settings: Settings) -> None:
                 "(within: 5, of: 95%)."
             )
         )
-
-
-def _agreeing(settings: Settings, said: Mapping[str, str], fails: Fails) -> Settings:
-    """The settings, if they go together; else one sentence on the first two that do not."""
-    law = settings.law
-    wrong = ""
-    if settings.rho is not None and law != "gaussian":
-        wrong = say(
-            "rho is for law gaussian, got rho {rho} with law {law}. Set law: gaussian, or "
-            "give epsilon instead.",
-            rho=number(plain(settings.rho)),
-            law=law,
-        )
-    elif settings.rho is not None and settings.epsilon is not None:
-        wrong = say(
-            "A question has epsilon or rho, got both ({epsilon} and {rho}). Leave one out.",
-            epsilon=number(plain(settings.epsilon)),
-            rho=number(plain(settings.rho)),
-        )
-    elif settings.rho is not None and settings.delta is not None:
-        wrong = say(
-            "With rho there is no delta to set; it is chosen when rho is read as (epsilon, "
-            "delta). Leave delta out."
-        )
-    elif settings.within is not None:
-        wrong = _within_alone(settings)
-    elif "of" in said:
-        wrong = say("of goes with within (within: 5, of: 95%), got of alone. Add within.")
-    if not wrong:
-        wrong = _truncation(settings)
-    if wrong:
-        raise fails(wrong)
-    return settings
-
-
-def _within_alone(settings: Settings) -> str:
-    if settings.epsilon or settings.rho:
-        return say(
-            "within asks for the epsilon that an accuracy needs, got an epsilon or rho as "
-            "well. Leave one out."
-        )
-    if settings.law == "gaussian" and settings.delta is not None:
-        return say("within with law gaussian finds rho, which has no delta. Leave delta out.")
-    return ""
-
-
-def _truncation(settings: Settings) -> str:
-    if settings.law == "gaussian" and settings.max_perturbation is not None:
-        return say(
-            "Law gaussian is not truncated, got max_perturbation {max_perturbation}. Leave "
-            "it out, or use law normal.",
-            max_perturbation=settings.max_perturbation,
-        )
-    cut_as_told = settings.delta is not None or settings.max_perturbation is not None
-    if settings.law in ("normal", "max-entropy") and not cut_as_told:
-        return say(
-            "Law {law} is truncated and has a delta, got neither. Set delta: 1e-6, say, or "
-            "max_perturbation.",
-            law=settings.law,
-        )
-    return _utility(settings)
-
-
-def _utility(settings: Settings) -> str:
-    if settings.law != "exponential":
-        return (
-            ""
-            if settings.utility is None
-            else say(
-                "utility is for law exponential, got it with law {law}. Leave one out.",
-                law=settings.law,
-            )
-        )
-    if settings.utility is None:
-        return say(
-            "Law exponential needs a utility: what a perturbation of 0, ±1, ±2 and so on "
-            "is worth. Set utility: 0 -1 -4 -9, say."
-        )
-    if settings.max_perturbation is not None:
-        return say(
-            "The largest perturbation of law exponential is the last one its utility has, "
-            "got max_perturbation {max_perturbation} as well. Leave it out.",
-            max_perturbation=settings.max_perturbation,
-        )
-    return ""
 
 
 def safe_rho(epsilon: Fraction, delta: Fraction) -> Fraction:

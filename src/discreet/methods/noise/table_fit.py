@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.hellinger_law import HellingerLaw
 from ...core.margins import Margin, domain_of
 from ...core.noise_law import NoiseLaw
 from ...core.product import Reals, Whole
@@ -40,6 +41,18 @@ class _Part:
     variance: float | Reals
     half_width: int | Whole
     summed: int | Whole
+    ends: tuple[Whole, Whole] | None = None
+    """Where the intervals end; else they reach half-widths to either side."""
+
+    @property
+    def low(self) -> Whole | Reals:
+        """The least that the truth may be."""
+        return self.values - self.half_width if self.ends is None else self.ends[0]
+
+    @property
+    def high(self) -> Whole | Reals:
+        """The most that the truth may be."""
+        return self.values + self.half_width if self.ends is None else self.ends[1]
 
 
 class Fitting:
@@ -70,15 +83,16 @@ class Fitting:
             figures = {kept: getattr(part, name) for kept, part in parts.items()}
             return assembled(figures, shape, spec.totals, dtype)
 
-        raw = everywhere("values", np.float64 if agreed else np.int64)
+        kind = np.float64 if agreed else np.int64
+        raw, low, high = (everywhere(name, kind) for name in ("values", "low", "high"))
         variance, width = everywhere("variance", np.float64), everywhere("half_width", np.int64)
         unit = self.planner.unit(whole)
         sd = np.sqrt(variance) / unit
         if agreed:
-            lower = np.floor((raw - width) / unit).astype(np.int64)
-            upper = np.ceil((raw + width) / unit).astype(np.int64)
+            lower = np.floor(low / unit).astype(np.int64)
+            upper = np.ceil(high / unit).astype(np.int64)
         else:
-            lower, upper = (raw - width) // unit, -(-(raw + width) // unit)
+            lower, upper = low // unit, -(-high // unit)
         values = self._published(raw, whole, agreed, shape, spec.totals)
         negatives: list[str] = []
         if self.treatment.negatives == "balance":
@@ -128,6 +142,8 @@ class Fitting:
             width = np.ceil(LEAST_SQUARES_WIDTH * np.sqrt(spread)).astype(np.int64)
             return _Part(values, spread, width, summed)
         values = self._sums(whole, kept, larger)
+        if isinstance(law, HellingerLaw):
+            return _by_count(law, values, summed)
         variance = float(law.variance) * np.asarray(summed, dtype=np.float64)
         return _Part(values, variance, _half_widths(law, summed), summed)
 
@@ -219,7 +235,9 @@ class Fitting:
             if own == KNOWN or (kept != cells and (agreed or own == source)):
                 continue
             if isinstance(part.summed, int) and part.summed == 1 and not agreed:
-                noise[turned] = draws_of(self.scheme.measured[own].law, unit)
+                drawn = self.scheme.measured[own].law
+                assert isinstance(drawn, NoiseLaw)  # others are not balanced
+                noise[turned] = draws_of(drawn, unit)
             else:
                 sd = np.broadcast_to(np.sqrt(part.variance) / unit, np.shape(figures))
                 noise[turned] = normal_draws(np.transpose(sd, order))
@@ -277,6 +295,9 @@ class Fitting:
 
     def _negatives_note(self, whole: Margin) -> list[str]:
         name = self.treatment.negatives
+        drawn = self.scheme.measured[0].law
+        if isinstance(drawn, HellingerLaw):
+            return notes_by_count(drawn, self.treatment)
         if name == "keep":
             return [say("Values may be negative: that keeps them right on average.")]
         target = self.scheme.targets[whole]
@@ -284,6 +305,7 @@ class Fitting:
             return []
         unit = self.planner.unit(whole)
         law = self.scheme.measured[target.source].law
+        assert isinstance(law, NoiseLaw)
         floor = self.treatment.threshold
         what = (
             say("Negative values are shown as 0")
@@ -323,6 +345,39 @@ class Fitting:
                 totals=totals,
             )
         ]
+
+
+def _by_count(law: HellingerLaw, values: Whole, summed: int | Whole) -> _Part:
+    """Cells with a law for each count: their error is that of a count as large as they are."""
+    lower, upper = law.intervals(laws.COVERAGE)
+    errors = law.errors[np.minimum(values, law.max_count)]
+    widest = law.half_width(laws.COVERAGE)
+    return _Part(values, errors**2, widest, summed, (lower[values], upper[values]))
+
+
+def notes_by_count(law: HellingerLaw, treatment: Treatment) -> list[str]:
+    """What a reader of a table with a law for each count must know."""
+    low, high = (number(f"{abs(bias):.3g}") for bias in law.biases)
+    off = law.biases[1] > 0
+    notes: list[str] = [
+        say(
+            "Values lie between 0 and {max_value} and are not right on average: a true 0 comes out "
+            "{low} too large.",
+            max_value=law.max_value,
+            low=low,
+        ),
+        say("A true {count} comes out {high} too large.", count=law.max_count, high=high)
+        if off
+        else say("A true {count} comes out {high} too small.", count=law.max_count, high=high),
+        say(
+            "A count above {count} is published as if it were {count}; intervals hold for counts up "
+            "to {count}.",
+            count=law.max_count,
+        ),
+    ]
+    if treatment.negatives == "threshold":
+        notes.append(say("Values below {floor} are shown as 0.", floor=treatment.threshold))
+    return notes
 
 
 def _half_widths(law: NoiseLaw, summed: int | Whole) -> int | Whole:

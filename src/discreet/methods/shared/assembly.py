@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.description import Description
-from ...core.domain import Flags
+from ...core.domain import Domain, Flags
 from ...core.domain import margins as subsets_of
 from ...core.product import Reals, Whole
 from ...core.question import TableSpec
 from ...core.table import ProtectedTable, Provenance, Status
+from ...core.table_titles import title_of
 from ...core.true_values import add_totals
 from ...languages import Sentence, say, together
-from ..base import Facts, Plan, title_of
+from ..base import Facts, Plan
 
 WIDTH = {"laplace": 2.12, "gaussian": 1.96}
 """95 % of a sum of draws lies within this many standard deviations, rounded outwards to integers; for
@@ -27,12 +28,20 @@ Figure = TypeVar("Figure", int, float)
 
 
 def protected(
-    plan: Plan, spec: TableSpec, facts: Facts, provenance: Provenance, **numbers: Any
+    plan: Plan,
+    spec: TableSpec,
+    facts: Facts,
+    provenance: Provenance,
+    domain: Domain | None = None,
+    **numbers: Any,
 ) -> ProtectedTable:
-    """One wanted table: its title, axes and guarantee, with the `numbers` a method found for it."""
+    """One wanted table: its title, axes and guarantee, with the `numbers` a method found for it.
+
+    `domain` is given where a method joined categories.
+    """
     return ProtectedTable(
         title=title_of(spec, facts.description),
-        domain=facts.description.domain(spec.axes),
+        domain=facts.description.domain(spec.axes) if domain is None else domain,
         totals=(spec.totals,) * len(spec.axes),
         guarantee=plan.guarantee,
         provenance=provenance,

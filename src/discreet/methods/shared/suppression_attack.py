@@ -8,7 +8,7 @@ that fits the totals and keep those the rule would have hidden in just this way.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -23,8 +23,10 @@ optimize: Any = import_module("scipy.optimize")
 Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-MOST_TABLES = 400
-"""So many fitting tables are tried against the rule; with more, that attack is not run."""
+MOST_TABLES, MOST_LINKED = 400, 25
+"""So many fitting tables are tried against the rule, of linked ones fewer: each is hidden anew."""
+MOST_STEPS = 200_000
+"""So many counts are filled in in search of fitting tables; with more of either it is not run."""
 NEAR = 2
 
 
@@ -92,7 +94,9 @@ class Attacked:
                 )
             )
         elif self.linked:
-            said.append(say("Attack by the rule: not tried on linked tables and hidden totals."))
+            said.append(
+                say("Attack by the rule: too many linked tables fit what is shown to try them all.")
+            )
         else:
             said.append(
                 say("Attack by the rule: too many tables fit the totals to try them all here.")
@@ -114,24 +118,26 @@ def attack(
     left_rows = rows - shown.sum(axis=1)
     left_columns = None if columns is None else columns - shown.sum(axis=0)
     bounds = [(0, int(most[p]) if most is not None else int(left_rows[p[0]])) for p in places]
-    low, high = _ends(places, left_rows, left_columns, bounds)
+    published, sums = _sums(places, left_rows, left_columns)
+    low, high = intervals(published, sums, np.eye(len(places)), bounds)
     if rule is None:
         return Attacked(tuple(places), low, high)
-    every = _fitting(places, grid, left_rows, left_columns, low, high)
-    fitting = list(itertools.islice(every, MOST_TABLES + 1))
-    if len(fitting) > MOST_TABLES:
+    fitting = fitting_counts(published, sums, low, high, MOST_TABLES)
+    if fitting is None:
         return Attacked(tuple(places), low, high)
-    tables = tuple(table for table in fitting if np.array_equal(rule(table), hidden))
-    return Attacked(tuple(places), low, high, tables, len(fitting))
+    tables = []
+    for counts in fitting:
+        table = grid.copy()
+        table[hidden] = counts
+        if np.array_equal(rule(table), hidden):
+            tables.append(table)
+    return Attacked(tuple(places), low, high, tuple(tables), len(fitting))
 
 
-def _ends(
-    places: list[tuple[int, int]],
-    rows: Whole,
-    columns: Whole | None,
-    bounds: list[tuple[int, int]],
-) -> tuple[Whole, Whole]:
-    """The least and the largest each hidden count can be."""
+def _sums(
+    places: list[tuple[int, int]], rows: Whole, columns: Whole | None
+) -> tuple[npt.NDArray[np.int64], Whole]:
+    """What is published of hidden counts: which of them each row and column sums, and to what."""
     lines = [[k for k, place in enumerate(places) if place[0] == i] for i in range(len(rows))]
     sums = list(rows)
     if columns is not None:
@@ -139,11 +145,11 @@ def _ends(
             [k for k, place in enumerate(places) if place[1] == j] for j in range(len(columns))
         ]
         sums += list(columns)
-    matrix = np.zeros((len(lines), len(places)))
+    matrix = np.zeros((len(lines), len(places)), dtype=np.int64)
     for line, members in enumerate(lines):
         matrix[line, members] = 1
     used = matrix.any(axis=1)
-    return intervals(matrix[used], np.array(sums)[used], np.eye(len(places)), bounds)
+    return matrix[used], np.array(sums)[used]
 
 
 def intervals(
@@ -161,38 +167,40 @@ def intervals(
     return low, high
 
 
-def _fitting(
-    places: list[tuple[int, int]],
-    grid: Whole,
-    rows: Whole,
-    columns: Whole | None,
-    low: Whole,
-    high: Whole,
-) -> Iterator[Whole]:
-    """Every table that fits, hidden cells filled in one after the other."""
-    last_row = {place[0]: k for k, place in enumerate(places)}
-    last_column = {place[1]: k for k, place in enumerate(places)}
-    table = grid.copy()
-    rows, columns = rows.copy(), None if columns is None else columns.copy()
+def fitting_counts(
+    published: Any, values: Whole, low: Whole, high: Whole, most: int
+) -> list[Whole] | None:
+    """Every way to fill in hidden counts with these published sums; None: too many to find them.
 
-    def fill(k: int) -> Iterator[Whole]:
-        if k == len(places):
-            yield table.copy()
-            return
-        i, j = places[k]
-        room = int(rows[i]) if columns is None else min(int(rows[i]), int(columns[j]))
-        for count in range(int(low[k]), min(int(high[k]), room) + 1):
-            if last_row[i] == k and count != rows[i]:
-                continue
-            if columns is not None and last_column[j] == k and count != columns[j]:
-                continue
-            table[i, j] = count
-            rows[i] -= count
-            if columns is not None:
-                columns[j] -= count
-            yield from fill(k + 1)
-            rows[i] += count
-            if columns is not None:
-                columns[j] += count
+    >>> rows = np.array([[1, 1, 0], [0, 1, 1]])
+    >>> low, high = np.zeros(3, int), np.full(3, 2)
+    >>> [one.tolist() for one in fitting_counts(rows, np.array([2, 1]), low, high, 9)]
+    [[1, 1, 0], [2, 0, 1]]
+    """
+    sums = np.asarray(published, dtype=np.int64)
+    many = sums.shape[1]
+    least, largest = (
+        np.cumsum((sums * ends)[:, ::-1], axis=1)[:, ::-1] for ends in (low, high)
+    )  # of the counts from each on
+    nothing = np.zeros((len(sums), 1), dtype=np.int64)
+    least, largest = np.hstack([least, nothing]), np.hstack([largest, nothing])
+    found: list[Whole] = []
+    counts, steps = np.zeros(many, dtype=np.int64), itertools.count()
 
-    yield from fill(0)
+    def fill(k: int, left: Whole) -> bool:
+        """Fill in the counts from one on; False: stopped."""
+        if k == many:
+            found.append(counts.copy())
+            return len(found) <= most
+        for count in range(int(low[k]), int(high[k]) + 1):
+            rest = left - count * sums[:, k]
+            if next(steps) > MOST_STEPS:
+                return False
+            if (rest < least[:, k + 1]).any() or (rest > largest[:, k + 1]).any():
+                continue
+            counts[k] = count
+            if not fill(k + 1, rest):
+                return False
+        return True
+
+    return found if fill(0, np.asarray(values, dtype=np.int64)) else None

@@ -6,21 +6,20 @@ medians of prior mass (nabar §5.1, binning), which the custodian may declare as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-
-import numpy as np
 
 from ...core.description import Description
 from ...core.domain import AxisRef
 from ...core.question import TableSpec
 from ...errors import Refusal
 from ...languages import Sentence, say
-from .cell_weights import CellPeople, Law
+from .groups import axis_mass, joined, median_groups
+from .margins import margin_charges
 from .past import Past
 from .public_people import PublicPeople
 from .settings import Settings
-from .table_plan import TablePlan, margin_charges
+from .table_plan import TablePlan
 
 BINS = (8, 4, 2)
 """How many groups are tried, the most first."""
@@ -46,8 +45,35 @@ def safe_alternatives(
         found.append(said)
         kept |= len(other.axes) == len(spec.axes)
     if not kept:  # no level has all variables in the table
-        found = [*grouped(spec, people, settings, before, description), *found]
+        found = [
+            *binned(spec, people, settings, before, noted, description),
+            *grouped(spec, people, settings, before, description),
+            *found,
+        ]
     return found
+
+
+def binned(
+    spec: TableSpec,
+    people: PublicPeople,
+    settings: Settings,
+    before: Past,
+    noted: dict[str, str],
+    description: Description,
+) -> Iterator[Sentence]:
+    """The same table with bins, where at the sums that the prior expects one split would be made."""
+    if "bins" in noted or before.earlier is not None or noted["cells"] != "yes":
+        return
+    limit = ",".join(f"{ref.variable}={len(description.axis(ref))}" for ref in spec.axes)
+    try:
+        plan = TablePlan.made(spec, people, settings, before, noted | {"bins": limit}, description)
+    except Refusal:
+        return
+    if plan.expected_rows() > 1:
+        yield say(
+            "ask for bins={bins}: categories stay joined where a split would not be safe",
+            bins=max(plan.shape),
+        )
 
 
 def coarser(spec: TableSpec, description: Description) -> Iterator[tuple[Sentence, TableSpec]]:
@@ -83,7 +109,8 @@ def grouped(
             if not bins < shape[axis] <= MOST_NAMED:
                 continue
             groups = median_groups(mass, bins)
-            made = [joined(cells, shape, axis, groups) for cells in inside]
+            every = tuple(groups if a == axis else tuple(range(n)) for a, n in enumerate(shape))
+            made = [joined(cells, every) for cells in inside]
             smaller = tuple(bins if a == axis else n for a, n in enumerate(shape))
             try:
                 margin_charges(made, smaller, epsilon, delta, before.spent)
@@ -99,53 +126,3 @@ def grouped(
                 ),
             )
             break
-
-
-def axis_mass(cells: Sequence[CellPeople], shape: tuple[int, ...], axis: int) -> list[float]:
-    """The sum that the prior expects in each category of an axis."""
-    expected = [
-        sum(
-            many * sum(a * chance for a, chance in enumerate(law))
-            for law, many in zip(cell.laws, cell.counts, strict=True)
-        )
-        for cell in cells
-    ]
-    others = tuple(a for a in range(len(shape)) if a != axis)
-    mass: list[float] = np.array(expected).reshape(shape).sum(axis=others).tolist()
-    return mass
-
-
-def median_groups(mass: Sequence[float], bins: int) -> list[int]:
-    """The group of each category: the group with the most mass is split at its median, again and again.
-
-    >>> median_groups([1, 1, 1, 1, 4], 2), median_groups([1, 1, 1, 1, 4], 3)
-    ([0, 0, 0, 0, 1], [0, 0, 1, 1, 2])
-    """
-    ends = [(0, len(mass))]
-    while len(ends) < bins:
-        wide = [part for part in ends if part[1] - part[0] > 1]
-        if not wide:
-            break
-        first, last = max(wide, key=lambda part: (sum(mass[slice(*part)]), -part[0]))
-        sums = np.cumsum(mass[first:last])[:-1]
-        middle = first + 1 + int(np.argmin(np.abs(sums - sum(mass[first:last]) / 2)))
-        ends.remove((first, last))
-        ends += [(first, middle), (middle, last)]
-    groups = [0] * len(mass)
-    for number, (first, last) in enumerate(sorted(ends)):
-        groups[first:last] = [number] * (last - first)
-    return groups
-
-
-def joined(
-    cells: Sequence[CellPeople], shape: tuple[int, ...], axis: int, groups: Sequence[int]
-) -> list[CellPeople]:
-    """The people of a table whose categories on one axis are joined."""
-    smaller = tuple(max(groups) + 1 if a == axis else n for a, n in enumerate(shape))
-    found: list[dict[Law, int]] = [{} for _ in range(int(np.prod(smaller)))]
-    for cell, place in zip(cells, np.ndindex(*shape), strict=True):
-        at = tuple(groups[k] if a == axis else k for a, k in enumerate(place))
-        into = found[int(np.ravel_multi_index(at, smaller))]
-        for law, many in zip(cell.laws, cell.counts, strict=True):
-            into[law] = into.get(law, 0) + many
-    return [CellPeople.of(one) for one in found]

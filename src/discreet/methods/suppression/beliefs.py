@@ -134,7 +134,7 @@ def look_ahead(model: Model, tilted: Tilted, resistance: Floats) -> tuple[NearLa
     variance, mean, shift = tilted.variance[0], tilted.mean[0], tilted.shift[0]
     leverage = np.minimum(variance * resistance, 1 - 1e-9)
     tension = resistance / (1 - leverage)
-    width, largest = model.logs.shape[1], FAR * (len(model.cumulants.values) - 1) / 3
+    width, largest = model.logs.shape[1], FAR * model.cumulants.largest_step / 3
     reach = largest + np.sqrt(largest**2 + 2 * FAR * variance.max(initial=0.0))
     near = np.arange(min(width, 2 * int(np.ceil(reach)) + 3))
     start = np.clip(np.rint(mean).astype(np.int64) - len(near) // 2, 0, width - len(near))

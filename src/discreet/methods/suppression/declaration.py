@@ -5,10 +5,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...core.exact import shown
 from ...core.family import Family
-from ..declaration import Declaration, Fails, Part, Setting, Spends, number, one_of, yes_or_no
+from ...errors import InputError
+from ...languages import say
+from ..declaration import (
+    Declaration,
+    Fails,
+    Part,
+    Setting,
+    Spends,
+    number,
+    one_of,
+    whole,
+    yes_or_no,
+)
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+MOST_BINS = 1000
+_BINS = whole(2, MOST_BINS)
 
 
 def name_of_variable(value: Any, name: str, fails: Fails) -> str:
@@ -21,6 +36,38 @@ def name_of_variable(value: Any, name: str, fails: Fails) -> str:
     if not _NAME.fullmatch(text):
         raise fails(f"{name} must be the name of a private attribute, got {str(value)[:40]!r}.")
     return text
+
+
+def number_of_bins(value: Any, name: str, fails: Fails) -> str:
+    """How many bins categories are joined to at most: for all axes, or for each variable.
+
+    >>> number_of_bins("Hair=3, eyes=2", "bins", ValueError), number_of_bins(4, "bins", ValueError)
+    ('eyes=2,hair=3', '4')
+    """
+    text = str(value).strip().casefold()
+    if text in ("no", "none", "false"):
+        return "no"
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        variable, _, many = (word.strip() for word in part.rpartition("="))
+        try:
+            bins = int(_BINS(many, name, InputError))
+        except InputError:
+            bins = 0
+        if not bins or variable in found:
+            raise fails(
+                say(
+                    "{name} must be a number from 2 to {most}, or one for each variable like "
+                    "eyes=2,hair=3, got {value}.",
+                    name=name,
+                    most=MOST_BINS,
+                    value=shown(value),
+                )
+            )
+        found[variable] = bins
+    if "" in found:
+        return str(found[""]) if len(found) == 1 else number_of_bins("", name, fails)
+    return ",".join(f"{variable}={many}" for variable, many in sorted(found.items()))
 
 
 ORDERS = ("smallest risk", "rows")
@@ -48,6 +95,13 @@ DECLARATION = Declaration(
             yes_or_no,
             "yes",
             words=("yes", "no"),
+        ),
+        Setting(
+            "bins",
+            Part.MEASURED,
+            "to how many bins categories are joined at most, split while δ bears it",
+            number_of_bins,
+            "no",
         ),
         Setting(
             "epsilon",

@@ -15,6 +15,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaincinv
 
+from ...errors import Refusal
+from ...languages import number, say
 from .beliefs import Model
 from .board import Board, Whole
 from .cell_weights import TIE, CellPeople, Flags, Floats, pooled
@@ -37,6 +39,51 @@ def total_risk(people: Sequence[CellPeople], epsilon: float) -> float:
     """The chance that the sum of all cells is unsafe to know by itself; exact."""
     total = pooled(people)
     return float(np.exp(total.log_weight)[~total.safe(epsilon)].sum())
+
+
+def margin_charges(
+    people: Sequence[Sequence[CellPeople]],
+    shape: tuple[int, ...],
+    epsilon: float,
+    delta: float,
+    spent: Sequence[float],
+) -> tuple[tuple[float, ...], str]:
+    """What all totals together are charged under each prior; refused where δ does not bear it."""
+    found = []
+    for cells, before in zip(people, spent, strict=True):
+        if len(shape) < 2:
+            found.append((total_risk(cells, epsilon), "exact"))
+        else:
+            sides = shape[0], shape[1]
+            found.append(margins_risk(tuple(cells), sides, epsilon, delta - before))
+    charges = tuple(one for one, _ in found)
+    _refuse_unsafe(charges, spent, delta)
+    return charges, found[0][1]
+
+
+def _refuse_unsafe(charges: Sequence[float], spent: Sequence[float], delta: float) -> None:
+    for charge, before in zip(charges, spent, strict=True):
+        if charge + before > delta:
+            told = say(
+                "The totals of this table cannot be released: the chance that they tell too "
+                "much about somebody is more than δ = {delta} allows.",
+                delta=number(f"{delta:.3g}"),
+            )
+            if before:
+                told = say(
+                    "The totals of this table cannot be released: the chance that they tell too "
+                    "much about somebody is more than δ = {delta}, of which {delta_2} is left, "
+                    "allows.",
+                    delta=number(f"{delta:.3g}"),
+                    delta_2=number(f"{delta - before:.3g}"),
+                )
+            raise Refusal(
+                told,
+                rule="unsafe-totals",
+                alternatives=(
+                    say("use fewer or broader categories, so that more people share each"),
+                ),
+            )
 
 
 @lru_cache(maxsize=64)

@@ -23,6 +23,7 @@ from ...core.exact import plain, rounded_up
 from ...core.guarantee import unit_words
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import ProtectedTable, Status, TrueTable
+from ...core.table_titles import title_of
 from ...errors import DataError, RecipeError, Refusal, did_you_mean
 from ...languages import number, say, together
 from .. import base
@@ -30,7 +31,7 @@ from ..base import ExpectedError, Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import protected, published_cells
 from ..shared.unit import check_unit
-from . import words
+from . import bin_axes, records_fit, words
 from .alternatives import safe_alternatives
 from .board import Whole
 from .decisions import Decided
@@ -61,33 +62,12 @@ class SuppressionMethod:
         return read(parameters)
 
     def record_counts(self, facts: Facts) -> tuple[Count, ...]:
-        """What to count of freshly loaded records: how many there are of each kind of people."""
-        people = self._any_people(facts)
-        return (Count(tuple(_finest(name, facts) for name in people.variables)),)
+        """What to count of freshly loaded records: people of each kind, and by each attribute."""
+        return records_fit.counts(read(facts.policy.parameters(DECLARATION.name)), facts)
 
     def check_records(self, facts: Facts, tables: Sequence[TrueTable]) -> None:
-        """Refuse records that the public populations have no room for; told at load only."""
-        people, table = self._any_people(facts), tables[0]
-        cells = true_values.reveal(table)
-        room = dict(zip(map(tuple, people.codes.tolist()), people.many.tolist(), strict=True))
-        places = table.domain.coordinates(cells.addresses)
-        for place, count in zip(places.tolist(), cells.counts.tolist(), strict=True):
-            most = room.get(tuple(place), 0)
-            if count > most:
-                named = ", ".join(
-                    f"{axis.name} {axis.level.codes[code]}"
-                    for axis, code in zip(table.domain.axes, place, strict=True)
-                )
-                raise DataError(
-                    f"The public populations have {most:,} people with {named}, and there are more "
-                    "records of them. Correct one of the two; counts above populations cannot be "
-                    "protected."
-                )
-
-    def _any_people(self, facts: Facts) -> PublicPeople:
-        settings = read(facts.policy.parameters(DECLARATION.name))
-        attribute = next(iter(settings.attributes.values()))
-        return read_people(settings.populations, attribute, facts.description)
+        """Refuse records that populations have no room for or the prior rules out; told at load only."""
+        records_fit.check(read(facts.policy.parameters(DECLARATION.name)), facts, tables)
 
     def plan(self, question: Question, treatment: Treatment, facts: Facts) -> Plan:
         """Whether the totals may come out, from public facts and what was released before."""
@@ -106,6 +86,9 @@ class SuppressionMethod:
             "priorities": ",".join(settings.priorities),
             "model": settings.fingerprints[attribute.name],
         }
+        bins = question.settings.get("bins", settings.asked.get("bins", "no"))
+        if bins != "no":  # in the question where they are asked for: others stay what they were
+            noted["bins"] = bin_axes.resolve(bins, spec, noted["cells"], facts.description)
         question = question.without_shares().resolve(noted)
         digest = base.question_hash(question, facts)
         people = read_people(settings.populations, attribute, facts.description)
@@ -145,6 +128,10 @@ class SuppressionMethod:
         noted = {name: plan.question.settings[name] for name in plan.question.settings}
         charged = [rounded_up(Fraction(one), 17) for one in result.charged]
         told = {**noted, "charged": charged, "data_version": version, "solvers": result.solvers}
+        if attribute.related:
+            told["related"] = sorted(attribute.related)
+        if result.bins:
+            told["binned"] = [list(of) for of in result.bins]
         charges = np.ceil(np.array(result.charges) * CHARGE_UNIT).astype(np.int64)
         arrays = {"values": result.values, "decided": result.decided, "charges": charges}
         return Measurements(arrays, {"suppression": {**told, "order_of_cells": result.order}})
@@ -161,11 +148,13 @@ class SuppressionMethod:
         status = np.array([_STATUS[one] for one in Decided], dtype=np.uint8)[decided]
         shown = np.isin(decided, (Decided.RELEASED, Decided.DERIVED))
         values = np.where(shown, measurements.arrays["values"], 0)
+        binned = told.get("binned", ())
         made = protected(
             plan,
             spec,
             facts,
             base.provenance(plan, facts),
+            domain=bin_axes.joined_domain(facts.description.domain(spec.axes), binned),
             values=values,
             status=status,
             law=CellLaw(
@@ -178,10 +167,10 @@ class SuppressionMethod:
                     "order_of_cells": told["order_of_cells"],
                 },
             ),
-            notes=_notes(told, attribute, decided, facts),
+            notes=(*_notes(told, attribute, decided, facts), *bin_axes.notes(binned, spec)),
         )
         title = together(
-            base.title_of(spec, facts.description),
+            title_of(spec, facts.description),
             words.counted(attribute, facts.description),
             between=": ",
         )

@@ -17,6 +17,7 @@ from ...core.description import Description
 from ...core.question import TableSpec
 from ...errors import Refusal
 from ..base import Answered, Facts
+from .groups import Groups
 from .public_people import PublicPeople
 from .settings import Settings
 
@@ -44,6 +45,8 @@ class Earlier:
     """Whether its cells were decided, or its totals alone."""
     split: Split | None = None
     """How the table asked for splits it; None where it is the same."""
+    bins: Groups = ()
+    """The bins its categories were joined to; they stay."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,16 @@ def past(
         if answer.question_hash == own_hash:
             break  # asked again: decided on what was there before it
         _unchanged(told, attribute, noted, facts)
-        for place, text in enumerate(told["charged"]):
-            spent[place] += float(text)
+        charged = [float(text) for text in told["charged"]]
+        if told["attribute"] != attribute:  # its prior may have other points: the worst for all
+            charged = [max(charged)] * len(spent)
+        spent = [a + b for a, b in zip(spent, charged, strict=True)]
         other = answer.question.tables[0]
-        if told["attribute"] == attribute and _coarser(other, spec, facts.description):
+        if told["attribute"] == attribute and _stands_on(other, told, spec, noted, facts):
             arrays = answer.measurements.arrays
             split = _split(other, spec, facts.description)
-            same = Earlier(arrays["values"], arrays["decided"], told["cells"] == "yes", split)
+            bins = tuple(tuple(of) for of in told.get("binned", ()))
+            same = Earlier(arrays["values"], arrays["decided"], told["cells"] == "yes", split, bins)
             continue
         _disjoint(other, mine, told["attribute"], attribute, people, facts)
     if same is not None:
@@ -96,8 +102,10 @@ def _of_attribute(attribute: str, settings: Settings, facts: Facts) -> Sequence[
     found = []
     for answer in facts.history.answers:
         told = answer.measurements.facts.get("suppression")
-        if told is None or told["attribute"] not in related:
+        if told is None:
             continue
+        if told["attribute"] not in related and attribute not in told.get("related", ()):
+            continue  # what was declared related when it came out stays so
         version = told["data_version"]
         if version in settings.other_people:
             continue
@@ -128,6 +136,16 @@ def _unchanged(told: dict[str, str], attribute: str, noted: dict[str, str], fact
                 "nothing more is released. Set it back as it was.",
                 rule="history-changed",
             )
+
+
+def _stands_on(
+    other: TableSpec, told: dict[str, str], spec: TableSpec, noted: dict[str, str], facts: Facts
+) -> bool:
+    """Whether an earlier table is the one asked for, with the same bins, or one that it splits."""
+    if "bins" in told or "bins" in noted:
+        same = other.axes == spec.axes and other.where == spec.where
+        return same and told.get("bins") == noted.get("bins")
+    return _coarser(other, spec, facts.description)
 
 
 def _coarser(one: TableSpec, two: TableSpec, description: Description) -> bool:

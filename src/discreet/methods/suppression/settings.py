@@ -63,7 +63,7 @@ class Settings:
     priorities: tuple[str, ...] = ()
     other_people: tuple[str, ...] = ()
     asked: Mapping[str, str] = field(default_factory=dict)
-    """What holds where an asker says nothing: the attribute, and whether cells are decided."""
+    """What holds where an asker says nothing: the attribute, whether cells are decided, bins."""
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     """By attribute a digest of populations and prior: what may not change after a release."""
 
@@ -100,7 +100,7 @@ def read(parameters: Mapping[str, Any]) -> Settings:
         rule=said.get("rule", "spending"),
         priorities=_texts(parameters.get("priorities"), "priorities"),
         other_people=_texts(parameters.get("other_people"), "other_people"),
-        asked={name: said[name] for name in ("attribute", "cells") if name in said},
+        asked={name: said[name] for name in ("attribute", "cells", "bins") if name in said},
         fingerprints={
             name: digest(
                 {"populations": _form(parameters["populations"]), "attribute": _form(part)}

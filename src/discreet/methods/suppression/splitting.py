@@ -32,32 +32,33 @@ class SplitBoard:
     most: tuple[int, ...]
 
 
-def split_board(shape: tuple[int, int], split: Split, most: Whole, rest: Whole) -> SplitBoard:
-    """The board of a table that splits an earlier one; `rest` are counts of the uncertain people.
+def split_board(
+    shape: tuple[int, int], split: Split, most: Whole, earlier: Whole, columns: Whole
+) -> SplitBoard:
+    """The board of a table that splits the rows of an earlier one.
 
-    Of the counts only sums that are out are used: the earlier rows' and the columns'.
+    `earlier` are the sums of the earlier rows that are out, `columns` those of the other side; both of
+    people whose value is not certain.
     """
     places = np.indices(shape)
     left, right = (places[a].ravel() for a in (split.axis, 1 - split.axis))
     sides = shape[split.axis], shape[1 - split.axis]
-    sums = np.bincount(left, rest, sides[0]).astype(np.int64)
-    columns = np.bincount(right, rest, sides[1]).astype(np.int64)
     peopled = np.bincount(left, most, sides[0]) > 0
+    sums = np.where(peopled, earlier[np.array(split.of)], 0).astype(np.int64)
     groups = [
-        tuple(k for k, of in enumerate(split.of) if of == earlier and peopled[k])
-        for earlier in sorted(set(split.of))
+        tuple(k for k, of in enumerate(split.of) if of == one and peopled[k])
+        for one in sorted(set(split.of))
     ]
     groups = [group for group in groups if len(group) > 1]
     rest_of: dict[int, int] = {}
     lefts, rights, mosts = list(left), list(right), list(most)
     for number, group in enumerate(groups):
-        total = int(sums[list(group)].sum())
+        total = int(sums[group[0]])
         for row in group:
             rest_of[row] = len(lefts)
             lefts.append(row)
             rights.append(sides[1] + number)
             mosts.append(total)
-            sums[row] = total
         columns = np.append(columns, (len(group) - 1) * total)
     board = Board(
         np.array(lefts, dtype=np.int64),

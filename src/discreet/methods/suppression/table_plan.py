@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,10 +13,12 @@ from ...core.question import TableSpec
 from ...errors import Refusal
 from ...languages import number, say
 from .beliefs import Model
+from .binning import BinnedPeople, make_bins, true_sums
 from .board import Board, Whole
 from .cell_weights import CellPeople, Floats
 from .decisions import Decided, Progress, Rule, decide, is_safe
-from .margins import margins_risk, total_risk
+from .groups import Groups, axis_mass, joined, joined_shape, median_groups, places
+from .margins import margin_charges
 from .past import Earlier, Past, Split
 from .planning import expected, prior_room
 from .public_people import PublicPeople
@@ -38,6 +39,8 @@ class Result:
     solvers: dict[str, int]
     order: list[int]
     """The cells that were decided, in that order, by place."""
+    bins: Groups = ()
+    """By axis for each category the bin it was joined to; empty: each stands alone."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class TablePlan:
     with_cells: bool
     margin_charges: tuple[float, ...]
     margin_method: str
+    bins: tuple[int, ...] = ()
+    """How many bins each axis may have; empty: categories stay as they are."""
 
     @classmethod
     def made(
@@ -71,18 +76,23 @@ class TablePlan:
                 say("Nobody of the public populations is in this table."), rule="empty-table"
             )
         epsilon, delta = float(settings.epsilon), float(settings.delta)
+        bins = bin_limits(noted.get("bins", ""))
         charges, how = (0.0,) * people.points, "out before"
         if before.earlier is None:
-            charges, how = margin_charges(inside, shape, epsilon, delta, before.spent)
-        cells = int(np.prod([n + 1 for n in shape], dtype=np.int64))
+            first = () if bins else shape  # bins begin with the grand total alone
+            charges, how = margin_charges(inside, first, epsilon, delta, before.spent)
+        cells = int(np.prod([n + 1 for n in bins or shape], dtype=np.int64))
         most = delta / cells if settings.rule == "share" else 1.0
         rule = Rule(delta, settings.order, most, _ranks(spec, settings, description))
-        return cls(shape, inside, epsilon, rule, before, noted["cells"] == "yes", charges, how)
+        with_cells = noted["cells"] == "yes"
+        return cls(shape, inside, epsilon, rule, before, with_cells, charges, how, bins)
 
     def outlook(self) -> str:
         """What to expect, in a sentence."""
         totals = max(self.margin_charges)
         left = self.rule.delta - max(self.past.spent) - totals
+        if self.bins:
+            return self._binned_outlook(left)
         guess = expected(self.people[0], self.shape, self.epsilon, left)
         return say(
             "exact or a star; about {stars} of {cells} cells will be stars, and about "
@@ -92,6 +102,42 @@ class TablePlan:
             totals=number(f"{totals + guess.spent:.2g}"),
             delta=number(f"{self.rule.delta:.3g}"),
         )
+
+    def _binned_outlook(self, left: float) -> str:
+        sizes = zip(range(len(self.shape)), self.bins, strict=True)
+        mass = self.people[0], self.shape
+        most = self.grouped(tuple(median_groups(axis_mass(*mass, axis), n) for axis, n in sizes))
+        guess = expected(most.people[0], most.shape, self.epsilon, left)
+        return say(
+            "exact or a star; categories are joined to at most {bins} bins, split while δ = {delta} "
+            "lasts; with that many about {stars} of {cells} cells would be stars",
+            bins=" × ".join(str(n) for n in most.shape),
+            delta=number(f"{self.rule.delta:.3g}"),
+            stars=guess.stars,
+            cells=guess.cells,
+        )
+
+    def expected_rows(self) -> int:
+        """How many bins the first axis has if every sum is what the prior expects."""
+        mass = np.cumsum([0.0, *axis_mass(self.people[0], self.shape, 0)])
+        limits = (self.bins[0], *(1 for _ in self.bins[1:]))
+        made = BinnedPeople(self.people, self.shape, limits, self.epsilon)
+        spent = [a + b for a, b in zip(self.past.spent, self.margin_charges, strict=True)]
+        bins = make_bins(
+            made, self.rule, spent, lambda _, first, last: round(mass[last]) - round(mass[first])
+        )
+        return len(bins.ends[0])
+
+    def grouped(self, groups: Groups) -> TablePlan:
+        """The plan of the table whose categories are joined to these bins."""
+        place, shape = places(groups), joined_shape(groups)
+        rule = self.rule
+        if rule.priority:  # a bin comes as early as the first of its cells
+            ranks = np.full(int(np.prod(shape)), len(place) * max(rule.priority, default=0))
+            np.minimum.at(ranks, place, np.array(rule.priority))
+            rule = replace(rule, priority=tuple(ranks.tolist()))
+        people = [joined(cells, groups) for cells in self.people]
+        return replace(self, shape=shape, people=people, rule=rule, bins=())
 
     def warnings(self) -> tuple[str, ...]:
         """What the asker should know before anything comes out."""
@@ -136,6 +182,8 @@ class TablePlan:
     def run(self, counts: Whole, control: Control | None = None) -> Result:
         """Decide all cells; `counts` are read one by one, after each decision."""
         earlier = self.past.earlier
+        if self.bins:
+            return self._run_binned(counts, earlier, control)
         if earlier is not None and earlier.split is not None:
             return self._run_split(counts, earlier, earlier.split, control)
         models = self.models()
@@ -146,6 +194,33 @@ class TablePlan:
         self._decide(progress, models, rest, control)
         return self._result(progress, counts, shifts)
 
+    def _run_binned(
+        self, counts: Whole, earlier: Earlier | None, control: Control | None
+    ) -> Result:
+        """First the bins, or those that were made before, then the cells."""
+        if earlier is not None:
+            binned = self.grouped(earlier.bins)
+            sums = _sums(counts, earlier.bins)
+            return replace(binned.run(sums, control), bins=earlier.bins)
+        made = BinnedPeople(self.people, self.shape, self.bins, self.epsilon)
+        spent = [a + b for a, b in zip(self.past.spent, self.margin_charges, strict=True)]
+        bins = make_bins(made, self.rule, spent, true_sums(counts, self.shape))
+        groups = bins.groups(self.shape)
+        binned, sums = self.grouped(groups), _sums(counts, groups)
+        models = binned.models()
+        rest = sums - models[0].shifts
+        board = binned._board(models[0].most, rest)
+        progress = Progress(board, np.zeros(len(rest), np.uint8), bins.spent, bins.broken)
+        if len(self.shape) == 1:  # the sums of its bins are its cells
+            for cell, count in enumerate(rest.tolist()):
+                board.fix(cell, count)
+            progress.decided[:] = Decided.RELEASED
+        else:
+            binned._decide(progress, models, rest, control, judged=True)
+        result = binned._result(progress, sums, models[0].shifts)
+        solvers = dict(bins.solvers + Counter(result.solvers))
+        return replace(result, bins=groups, solvers=solvers)
+
     def _run_split(
         self, counts: Whole, earlier: Earlier, split: Split, control: Control | None
     ) -> Result:
@@ -153,17 +228,20 @@ class TablePlan:
         people = Model.of(self.people[0], self.epsilon)
         shifts, most = people.shifts, people.most
         rest = counts - shifts
-        made = split_board((self.shape[0], self.shape[1]), split, most, rest)
+        side, other = (np.indices(self.shape)[a].ravel() for a in (split.axis, 1 - split.axis))
+        totals = np.bincount(side, rest, self.shape[split.axis]).astype(np.int64)
+        held = np.array(split.of) >= 0
+        out = np.bincount(np.array(split.of)[held], totals[held]).astype(np.int64)
+        across = np.bincount(other, rest, self.shape[1 - split.axis]).astype(np.int64)
+        made = split_board((self.shape[0], self.shape[1]), split, most, out, across)
         models = [Model.of(cells, self.epsilon, made.most) for cells in self.people]
         progress = self._begun(made.board)
-        side = np.indices(self.shape)[split.axis].ravel()
         for cell, count in self._out_before(earlier, split, shifts).items():
             progress.board.fix(cell, count)
             progress.decided[cell] = Decided.RELEASED
         for cell in progress.board.implied():
             progress.decided[cell] = Decided.DERIVED
         progress.broken = not all(is_safe(progress.board, model) for model in models)
-        totals = np.bincount(side, rest, self.shape[split.axis]).astype(np.int64)
         unsplit = split_rows(progress, made, models, self.rule, lambda row: int(totals[row]))
         inside = np.isin(side, unsplit) & (progress.decided[: len(counts)] == Decided.OPEN)
         progress.decided[: len(counts)][inside] = Decided.SUPPRESSED
@@ -260,54 +338,24 @@ class TablePlan:
         )
 
 
+def _sums(counts: Whole, groups: Groups) -> Whole:
+    """The counts of a table whose categories are joined."""
+    size = int(np.prod(joined_shape(groups)))
+    return np.bincount(places(groups), counts, size).astype(np.int64)
+
+
+def bin_limits(said: str) -> tuple[int, ...]:
+    """How many bins each axis may have, as a question says it.
+
+    >>> bin_limits("eyes=2,hair=3"), bin_limits("")
+    ((2, 3), ())
+    """
+    return tuple(int(part.partition("=")[2]) for part in said.split(",") if part)
+
+
 def _margins(axes: int) -> list[tuple[int, ...]]:
     """The margins of a table by the axes they keep: one axis each, and none."""
     return [*[(a,) for a in range(axes) if axes > 1], ()]
-
-
-def margin_charges(
-    people: Sequence[Sequence[CellPeople]],
-    shape: tuple[int, ...],
-    epsilon: float,
-    delta: float,
-    spent: Sequence[float],
-) -> tuple[tuple[float, ...], str]:
-    """What all totals together are charged under each prior; refused where δ does not bear it."""
-    found = []
-    for cells, before in zip(people, spent, strict=True):
-        if len(shape) < 2:
-            found.append((total_risk(cells, epsilon), "exact"))
-        else:
-            sides = shape[0], shape[1]
-            found.append(margins_risk(tuple(cells), sides, epsilon, delta - before))
-    charges = tuple(one for one, _ in found)
-    _refuse_unsafe(charges, spent, delta)
-    return charges, found[0][1]
-
-
-def _refuse_unsafe(charges: Sequence[float], spent: Sequence[float], delta: float) -> None:
-    for charge, before in zip(charges, spent, strict=True):
-        if charge + before > delta:
-            told = say(
-                "The totals of this table cannot be released: the chance that they tell too "
-                "much about somebody is more than δ = {delta} allows.",
-                delta=number(f"{delta:.3g}"),
-            )
-            if before:
-                told = say(
-                    "The totals of this table cannot be released: the chance that they tell too "
-                    "much about somebody is more than δ = {delta}, of which {delta_2} is left, "
-                    "allows.",
-                    delta=number(f"{delta:.3g}"),
-                    delta_2=number(f"{delta - before:.3g}"),
-                )
-            raise Refusal(
-                told,
-                rule="unsafe-totals",
-                alternatives=(
-                    say("use fewer or broader categories, so that more people share each"),
-                ),
-            )
 
 
 def _ranks(spec: TableSpec, settings: Settings, description: Description) -> tuple[int, ...]:

@@ -27,22 +27,39 @@ class Cumulants:
     """Means, variances and cumulants of tilted cells, for a fixed list of cells."""
 
     def __init__(self, laws: list[CellLaw]) -> None:
-        types = max([len(law.counts) for law in laws] + [1])
-        values = max([law.laws.shape[1] for law in laws if len(law.counts)] + [2])
+        rests = [len(law.counts) == 1 and not law.checked for law in laws]
+        people = [law for law, rest in zip(laws, rests, strict=True) if not rest]
+        types = max([len(law.counts) for law in people] + [1])
+        values = max([law.laws.shape[1] for law in people if len(law.counts)] + [2])
         self.counts = np.zeros((len(laws), types))
         self.laws = np.zeros((len(laws), types, values))
         self.laws[:, :, 0] = 1
+        self.rests = np.array(rests, dtype=bool)
+        """Numbers of which only the bounds are known: uniform from 0 to the largest."""
+        self.most = np.array([law.most for law in laws], dtype=np.float64)
         for place, law in enumerate(laws):
             many, width = law.laws.shape
-            self.counts[place, :many] = law.counts
-            if many:
+            if many and not rests[place]:
+                self.counts[place, :many] = law.counts
                 self.laws[place, :many] = 0
                 self.laws[place, :many, :width] = law.laws
         self.boolean = values == 2
         self.values = np.arange(values)
+        self.largest_step = max([law.laws.shape[1] - 1 for law in laws if len(law.counts)] + [1])
+        """The largest value of one person, or of one rest."""
 
     def at(self, tilts: Floats, cells: Whole) -> tuple[Floats, Floats, Floats]:
         """Mean and variance of each cell and the sum of cumulants; `tilts` is (…, cells)."""
+        mean, variance, cumulant = self._people(tilts, cells)
+        rests = np.flatnonzero(self.rests[cells])
+        if len(rests):
+            mean[..., rests], variance[..., rests], more = _uniform(
+                tilts[..., rests], self.most[cells[rests]]
+            )
+            cumulant = cumulant + more.sum(-1)
+        return mean, variance, cumulant
+
+    def _people(self, tilts: Floats, cells: Whole) -> tuple[Floats, Floats, Floats]:
         counts = self.counts[cells]
         if self.boolean:
             return self._boolean(tilts, counts, self.laws[cells, :, 1])
@@ -70,6 +87,40 @@ class Cumulants:
             variance += expected * (1 - q)
             cumulant += many * np.log(whole)
         return mean, variance, cumulant.sum(-1)
+
+
+def _uniform(tilts: Floats, most: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean, variance and cumulant of a tilted number that is uniform from 0 to `most`.
+
+    >>> [round(float(one), 6) for one in _uniform(np.array(0.3), np.array(2.0))]
+    [1.197057, 0.637615, 0.329778]
+    """
+    size = most + 1
+    near = np.abs(size * tilts) < 0.02
+    half = np.where(near, 1.0, tilts / 2)
+    wide = size * half
+    mean = most / 2 + size / (2 * np.tanh(wide)) - 1 / (2 * np.tanh(half))
+    variance = (_csch_squared(half) - size**2 * _csch_squared(wide)) / 4
+    cumulant = most * half + _log_sinh(wide) - _log_sinh(half) - np.log(size)
+    even = (size**2 - 1) / 12  # the variance without a tilt
+    higher = (size**4 - 1) / 240
+    mean = np.where(near, most / 2 + even * tilts, mean)
+    variance = np.where(near, even - higher * tilts**2, variance)
+    cumulant = np.where(near, most * tilts / 2 + even * tilts**2 / 2, cumulant)
+    return mean, variance, cumulant
+
+
+def _log_sinh(number: Floats) -> Floats:
+    size = np.abs(number)
+    logged: Floats = size + np.log1p(-np.exp(-2 * size)) - np.log(2)
+    return logged
+
+
+def _csch_squared(number: Floats) -> Floats:
+    """1 ÷ sinh², where sinh would overflow too."""
+    small = np.exp(-2 * np.abs(number))
+    squared: Floats = 4 * small / (1 - small) ** 2
+    return squared
 
 
 @dataclass

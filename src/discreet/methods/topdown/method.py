@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.control import Control
+from ...core.control import Control, Forgetful
 from ...core.description import Description
 from ...core.domain import Count, Domain
 from ...core.product import Reals, Whole, closure
@@ -36,7 +36,8 @@ from ..shared.workload import read_workload
 from . import plan_facts as telling
 from .declaration import DECLARATION
 from .design import Design, all_spent, derived, design_of, designed, needed_settings
-from .fit.synthesis import synthetic_table
+from .fit.rounded import Moved
+from .fit.synthesis import Fitted, synthetic_table
 from .measured_tables import Measured, cost, draw_all, measured_facts
 from .measurements_file import write_measurements
 from .planner import Allocation
@@ -44,8 +45,11 @@ from .publication import publish
 from .settings import Settings, for_question, from_policy
 
 _KEPT = 2
-_ROWS, _COUNTS = "synthetic rows", "synthetic counts"
-"""Under which names a synthetic table lies beside the measurements it was fitted to."""
+_WAY, _REFINED = "fit", "refined"
+"""Noted with measurements: how they are fitted (`fit.top_down.Problem.refined`)."""
+_ROWS, _COUNTS, _MOVED = "synthetic rows", "synthetic counts", "rounding"
+"""Under which names a synthetic table lies beside the measurements it was fitted to, and how far
+rounding moved the tables asked for, each by its level and axes."""
 
 
 class TopDownMethod:
@@ -54,7 +58,7 @@ class TopDownMethod:
     declaration: ClassVar[Declaration] = DECLARATION
 
     def __init__(self) -> None:
-        self._made: OrderedDict[str, SyntheticTable] = OrderedDict()
+        self._made: OrderedDict[str, Fitted] = OrderedDict()
 
     def settings(self, parameters: Mapping[str, Any]) -> Settings:
         """Read and check what a policy writes for this method."""
@@ -96,7 +100,7 @@ class TopDownMethod:
         arrays = draw_all(measured, design.tree, design.shape, rows, counts)
         control.step(1.0, "adding noise")
         facts = {"measured": measured_facts(measured), "plan": design.allocation.name}
-        return Measurements(arrays, facts)
+        return Measurements(arrays, {**facts, _WAY: _REFINED})
 
     def measured(self, plan: Plan, measurements: Measurements, facts: Facts) -> Plan:
         """The plan these measurements were made by, where today another would be chosen."""
@@ -121,9 +125,9 @@ class TopDownMethod:
     ) -> tuple[ProtectedTable, ...]:
         """The asked tables, all read off one synthetic table."""
         design = design_of(plan)
-        table = self.synthesise(plan, measurements, control)
+        made = self._fitted(plan, measurements, control)
         estimates = design.estimates(_tables(design, measurements))
-        return publish(design, plan, table, estimates, facts)
+        return publish(design, plan, made, estimates, facts)
 
     def derive(
         self, plan: Plan, question: Question, treatment: Treatment, facts: Facts
@@ -148,8 +152,10 @@ class TopDownMethod:
 
     def fitted(self, plan: Plan, measurements: Measurements, control: Control) -> Measurements:
         """The measurements with the synthetic table beside them, so that it need not be made again."""
-        table = self.synthesise(plan, measurements, control)
-        more = {_ROWS: table.rows.astype(np.int64), _COUNTS: table.counts}
+        made = self._fitted(plan, measurements, control)
+        more = {_ROWS: made.table.rows.astype(np.int64), _COUNTS: made.table.counts}
+        for (level, margin), table in made.moved.items():
+            more[" ".join(map(str, (_MOVED, level, *margin)))] = table
         return replace(measurements, arrays={**measurements.arrays, **more})
 
     def simulated_bias(
@@ -165,8 +171,10 @@ class TopDownMethod:
 
         def remade(table: SyntheticTable, part: Control) -> SyntheticTable:
             drawn = draw_all(measured, source.tree, source.shape, table.rows, table.counts)
-            facts = {"measured": measured_facts(measured)}
-            return synthetic_table(source, _tables(source, Measurements(drawn, facts)), part)
+            tables = _tables(source, replace(measurements, arrays=drawn))
+            alone = replace(part, keep=Forgetful())
+            last = _refined(measurements)
+            return synthetic_table(source, tables, alone, refined=last).table
 
         released = self.synthesise(plan, measurements, control)
         readers = [asked.wanted.read_off for asked in design.tables]
@@ -178,15 +186,24 @@ class TopDownMethod:
         self, plan: Plan, measurements: Measurements, control: Control | None = None
     ) -> SyntheticTable:
         """The synthetic table itself, over `synthetic_domain`."""
+        return self._fitted(plan, measurements, control).table
+
+    def _fitted(
+        self, plan: Plan, measurements: Measurements, control: Control | None = None
+    ) -> Fitted:
+        """What was fitted: from beside the measurements where it lies there, else made."""
         design = design_of(plan)
         design = design.source or design
         if _COUNTS in measurements.arrays:
-            rows, counts = measurements.arrays[_ROWS], measurements.arrays[_COUNTS]
-            return SyntheticTable(design.shape, rows, counts)
+            arrays = measurements.arrays
+            table = SyntheticTable(design.shape, arrays[_ROWS], arrays[_COUNTS])
+            return Fitted(table, _moved(arrays))
         key = plan.question_hash + hashlib.sha256(measurements.to_bytes()).hexdigest()
         if key not in self._made:
             tables = _tables(design, measurements)
-            self._made[key] = synthetic_table(design, tables, control or Control())
+            self._made[key] = synthetic_table(
+                design, tables, control or Control(), refined=_refined(measurements)
+            )
             while len(self._made) > _KEPT:
                 self._made.popitem(last=False)
         return self._made[key]
@@ -245,6 +262,20 @@ def _told(design: Design, description: Description, digest: str) -> dict[str, An
         "warnings": telling.warnings(design, description),
         "detail": design,
     }
+
+
+def _moved(arrays: Mapping[str, Whole]) -> Moved:
+    """How far rounding moved tables, as it lies beside measurements."""
+    found = {}
+    for name, table in arrays.items():
+        if name.startswith(f"{_MOVED} "):
+            level, *margin = map(int, name.split(" ")[1:])
+            found[level, tuple(margin)] = table
+    return found
+
+
+def _refined(measurements: Measurements) -> bool:
+    return measurements.facts.get(_WAY) == _REFINED
 
 
 def _tables(design: Design, measurements: Measurements) -> list[Whole | Reals]:

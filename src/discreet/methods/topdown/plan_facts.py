@@ -272,6 +272,13 @@ def warnings(design: Design, description: Description) -> tuple[str, ...]:
             )
         )
     found.append(_measured_in_words(design))
+    if design.settings.mode == "modern" and design.allocation.name == "tables":
+        found.append(
+            say(
+                "Rounding to whole numbers keeps every sum up the tree; how far it moves each table "
+                "at most is printed with the release."
+            )
+        )
     took = seconds(design)
     found.append(
         say(

@@ -2,9 +2,11 @@
 
 Two kinds of plan are compared by the error they let expect:
 
-*tables*: the tables asked for, each at the level where it is thick enough for its noise, the totals
-of every level, and every variable's own margin for the whole (without it, small categories would
-inherit what non-negativity takes from many noisy cells);
+*tables*: the tables asked for, each at the level where it is thick enough for its noise, and beside
+them, as far as there is room, the totals of every level and every variable's own margin for the whole
+(without it, small categories would inherit what non-negativity takes from many noisy cells). There is
+room while the error to expect of the tables asked for is no larger than the noise they would have if
+they alone were measured; where there is none, only what lets the least error be expected is measured;
 *all cells*: the finest cells of all variables and nothing else, which is best where ε is so large
 that hardly a cell changes.
 
@@ -16,12 +18,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ...core.neighbours import Neighbours
 from ...core.product import Margin, Shape, size
-from ...errors import RecipeError
+from ...errors import InputError, RecipeError
 from ..shared.drawn_noise import Noise
 from .estimate import Estimates
 from .invariants import Invariants
@@ -37,6 +40,8 @@ _WORTH = 4.0
 _OF_FINEST = (Fraction(0), Fraction(1), Fraction(3))
 """The weight of the finest level's totals: none of its tables moved up, up to half, more."""
 _TOTAL, _OF_WHOLE, _ONE_WAY = (Fraction(1), Fraction(2)), Fraction(1, 4), Fraction(1, 2)
+_PARTS = tuple(Fraction(n, 16) for n in (16, 8, 4, 2, 1, 0))
+"""How much of their weight the totals and margins that nobody asked for may get."""
 _MANY, _FEW = 50, 8
 """So many cells summed to one category, or to one area, are enough to measure its own count too."""
 _ROUNDED = 0.1
@@ -127,32 +132,74 @@ def _may_be_all(aim: Aim) -> bool:
 
 
 def _tables(aim: Aim) -> Allocation:
-    """The tables asked for, each at a level where it says something."""
-    at: dict[Key, int] = {key: key[0] for key in aim.asked}
-    if not aim.needed(_weights(aim, at)):
+    """The tables asked for, each at a level where it says something, and what helps them."""
+    if not aim.needed(_weights(aim, _as_asked(aim), _PARTS[0])):
         raise RecipeError(
             "Everything this question asks for is published already, and nothing is left to measure. "
             "Read it there, or ask for a table that is not public."
         )
+    alone = None
+    with suppress(InputError):  # a rate less than a law can have
+        alone = _allocated(aim, _as_asked(aim), _PARTS[-1])
+    enough = 0.0 if alone is None else _noise(aim, alone)
+    found = [] if alone is None else [alone]
+    refusals = []
+    for part in _PARTS:
+        try:
+            one = _thick_enough(aim, part)
+        except InputError as refusal:
+            refusals.append(refusal)
+            continue
+        if one is not None and one.error <= enough:
+            return one
+        found += [] if one is None else [one]
+    if not found:
+        raise refusals[0]
+    return min(found, key=lambda one: one.error)
+
+
+def _noise(aim: Aim, alone: Allocation) -> float:
+    """The noise of a cell of the tables asked for, on average over tables; of public ones 0."""
+    deviations = {(m.level, m.margin): math.sqrt(m.variance) for m in alone.measured}
+    return sum(deviations.get(key, 0.0) for key in aim.asked) / len(aim.asked)
+
+
+def _as_asked(aim: Aim) -> dict[Key, int]:
+    return {key: key[0] for key in aim.asked}
+
+
+def _allocated(aim: Aim, at: Mapping[Key, int], part: Fraction) -> Allocation | None:
+    """The plan that measures each table at its level; None where that would be nothing."""
+    weights = _weights(aim, at, part)
+    if not aim.needed(weights):
+        return None
+    measured = aim.scaled(weights)
+    moved = {key: level for key, level in at.items() if level != key[0]}
+    return Allocation("tables", measured, _expected(aim, aim.estimates(measured)), moved)
+
+
+def _thick_enough(aim: Aim, part: Fraction) -> Allocation | None:
+    """The plan in which every table is at a level where it is thick enough for its noise."""
+    at = _as_asked(aim)
+    if not aim.needed(_weights(aim, at, part)):
+        return None
     while True:
-        measured = aim.scaled(_weights(aim, at))
-        variance = {(m.level, m.margin): m.variance for m in measured}
+        variance = {(m.level, m.margin): m.variance for m in aim.scaled(_weights(aim, at, part))}
         thin = _thinnest(aim, at, variance)
         if thin is None:
             break
         moved_up = {**at, thin: at[thin] - 1}
-        if not aim.needed(_weights(aim, moved_up)):
+        if not aim.needed(_weights(aim, moved_up, part)):
             break  # further up all is public: a thin table says more than none
         at = moved_up
-    estimates = aim.estimates(measured)
-    moved = {key: level for key, level in at.items() if level != key[0]}
-    return Allocation("tables", measured, _expected(aim, estimates), moved)
+    return _allocated(aim, at, part)
 
 
-def _weights(aim: Aim, at: Mapping[Key, int]) -> dict[Key, Fraction]:
+def _weights(aim: Aim, at: Mapping[Key, int], part: Fraction) -> dict[Key, Fraction]:
     """Every table the same, those moved to where a wider one is measured left out.
 
-    The more tables of the finest level are shared out by its totals, the better those must be known.
+    What was not asked for gets a `part` of its weight. The more tables of the finest level are shared
+    out by its totals, the better those must be known.
     """
     finest = [at[key] for key in at if key[0] == aim.tree.depth and key[1]]
     gone = sum(level < aim.tree.depth for level in finest)
@@ -169,14 +216,14 @@ def _weights(aim: Aim, at: Mapping[Key, int]) -> dict[Key, Fraction]:
     for level in sorted({key[0] for key in aim.asked if key[0]} | {aim.tree.depth}):
         narrow = min((size(aim.shape, m) for at, m in kept if at == level), default=_FEW + 1)
         least = _TOTAL[narrow > _FEW]
-        if more := totals if level == aim.tree.depth else least:
+        if more := part * (totals if level == aim.tree.depth else least):
             weights[level, ()] = max(more, weights.get((level, ()), more))
     if totals:
-        weights.setdefault((0, ()), _OF_WHOLE)
+        weights.setdefault((0, ()), part * _OF_WHOLE)
     for axis in aim.others:
         narrow = min((_summed(aim, key, axis) for key in kept if axis in key[1]), default=_MANY + 1)
         if narrow > _MANY and aim.shape[axis] > 1:
-            weights.setdefault((0, (axis,)), _ONE_WAY)
+            weights.setdefault((0, (axis,)), part * _ONE_WAY)
     return weights
 
 

@@ -13,9 +13,10 @@ from ...core.true_values import add_totals
 from ...languages import number, say, together
 from ..base import Facts, Plan, provenance
 from ..shared.assembly import WIDTH, as_whole, interval, protected, with_totals, zero_status
-from ..shared.synthetic_table import SyntheticTable
 from .design import Asked, Design
 from .estimate import Estimates
+from .fit.rounded import moved_in, upwards
+from .fit.synthesis import Fitted
 from .plan_facts import variances
 from .table_law import UNBIASED, sources_of, table_law
 
@@ -23,7 +24,7 @@ from .table_law import UNBIASED, sources_of, table_law
 def publish(
     design: Design,
     plan: Plan,
-    table: SyntheticTable,
+    made: Fitted,
     estimates: Estimates,
     facts: Facts,
 ) -> tuple[ProtectedTable, ...]:
@@ -35,7 +36,7 @@ def publish(
             asked.wanted.spec,
             facts,
             where,
-            **_numbers(design, plan, asked, table, estimates, facts, sources),
+            **_numbers(design, plan, asked, made, estimates, facts, sources),
         )
         for asked in design.tables
     )
@@ -45,14 +46,14 @@ def _numbers(
     design: Design,
     plan: Plan,
     asked: Asked,
-    table: SyntheticTable,
+    made: Fitted,
     estimates: Estimates,
     facts: Facts,
     sources: tuple[Source, ...],
 ) -> dict[str, Any]:
     """Values, statuses, noise, estimates, law and notes of one table."""
     spec = asked.wanted.spec
-    inside = asked.wanted.read_off(table)
+    inside = asked.wanted.read_off(made.table)
     values = add_totals(inside) if spec.totals else inside
     sd = np.sqrt(variances(design, asked, totals=spec.totals))
     known = bool(np.isfinite(sd).all())
@@ -75,18 +76,19 @@ def _numbers(
         "noise": noise,
         "extra": extra,
         "law": table_law(design, asked, sources, names, known=known),
-        "notes": (*_notes(design, plan, known), *near_estimate),
+        "notes": (*_notes(design, plan, known), *near_estimate, *_rounding(design, asked, made)),
     }
 
 
 def unbiased(asked: Asked, estimates: Estimates) -> Reals:
     """The best linear unbiased estimate of a table's cells, with totals where asked."""
+    return _as_asked(asked, estimates.margin(asked.level, asked.margin), estimates.tree.axis)
+
+
+def _as_asked(asked: Asked, margin: Reals, axis: int) -> Reals:
+    """A margin of a level, its nodes first, as the table that was asked for."""
     wanted = asked.at_level
-    margin = estimates.margin(asked.level, asked.margin)
-    if asked.level:
-        margin = np.moveaxis(margin, 0, wanted.margin.index(estimates.tree.axis))
-    else:
-        margin = margin[0]
+    margin = np.moveaxis(margin, 0, wanted.margin.index(axis)) if asked.level else margin[0]
     cells = np.asarray(wanted.publish(margin), dtype=np.float64)
     return with_totals(cells) if wanted.spec.totals else cells
 
@@ -102,6 +104,26 @@ def _near(differences: Reals, sd: Reals) -> str:
         off_2=number(f"{float(off.mean()):,.2f}"),
         sd=number(f"{float(np.sqrt((sd**2).mean())):,.3g}"),
     )
+
+
+def _rounding(design: Design, asked: Asked, made: Fitted) -> list[str]:
+    """How far whole numbers are from the fit they were made of, at most in this table."""
+    off = moved_in(made.moved, asked.level, asked.margin, design.shape)
+    if off is None:
+        return []
+    most = float(np.abs(_as_asked(asked, off, design.tree.axis)).max(initial=0.0))
+    if asked.level == 0:
+        said = say(
+            "Rounding to whole numbers moved no number of this table by more than {most}.",
+            most=number(upwards(most)),
+        )
+    else:
+        said = say(
+            "Rounding to whole numbers, given those of the level above, moved no number of this "
+            "table by more than {most}.",
+            most=number(upwards(most)),
+        )
+    return [said]
 
 
 def _notes(design: Design, plan: Plan, known: bool) -> list[str]:

@@ -22,9 +22,9 @@ from ...errors import InputError
 from ..base import Plan
 from ..shared.counting import rows_of
 from .design import Design, design_of
+from .fit.kept_parts import Cells
 from .fit.pilot import Impossible
 from .fit.synthesis import joined, of_pilot
-from .fit.top_down import Cells
 from .measured_tables import counted, draw_all
 
 VARIANTS = ("all perturbed", "zeros kept", "zeros kept unless balanced")

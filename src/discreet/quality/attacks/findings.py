@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ...languages import Number, number
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -42,6 +44,15 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {**vars(self), "works_on_baseline": self.works}
+
+
+def percent(share: float, digits: int = 1) -> Number:
+    """A share in per cent, as sentences say it.
+
+    >>> percent(0.1234).says("de"), percent(0.5, 0)
+    ('12,3%', '50%')
+    """
+    return number(f"{share:.{digits}%}")
 
 
 def not_applied(group: str, about: str, baseline: float, needed: float, why: str) -> Finding:

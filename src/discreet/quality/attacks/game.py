@@ -18,6 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...languages import number, say
+from .findings import percent
+
 special: Any = import_module("scipy.special")
 
 Whole = npt.NDArray[np.int64]
@@ -62,13 +65,20 @@ class Played:
 
     def sentence(self) -> str:
         """The result in words."""
-        verdict = "REFUTES the claim" if self.over else "does not exceed"
-        return (
-            f"The best guess found is right in {self.right:.1%} of {self.rounds:,} rounds (surely at "
-            f"least {self.at_least:.1%}): {verdict} the ceiling of {self.claim.ceiling:.1%}."
-            if not self.over
-            else f"The best guess found is right in {self.right:.1%} of {self.rounds:,} rounds, and "
-            f"telling answers come up {self.excess:.3f} more often than ε and δ allow: this {verdict}."
+        facts = {"right": percent(self.right), "rounds": self.rounds}
+        if self.over:
+            return say(
+                "The best guess found is right in {right} of {rounds} rounds, and telling answers come "
+                "up {excess} more often than ε and δ allow: this REFUTES the claim.",
+                excess=number(f"{self.excess:.3f}"),
+                **facts,
+            )
+        return say(
+            "The best guess found is right in {right} of {rounds} rounds (surely at least {least}): "
+            "does not exceed the ceiling of {ceiling}.",
+            least=percent(self.at_least),
+            ceiling=percent(self.claim.ceiling),
+            **facts,
         )
 
 
@@ -150,15 +160,15 @@ def _seen(rows: Whole) -> list[Whole]:
 
 
 def _views(one: Whole, two: Whole) -> Iterator[_View]:
-    for number, (a, b) in enumerate(zip(_seen(one), _seen(two), strict=True)):
+    for place, (a, b) in enumerate(zip(_seen(one), _seen(two), strict=True)):
         values = np.unique(np.concatenate([a, b]))
         if len(values) > 400:
             values = np.unique(np.quantile(values, np.linspace(0, 1, 400)).astype(np.int64))
         below = np.searchsorted(np.sort(a), values), np.searchsorted(np.sort(b), values)
-        for place, value in enumerate(values.tolist()):
-            low_a, low_b = int(below[0][place]), int(below[1][place])
-            yield _View(number, value, True, low_a, low_b)
-            yield _View(number, value, False, len(a) - low_a, len(b) - low_b)
+        for rank, value in enumerate(values.tolist()):
+            low_a, low_b = int(below[0][rank]), int(below[1][rank])
+            yield _View(place, value, True, low_a, low_b)
+            yield _View(place, value, False, len(a) - low_a, len(b) - low_b)
 
 
 def _telling(view: _View, claim: Claim, of: int) -> float:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ...languages import Sentence, say, together
+from .findings import percent
 from .twin import Twin
 
 VICTIM, VILLAGE = "Ada Quill", "Lower Wick"
-COLUMNS = ("asthma", "flu", "migraine", "epilepsy")
+COLUMNS = (say("asthma"), say("flu"), say("migraine"), say("epilepsy"))
 COUNTS = (24, 31, 18, 1)
 HIDDEN_BELOW = 6
 TRIES = 2_000
@@ -27,32 +30,59 @@ class Story:
     guess: int
     hits: float
     """In how many of so many releases the same subtraction hits the truth."""
+    tries: int = TRIES
 
     def sentences(self) -> tuple[str, ...]:
         """The story; everybody in it is made up."""
-        row = ", ".join(f"{name} {n}" for name, n in zip(COLUMNS, self.small_rule, strict=False))
-        kept = ", ".join(f"{name} {n}" for name, n in zip(COLUMNS, self.protected, strict=False))
-        parts = " − ".join(self.small_rule[:-2])
-        total = self.small_rule[-1]
-        noisy = " − ".join(str(n) for n in self.protected[:-2])
+        parts, total = self.small_rule[:-2], self.small_rule[-1]
+        noisy = [str(n) for n in self.protected]
         return (
-            f"{VICTIM} lives in {VILLAGE} (both are made up). A clinic publishes a table and hides every "
-            f"count from 1 to {HIDDEN_BELOW - 1}: {row}; total {total}.",
-            f"A neighbour subtracts: {total} − {parts} = {self.recovered}. One person in {VILLAGE} has "
-            f"epilepsy, and the neighbour knows who was seen at that clinic: {VICTIM}.",
-            f"Under this policy the same row reads: {kept}; total {self.protected[-1]}. The same "
-            f"subtraction gives {self.protected[-1]} − {noisy} = {self.guess}.",
-            f"Over {TRIES:,} releases that nobody made, the subtraction hits the truth in "
-            f"{self.hits:.0%}; the neighbour cannot know in which.",
+            say(
+                "{victim} lives in {village} (both are made up). A clinic publishes a table and hides "
+                "every count from 1 to {most}: {row}; total {total}.",
+                victim=VICTIM,
+                village=VILLAGE,
+                most=HIDDEN_BELOW - 1,
+                row=_row(self.small_rule),
+                total=total,
+            ),
+            say(
+                "A neighbour subtracts: {total} − {parts} = {found}. One person in {village} has epilepsy, "
+                "and the neighbour knows who was seen at that clinic: {victim}.",
+                total=total,
+                parts=" − ".join(parts),
+                found=self.recovered,
+                village=VILLAGE,
+                victim=VICTIM,
+            ),
+            say(
+                "Under this policy the same row reads: {row}; total {total}. The same subtraction gives "
+                "{total} − {parts} = {found}.",
+                row=_row(noisy),
+                total=noisy[-1],
+                parts=" − ".join(noisy[:-2]),
+                found=str(self.guess),
+            ),
+            say(
+                "Over {tries} releases that nobody made, the subtraction hits the truth in {hits}; the "
+                "neighbour cannot know in which.",
+                tries=self.tries,
+                hits=percent(self.hits, 0),
+            ),
         )
 
 
-def story(twin: Twin) -> Story:
+def _row(counts: Sequence[str]) -> Sentence:
+    cells = (together(name, n) for name, n in zip(COLUMNS, counts, strict=False))
+    return together(*cells, between=", ")
+
+
+def story(twin: Twin, tries: int = TRIES) -> Story:
     """Tell it: the rule's row is exact, the policy's is drawn."""
     counts = np.array([*COUNTS, sum(COUNTS)])
     shown = tuple("*" if 0 < n < HIDDEN_BELOW else str(n) for n in counts.tolist())
     recovered = int(counts[-1]) - sum(int(n) for n in shown[:-1] if n != "*")
-    released = twin.release(np.repeat(counts[None, :], TRIES, axis=0))
+    released = twin.release(np.repeat(counts[None, :], tries, axis=0))
     guesses = released[:, -1] - released[:, :3].sum(axis=1)
     wrong = np.flatnonzero(guesses != COUNTS[-1])
     first = int(wrong[0]) if len(wrong) else 0
@@ -62,4 +92,5 @@ def story(twin: Twin) -> Story:
         tuple(int(n) for n in released[first]),
         int(guesses[first]),
         float((guesses == COUNTS[-1]).mean()),
+        tries,
     )

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...core.pure_laplace import PureLaplace
+from ...languages import number, say
 from ...methods.shared.suppression_attack import attack
-from .findings import Finding, not_applied
+from .findings import Finding, not_applied, percent
 from .game import Whole, lower
 from .twin import Twin
 
@@ -24,7 +25,7 @@ RULE = 5
 
 def hidden_cells(twin: Twin, rounds: int = 2_000) -> Finding:
     """Small counts hidden, totals published: what linear programs and the rule give away (A10, A11)."""
-    about = (
+    about = say(
         "Hide every count from 1 to 5, publish totals; work out what is hidden from totals, and from "
         "knowing the rule."
     )
@@ -36,10 +37,13 @@ def hidden_cells(twin: Twin, rounds: int = 2_000) -> Finding:
     guess = released[:, -1] - released[:, 1 : grid.shape[1]].sum(axis=1)
     right = float((guess == grid[0, 0]).mean())
     return Finding(
-        "hidden cells", about, share, 1.0, right, None, None, False,
-        f"Where small counts are hidden and totals published, {share:.0%} of the hidden counts of a "
-        f"table follow exactly; knowing the rule narrows nabar's table from 3,121 to {by_rule} tables. "
-        f"Under this policy the same subtraction hits the true count in {right:.0%} of trials.", rounds,
+        say("hidden cells"), about, share, 1.0, right, None, None, False,
+        say(
+            "Where small counts are hidden and totals published, {share} of the hidden counts of a table "
+            "follow exactly; knowing the rule narrows nabar's table from {all} to {by_rule} tables. Under "
+            "this policy the same subtraction hits the true count in {right} of trials.",
+            share=percent(share, 0), all=3121, by_rule=by_rule, right=percent(right, 0),
+        ), rounds,
     )  # fmt: skip
 
 
@@ -79,9 +83,11 @@ def _nabar() -> int:
 
 def reconstruction(twin: Twin) -> Finding:
     """A secret bit of each of 100 people, from 400 counts of random groups (A12, A13)."""
-    about = (
-        f"Count a secret attribute in {QUERIES} random groups of {PEOPLE} people and decode by a "
-        "linear program."
+    about = say(
+        "Count a secret attribute in {queries} random groups of {people} people and decode by a linear "
+        "program.",
+        queries=QUERIES,
+        people=PEOPLE,
     )
     random = np.random.default_rng(5)
     bits = random.integers(0, 2, PEOPLE)
@@ -91,10 +97,12 @@ def reconstruction(twin: Twin) -> Finding:
     if twin.method == "cell-key":
         share = _decoded(groups, twin.release(true[None, :])[0], bits)
         return Finding(
-            "reconstruction", about, baseline, 0.9, share, None, None, False,
-            f"{share:.0%} of the bits are decoded (half by guessing). Groups put together at will are "
-            "what makes it work: `declared_groups` forbids them, and rules bound what may be asked.",
-            PEOPLE,
+            say("reconstruction"), about, baseline, 0.9, share, None, None, False,
+            say(
+                "{share} of the bits are decoded (half by guessing). Groups put together at will are what "
+                "makes it work: `declared_groups` forbids them, and rules bound what may be asked.",
+                share=percent(share, 0),
+            ), PEOPLE,
         )  # fmt: skip
     # all counts together are one question: each costs its share of ε
     law = PureLaplace.of(_each(twin.epsilon))
@@ -104,9 +112,13 @@ def reconstruction(twin: Twin) -> Finding:
     claim = twin.claim()
     over = lower(right, 5 * PEOPLE) > max(claim.ceiling, 0.5)
     return Finding(
-        "reconstruction", about, baseline, 0.9, right / (5 * PEOPLE), None, claim.ceiling, over,
-        f"With ε = {twin.epsilon} over all {QUERIES} counts {right / 5 / PEOPLE:.0%} of the bits are "
-        f"decoded, where half is guessing and {claim.ceiling:.0%} the ceiling.", 5 * PEOPLE,
+        say("reconstruction"), about, baseline, 0.9, right / (5 * PEOPLE), None, claim.ceiling, over,
+        say(
+            "With ε = {epsilon} over all {queries} counts {share} of the bits are decoded, where half is "
+            "guessing and {ceiling} the ceiling.",
+            epsilon=number(twin.epsilon), queries=QUERIES, share=percent(right / 5 / PEOPLE, 0),
+            ceiling=percent(claim.ceiling, 0),
+        ), 5 * PEOPLE,
     )  # fmt: skip
 
 
@@ -130,7 +142,7 @@ def _decoded(groups: Whole, answers: Whole, bits: Whole) -> float:
 
 def fourier_norm(twin: Twin, rounds: int = 2_000) -> Finding:
     """Noisy coefficients with the norm of their noise beside: the norm gives the truth away (A14)."""
-    about = (
+    about = say(
         "Publish noisy Fourier coefficients of four yes-no variables with the size of the noise that "
         "was added, as one reading of barak Theorem 9 would; test which of two data sets fits."
     )
@@ -161,10 +173,13 @@ def fourier_norm(twin: Twin, rounds: int = 2_000) -> Finding:
     ceiling = exp(epsilon) / (1 + exp(epsilon))
     over = lower(right, rounds) > ceiling
     if twin.method == "cell-key":
-        why = "Cell keys publish no coefficients: this attack finds nothing to work on."
-        return not_applied("norm of the noise", about, with_norm, 0.95, why)
+        why = say("Cell keys publish no coefficients: this attack finds nothing to work on.")
+        return not_applied(say("norm of the noise"), about, with_norm, 0.95, why)
     return Finding(
-        "norm of the noise", about, with_norm, 0.95, right / rounds, None, ceiling, over,
-        f"With the norm published the guess is right in {with_norm:.0%} of rounds; discreet never "
-        f"publishes it, and without it in {right / rounds:.1%}, the ceiling being {ceiling:.1%}.", rounds,
+        say("norm of the noise"), about, with_norm, 0.95, right / rounds, None, ceiling, over,
+        say(
+            "With the norm published the guess is right in {with_norm} of rounds; discreet never publishes "
+            "it, and without it in {without}, the ceiling being {ceiling}.",
+            with_norm=percent(with_norm, 0), without=percent(right / rounds), ceiling=percent(ceiling),
+        ), rounds,
     )  # fmt: skip

@@ -85,6 +85,13 @@ class Twin:
         """Protect rows of cells, each with people of its own."""
         return self.released(counts, _keys(counts.size), MadeUpKeys())
 
+    def with_one_more(self, sets: Whole) -> tuple[Whole, Whole]:
+        """Sets of people protected as they are, and again with one person more in each."""
+        keys, more, secrets = _keys(sets.size), _keys(sets.size), MadeUpKeys()
+        without = self.released(sets, keys, secrets)
+        both = ((keys[0] + more[0]) % (1 << 32), (keys[1] + more[1]) % (1 << 32))
+        return without, self.released(sets + 1, both, secrets)
+
     def released(self, counts: Whole, keys: tuple[Whole, Whole], secrets: MadeUpKeys) -> Whole:
         """The same with these sums of record keys."""
         method, plan = self.plan(counts.size)
@@ -121,6 +128,3 @@ def _keys(cells: int) -> tuple[Whole, Whole]:
     random = np.random.default_rng()
     low, high = random.integers(0, 1 << 32, (2, cells), dtype=np.int64)
     return low, high
-
-
-fresh_keys = _keys

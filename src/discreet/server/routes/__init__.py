@@ -7,10 +7,13 @@ from fastapi import APIRouter
 from . import (
     accounts,
     catalogue,
+    custody,
+    drafts,
     inference,
     jobs,
     oversight,
     questions,
+    rehearsals,
     releases,
     saved,
     search,
@@ -32,5 +35,8 @@ def routers() -> list[APIRouter]:
         accounts,
         oversight,
         questions,
+        custody,
+        rehearsals,
+        drafts,
     )
     return [router for room in rooms for router in room.ROUTERS]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from ...errors import InputError
+from ...languages import say
 from ...store.accounts import User
 from .. import auth, responses, two_custodians
 from ..auth import ACCOUNTS, CUSTODIANS, EVERYONE, Asker, CurrentAsker, guarded
@@ -167,13 +168,46 @@ def add(request: Request, service: Serving, asker: CurrentAsker, body: UserForm)
 @users.delete("/users/{user}")
 def end(request: Request, service: Serving, user: Annotated[str, Path(max_length=64)]) -> User:
     """Revoke an account with its tokens and sessions, for ever; a custodian's end is proposed."""
-    accounts = {known.name: known for known in service.accounts.users()}
-    if user not in accounts:
-        raise not_found("account")
+    account = _known(service, user)
     request.state.notes["reason"] = f"revoke {user}"
-    if accounts[user].role == "custodian" and accounts[user].revoked is None:
+    if account.role == "custodian" and account.revoked is None:
         raise two_custodians.by_two("ending", "end_custodian", user)
     return service.accounts.revoke_user(user)
+
+
+@users.get("/users/{user}/tokens", response_model=responses.TokenList)
+def tokens_of(service: Serving, user: Annotated[str, Path(max_length=64)]) -> dict[str, Any]:
+    """The tokens of an account; never their text."""
+    _known(service, user)
+    return {"tokens": service.accounts.tokens(user)}
+
+
+@users.delete("/users/{user}/tokens/{token}", status_code=204, response_class=Response)
+def end_token_of(
+    request: Request,
+    service: Serving,
+    asker: CurrentAsker,
+    user: Annotated[str, Path(max_length=64)],
+    token: Annotated[str, Path(max_length=64)],
+) -> Response:
+    """Revoke a token of somebody else's, at once; not another custodian's."""
+    request.state.notes["reason"] = f"revoke a token of {user}"
+    if _known(service, user).role == "custodian" and user != asker.name:
+        raise Problem(
+            403,
+            "two-custodians",
+            say("The tokens of a custodian are their own; two can end the account."),
+        )
+    if not service.accounts.revoke_token(user, token):
+        raise not_found("token")
+    return Response(status_code=204)
+
+
+def _known(service: Service, name: str) -> User:
+    for user in service.accounts.users():
+        if user.name == name:
+            return user
+    raise not_found("account")
 
 
 def _facts(service: Service, asker: Asker) -> responses.SessionShape:

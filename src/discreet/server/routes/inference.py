@@ -13,13 +13,14 @@ from fastapi import Request
 from ...core.table import ProtectedTable
 from ...errors import InputError
 from ...inference.questions import answer
+from ...languages import say
 from .. import responses, table_answers
 from ..asking import Asking, understood
 from ..auth import ASKERS, guarded
 from ..problems import documented
 from ..requests import DifferenceForm, InferForm
 from .catalogue import DataSetId
-from .tables import Project
+from .table_parameters import Project
 
 concluding = guarded(ASKERS, "tables", "tables")
 ROUTERS = [concluding]
@@ -40,8 +41,9 @@ def difference(
     exposures = None if body.exposures is None else tuple(body.exposures)
     arguments = {"a": body.a, "b": body.b, "exposures": exposures, "level": body.level}
     with request.app.state.service.dataset(request.state.asker, dataset) as data:
-        table = _table(_asked(request, data, body.recipe, project), body.table)
-        return answer(table, "difference", arguments).to_json()
+        asked = _asked(request, data, body.recipe, project)
+        found = answer(_table(asked, body.table), "difference", arguments)
+        return found.to_json(asked.wish.language)
 
 
 @concluding.post(
@@ -58,11 +60,15 @@ def infer(
         table = _table(asked, body.table)
         if table.cells > MOST_TESTED:
             raise InputError(
-                f"Up to {MOST_TESTED:,} cells are tested here, got {table.cells:,}. Ask for fewer, or "
-                "run `discreet infer` on the table's file."
+                say(
+                    "Up to {most} cells are tested here, got {cells}. Ask for fewer, or run `discreet "
+                    "infer` on the table's file.",
+                    most=MOST_TESTED,
+                    cells=table.cells,
+                )
             )
         with asked.service.slots.one():
-            return answer(table, body.question, body.arguments).to_json()
+            return answer(table, body.question, body.arguments).to_json(asked.wish.language)
 
 
 def _asked(request: Request, data: Any, recipe: Any, project: str | None) -> Asking:
@@ -77,7 +83,9 @@ def _asked(request: Request, data: Any, recipe: Any, project: str | None) -> Ask
 
 
 def _table(asked: Asking, number: int) -> ProtectedTable:
-    tables = table_answers.released(asked).tables
+    tables = table_answers.tables(asked)
     if number > len(tables):
-        raise InputError(f"table must be from 1 to {len(tables)}, got {number}.")
+        raise InputError(
+            say("table must be from 1 to {most}, got {number}.", most=len(tables), number=number)
+        )
     return tables[number - 1].in_language(asked.wish.language)

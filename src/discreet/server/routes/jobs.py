@@ -21,7 +21,8 @@ from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..problems import Problem, not_found
 from ..service import Service, Serving
-from .tables import TABLE, FormatName
+from .table_parameters import FormatName
+from .tables import TABLE
 
 listing = guarded(KEEPERS, "tables", "jobs")
 router = guarded(ASKERS, "tables", "jobs")
@@ -57,7 +58,7 @@ def cancel(service: Serving, asker: CurrentAsker, job: JobId) -> dict[str, Any]:
     mine(service, asker, job)
     stopped = service.jobs.request_cancel(job)
     if stopped.state == "cancelled":
-        table_jobs.give_up_hold(service, stopped)
+        table_jobs.end(service, stopped)
     return table_jobs.facts(stopped)
 
 

@@ -8,22 +8,26 @@ ledger and answer say that one sufficed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
-from fastapi import Path, Query, Request, Response
+from fastapi import Header, Path, Query, Request, Response
 
 from ... import api
+from ...core.exact import plain
 from ...core.loss import Loss, PureLoss, loss_to_json, read_as
 from ...errors import InputError, LedgerDamaged, did_you_mean
+from ...languages import say
 from ...methods.declaration import Spends
 from ...store.base import Standing
 from ...store.catalogue import Proposal
-from ...workspace import DataSet
+from ...workspace import DataSet, policy_change
 from ...workspace.dataset import loss_written
-from .. import oversight_responses, responses, two_custodians
+from ...workspace.policy_draft import drafted
+from .. import ledger_lines, oversight_responses, responses, two_custodians
 from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, Asker, CurrentAsker, guarded
 from ..problems import Problem, documented, not_found
+from ..proposed_changes import BEFORE, changes, edition, kept
 from ..requests import BudgetForm, ProposalForm, project_name
 from ..service import Service, Serving
 from .catalogue import DataSetId
@@ -36,6 +40,12 @@ ROUTERS = [public, overseeing, custody]
 _EPSILONS = ("0.1", "0.5", "1")
 """For which ε it is said how many more tables would fit."""
 ProposalId = Annotated[str, Path(max_length=64)]
+Seen = Annotated[
+    str | None,
+    Header(max_length=40, alias="If-Match", description="The ETag of the proposal as it was read."),
+]
+AfterEntry = Annotated[int, Query(ge=0, le=2**60, description="Entries after this number.")]
+MostEntries = Annotated[int, Query(ge=1, le=10_000, description="How many entries at most.")]
 
 
 @public.get("/datasets/{dataset}/budget", response_model=oversight_responses.BudgetShape)
@@ -56,11 +66,23 @@ def budget(
             **_standings(standings),
             "shares": _standings(ledger.shares())["standings"] if overseer else [],
             "worst_case": api.DataSet(data).worst_case,
-            "more": _more(ledger.left(user=asker.user, project=project_name(project))),
+            "more": more_tables(ledger.left(user=asker.user, project=project_name(project))),
+            **(_learnt(data) if overseer else {}),
         }
 
 
-def _more(left: Loss | None) -> list[dict[str, Any]]:
+def _learnt(data: DataSet) -> dict[str, Any]:
+    """What charges took of the budget one by one, and how often the best guesser is right."""
+    assert data.policy.budget is not None
+    entries = list(data.ledger().entries())
+    parts = ledger_lines.segments(entries, data.policy.budget)
+    return {
+        "best_guesser": ledger_lines.best_guesser(data, entries),
+        "charges": [asdict(one) | {"share": plain(one.share)} for one in parts],
+    }
+
+
+def more_tables(left: Loss | None) -> list[dict[str, Any]]:
     """How many more tables of one ε each would fit into what is left."""
     if left is None:
         return []
@@ -92,12 +114,24 @@ def verify(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[st
 
 
 @public.get("/datasets/{dataset}/register", response_model=dict[str, Any])
-def register(service: Serving, asker: CurrentAsker, dataset: DataSetId) -> dict[str, Any]:
-    """The public loss register: every charge, the budget and the sum; no names."""
+def register(
+    service: Serving,
+    asker: CurrentAsker,
+    dataset: DataSetId,
+    after: AfterEntry = 0,
+    most: MostEntries = 1000,
+) -> dict[str, Any]:
+    """The public loss register: charges, the budget and the sum; no names. `next` says where to go on."""
     with service.dataset(asker, dataset) as data:
         if data.spends is Spends.NOTHING:
-            return {"dataset": data.name, "budget": None, "spent": None, "charges": []}
-        return data.ledger().export_register()
+            return {
+                "dataset": data.name,
+                "budget": None,
+                "spent": None,
+                "charges": [],
+                "next": None,
+            }
+        return data.ledger().export_register(after, most)
 
 
 @overseeing.get("/datasets/{dataset}/ledger", response_model=dict[str, Any])
@@ -146,15 +180,15 @@ def audit(
 
 @overseeing.get("/proposals", response_model=responses.ProposalList)
 def proposals(service: Serving) -> dict[str, Any]:
-    """Changes of budgets and custodians: waiting, made and rejected."""
-    return {"proposals": service.catalogue.proposals()}
+    """Changes of budgets, policies and custodians: waiting, made and rejected."""
+    return {"proposals": [_shown(service, one) for one in service.catalogue.proposals()]}
 
 
 @custody.post("/proposals", status_code=201, responses=documented(409, 415))
 def propose(
     request: Request, service: Serving, asker: CurrentAsker, body: ProposalForm, response: Response
 ) -> responses.Settled:
-    """Propose a budget or a custodian; made at once only where there is nobody else to ask."""
+    """Propose a budget, a policy or a custodian; made at once where there is nobody else to ask."""
     request.state.notes |= {"dataset": body.dataset or "", "reason": body.reason}
     settled = _proposed(service, asker, body)
     response.headers["Location"] = f"/api/v1/proposals/{settled.id}"
@@ -163,11 +197,13 @@ def propose(
 
 def _proposed(service: Service, asker: Asker, body: ProposalForm) -> responses.Settled:
     account = {"add_custodian": body.add_custodian, "end_custodian": body.end_custodian}
+    if body.policy is not None:
+        return _policy_proposed(service, asker, body, body.policy)
     change = _change(body) | {name: value for name, value in account.items() if value}
     subjects = [name for name in ("dataset", *account) if getattr(body, name)]
     if len(subjects) != 1 or (subjects != ["dataset"] and len(change) > 1):
         raise InputError(
-            "Propose one thing: dataset with a budget, add_custodian or end_custodian."
+            "Propose one thing: dataset with a budget or a policy, add_custodian or end_custodian."
         )
     alone = two_custodians.nobody_else(service.accounts, asker.name)
     if body.dataset is None:
@@ -176,7 +212,7 @@ def _proposed(service: Service, asker: Asker, body: ProposalForm) -> responses.S
         return (
             _settled(service, proposal, asker.name, two_custodians.ALONE)
             if alone
-            else _as_is(proposal)
+            else _as_is(service, proposal)
         )
     if loss_written(change) is None:
         raise InputError("A budget needs epsilon or rho. The budget of a data set cannot be none.")
@@ -185,11 +221,39 @@ def _proposed(service: Service, asker: Asker, body: ProposalForm) -> responses.S
         proposal = service.catalogue.propose(body.dataset, change, body.reason, asker.name)
         if alone:
             proposal = _apply(service, data, proposal, asker.name, two_custodians.ALONE)
-    return _as_is(proposal)
+    return _as_is(service, proposal)
 
 
-def _as_is(proposal: Proposal) -> responses.Settled:
-    return responses.Settled(**vars(proposal))
+def _policy_proposed(
+    service: Service, asker: Asker, body: ProposalForm, policy: dict[str, Any]
+) -> responses.Settled:
+    """A policy is read as it would be served before anybody is asked to agree to it."""
+    if body.dataset is None or _change(body) or body.add_custodian or body.end_custodian:
+        raise InputError("Propose a policy with its dataset and a reason, and nothing beside them.")
+    stray = [key for key in policy if key not in policy_change.KEYS]
+    if stray or not policy:
+        raise InputError(
+            f"A policy that is proposed says {', '.join(policy_change.KEYS)}, got "
+            f"{stray[0][:40] if stray else 'nothing'}."
+        )
+    with service.dataset(asker, body.dataset) as data:
+        drafted(data, policy)
+        change = kept(data, policy)
+        proposal = service.catalogue.propose(body.dataset, change, body.reason, asker.name)
+        if two_custodians.nobody_else(service.accounts, asker.name):
+            proposal = _apply(service, data, proposal, asker.name, two_custodians.ALONE)
+    return _as_is(service, proposal)
+
+
+def _as_is(service: Service, proposal: Proposal) -> responses.Settled:
+    return responses.Settled(**vars(_shown(service, proposal)))
+
+
+def _shown(service: Service, proposal: Proposal) -> responses.ProposalShape:
+    """A proposal with what it changes; the policy of the day it was made is told by that."""
+    change = {key: value for key, value in proposal.change.items() if key != BEFORE}
+    own = vars(proposal) | {"change": change}
+    return responses.ProposalShape(**own, changes=changes(service, proposal))
 
 
 def _settled(service: Service, proposal: Proposal, by: str, note: str) -> responses.Settled:
@@ -197,37 +261,56 @@ def _settled(service: Service, proposal: Proposal, by: str, note: str) -> respon
     if not service.catalogue.decide(proposal.id, "applying", by, note):
         raise Problem(409, "decided", f"This proposal is {proposal.state} already.")
     token = two_custodians.settle(service.catalogue, service.accounts, proposal, by)
-    return responses.Settled(**vars(_find(service, proposal.id)), token=token)
+    return replace(_as_is(service, find(service, proposal.id)), token=token)
 
 
 @overseeing.get("/proposals/{proposal}")
-def one(service: Serving, proposal: ProposalId) -> Proposal:
-    """One proposal."""
-    return _find(service, proposal)
+def one(service: Serving, proposal: ProposalId, response: Response) -> responses.ProposalShape:
+    """One proposal, with the values it changes as they are at this moment."""
+    shown = _shown(service, find(service, proposal))
+    response.headers["ETag"] = f'"{edition(shown.changes)}"'
+    return shown
 
 
-@custody.post("/proposals/{proposal}/accept", responses=documented(409))
+def _as_seen(service: Service, proposal: Proposal, seen: str | None) -> None:
+    """Raise where a proposal would by now change something else than its reader saw."""
+    if seen is not None and seen.strip('"') != edition(changes(service, proposal)):
+        raise Problem(
+            412,
+            "changed",
+            say("What this proposal changes is no longer what you saw. Look at it again."),
+        )
+
+
+@custody.post("/proposals/{proposal}/accept", responses=documented(409, 412))
 def accept(
-    request: Request, service: Serving, asker: CurrentAsker, proposal: ProposalId
+    request: Request,
+    service: Serving,
+    asker: CurrentAsker,
+    proposal: ProposalId,
+    seen: Seen = None,
 ) -> responses.Settled:
     """Accept what another custodian proposed; it is done, and the ledger names both."""
-    proposed = _find(service, proposal)
+    proposed = find(service, proposal)
+    _as_seen(service, proposed, seen)
     request.state.notes |= {"dataset": proposed.dataset, "reason": proposed.reason}
     two_custodians.may_accept(service.accounts, proposed, asker.name)
     if not proposed.dataset:
         return _settled(service, proposed, asker.name, two_custodians.AGREED)
     with service.dataset(asker, proposed.dataset) as data:
-        _charged(data)
-        return _as_is(_apply(service, data, proposed, asker.name, two_custodians.AGREED))
+        if "policy" not in proposed.change:
+            _charged(data)
+        made = _apply(service, data, proposed, asker.name, two_custodians.AGREED)
+        return _as_is(service, made)
 
 
 @custody.post("/proposals/{proposal}/reject", responses=documented(409))
-def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> Proposal:
+def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> responses.ProposalShape:
     """Reject a proposal, or take one's own back."""
-    proposed = _find(service, proposal)
+    proposed = find(service, proposal)
     if not service.catalogue.decide(proposed.id, "rejected", asker.name, ""):
         raise Problem(409, "decided", f"This proposal is {proposed.state} already.")
-    return _find(service, proposal)
+    return _shown(service, find(service, proposal))
 
 
 @custody.put(
@@ -272,7 +355,7 @@ def _standings(standings: Sequence[Standing]) -> dict[str, Any]:
 
 
 def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: str) -> Proposal:
-    """Change the budget in discreet.yaml and ledger; the proposal is decided first, so only once."""
+    """Change discreet.yaml, and the ledger's budget; the proposal is decided first, so only once."""
     two_custodians.finish(service.catalogue, data, proposal.dataset)
     if not service.catalogue.decide(proposal.id, "applying", by, note):
         raise Problem(409, "decided", f"This proposal is {proposal.state} already.")
@@ -280,7 +363,8 @@ def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: s
     return two_custodians.make(service.catalogue, data, decided)
 
 
-def _find(service: Service, identity: str) -> Proposal:
+def find(service: Service, identity: str) -> Proposal:
+    """One proposal; 404 where there is none."""
     for proposal in service.catalogue.proposals(identity):
         return proposal
     raise not_found("proposal")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Path, Request
 
 from ... import earlier, recipe, rules
-from ...core.question import Layout, Question, Recipe
+from ...core.question import Question
+from ...core.table_titles import title_of
 from ...errors import RecipeError
-from ...methods import registry
-from ...methods.base import title_of
 from ...store.inbox import CustodianRequest
 from ...workspace import DataSet
 from .. import oversight_responses
 from ..asking import understood
 from ..auth import CUSTODIANS, EVERYONE, KEEPERS, OVERSEERS, Asker, CurrentAsker, guarded
+from ..ledger_lines import recipe_of
 from ..negotiation import chosen_language
 from ..problems import Problem, documented, not_found
 from ..requests import AnswerForm, RequestForm
@@ -67,10 +66,7 @@ def _facts(
     asker: Asker, data: DataSet, name: str, asked: Question, language: str
 ) -> dict[str, Any]:
     description = told(asker, data)
-    kept = {setting.name for setting in registry.declaration(asked.method).asked()}
-    settings = {key: value for key, value in asked.settings.items() if key in kept}
-    layouts = tuple(_layout([str(ref) for ref in table.axes]) for table in asked.tables)
-    whole = Recipe(replace(asked, settings=settings), layouts)
+    whole = recipe_of(asked)
     try:
         titles = [title_of(table, description).says(language) for table in asked.tables]
         cells = sum(rules.cells_of(table, description) for table in asked.tables)
@@ -87,12 +83,6 @@ def _facts(
         "recipe": recipe.to_mapping(whole),
         "query": recipe.to_query(whole) if single else None,
     }
-
-
-def _layout(axes: list[str]) -> Layout:
-    if len(axes) < 2:
-        return Layout(rows=tuple(axes))
-    return Layout(rows=tuple(axes[:-1]), columns=(axes[-1],))
 
 
 @asking.get("/datasets/{dataset}/requests", response_model=oversight_responses.RequestList)

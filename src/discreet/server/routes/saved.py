@@ -15,7 +15,8 @@ from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..problems import documented, not_found
 from ..requests import SaveForm
 from ..service import Service, Serving
-from .tables import TABLE, FormatName, LanguageName, Project, answer
+from .table_parameters import FormatName, LanguageName, Project
+from .tables import TABLE, answer
 
 reading = guarded(ASKERS, "tables", "saved tables")
 keeping = guarded(KEEPERS, "tables", "saved tables")

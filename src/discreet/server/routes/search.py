@@ -8,12 +8,12 @@ from fastapi import Query as Parameter
 
 from ...core.description import Description
 from ...errors import InputError
-from .. import responses
+from .. import publishing, responses
 from ..auth import ASKERS, EVERYONE, Asker, CurrentAsker, guarded
 from ..negotiation import chosen_language
 from ..search import LIMIT, Match, Query, cut, folded, matches, near, variable_rank
 from ..service import Service, Serving, told
-from . import catalogue, releases, saved
+from . import catalogue, saved
 from .catalogue import Language, Limit, Search, Wishes
 
 router = guarded(EVERYONE, "read", "catalogue")
@@ -102,7 +102,7 @@ def _kept(
     ]
     listed += [
         ("release", one.dataset, one.title, f"/api/v1/releases/{one.id}")
-        for one in releases.readable(service, asker)
+        for one in publishing.readable(service, asker)
     ]
     found = []
     for kind, name, title, address in listed:

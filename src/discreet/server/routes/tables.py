@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Header, Query, Request, Response
@@ -22,11 +22,33 @@ from .. import option_lists, refusals, responses, table_answers, table_jobs
 from ..answer_cache import request_key
 from ..asking import Asking, Wish, understood
 from ..auth import ASKERS, EVERYONE, CurrentAsker, GuardedRoute, Handler, guarded
-from ..negotiation import chosen_language, spoken_in
+from ..negotiation import BYTES, chosen_language, documented_files, spoken_in
 from ..problems import Problem, documented
 from ..requests import RecipeForm, project_name
 from ..service import Serving
 from .catalogue import DataSetId
+from .table_parameters import (
+    ChartKind,
+    Decimals,
+    Empty,
+    Epsilon,
+    FirstRow,
+    FormatName,
+    Free,
+    Heat,
+    Intervals,
+    LanguageName,
+    MethodName,
+    NoPlan,
+    Percent,
+    Project,
+    RowsMost,
+    SortBy,
+    Text,
+    Theme,
+    Totals,
+    Where,
+)
 
 
 class TableRoute(GuardedRoute):
@@ -46,48 +68,11 @@ asking = guarded(ASKERS, "tables", "tables", TableRoute)
 describing = guarded(ASKERS, "tables", "tables")
 ROUTERS = [asking, checking, describing]
 
-FormatName = Annotated[
-    str | None, Query(max_length=40, description="A format; wins over the header Accept.")
-]
-LanguageName = Annotated[str | None, Query(max_length=20, description="Language of labels.")]
-Project = Annotated[
-    str | None, Query(max_length=100, description="The project a charge counts against.")
-]
-FirstRow = Annotated[
-    int, Query(alias="from", ge=1, le=10**9, description="html: the first row shown.")
-]
-RowsMost = Annotated[
-    int | None, Query(ge=1, le=20_000, description="html: how many rows; else a page of them.")
-]
-Intervals = Annotated[bool, Query(description="html: the noise interval under each number.")]
-Heat = Annotated[bool, Query(description="html: how large each number is, as a class.")]
-ChartKind = Annotated[
-    Literal["", "dots", "bars", "lines", "multiples", "heat", "tiles"],
-    Query(description="svg, vega-lite: the kind of picture; empty: the one that suits the table."),
-]
-Theme = Annotated[
-    Literal["page", "print"],
-    Query(description="svg: colours of the page it stands in, or fixed ones for a file."),
-]
-Free = Annotated[
-    bool, Query(description="Answer from what was released before: charges nothing, or is refused.")
-]
-NoPlan = Annotated[
-    bool,
-    Query(description="Names and rules only: for a table that shall cost nothing and needs no ε."),
-]
-Text = Annotated[str | None, Query(max_length=4000)]
-
 CSVW = "application/csvm+json"
 TABLE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The table, in the wished format.",
-        "content": {
-            kind: {"schema": {"type": "object" if kind == "application/json" else "string"}}
-            for kind in dict.fromkeys(
-                form.media_type for form in (*formats.FORMATS.values(), *VIEWS.values())
-            )
-        },
+        "content": documented_files(BYTES, *formats.FORMATS.values(), *VIEWS.values()),
     },
     202: {"description": "A job was made; see Location.", "model": responses.JobShape},
     304: {"description": "The same as the client has."},
@@ -231,23 +216,14 @@ def ask_short(
     rows: Text = None,
     columns: Text = None,
     layers: Text = None,
-    where: Annotated[
-        list[str] | None, Query(max_length=50, description="variable:codes, once a variable.")
-    ] = None,
-    totals: Annotated[str | None, Query(max_length=10)] = None,
-    percent: Annotated[
-        str | None, Query(max_length=10, description="Of rows, columns, layers or all.")
-    ] = None,
-    sort: Annotated[
-        str | None,
-        Query(max_length=400, description="Order of rows: level:code,down, or total,up."),
-    ] = None,
-    decimals: Annotated[str | None, Query(max_length=1, description="Of percentages.")] = None,
-    empty: Annotated[
-        str | None, Query(max_length=4, description="hide leaves out what holds nothing but 0.")
-    ] = None,
-    method: Annotated[str | None, Query(max_length=40)] = None,
-    epsilon: Annotated[str | None, Query(max_length=60)] = None,
+    where: Where = None,
+    totals: Totals = None,
+    percent: Percent = None,
+    sort: SortBy = None,
+    decimals: Decimals = None,
+    empty: Empty = None,
+    method: MethodName = None,
+    epsilon: Epsilon = None,
     format: FormatName = None,
     language: LanguageName = None,
     project: Project = None,
@@ -291,6 +267,14 @@ def metadata(
     rows: Text = None,
     columns: Text = None,
     layers: Text = None,
+    where: Where = None,
+    totals: Totals = None,
+    percent: Percent = None,
+    sort: SortBy = None,
+    decimals: Decimals = None,
+    empty: Empty = None,
+    method: MethodName = None,
+    epsilon: Epsilon = None,
     language: LanguageName = None,
     project: Project = None,
 ) -> Response:

@@ -33,7 +33,7 @@ class Find extends HTMLElement {
     const now = (this.#asked = new AbortController());
     const address = new URL(this.form.action);
     address.search = new URLSearchParams(new FormData(this.form)).toString();
-    const page = await fetched(address.pathname + address.search, now.signal);
+    const { page } = await fetched(address.pathname + address.search, now.signal);
     if (now.signal.aborted || !page) return;
     const groups = [...page.querySelectorAll("main section")];
     this.box.replaceChildren();

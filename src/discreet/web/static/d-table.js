@@ -48,6 +48,9 @@ class Table extends HTMLElement {
     } else if (event.key === "Enter" || event.key.toLowerCase() === "c") {
       event.preventDefault();
       this.#pin(cell);
+    } else if (event.key.toLowerCase() === "s") {
+      event.preventDefault();
+      this.#heads(cell).at(-1)?.querySelector?.("a")?.click();
     } else if (event.key === "Escape") {
       this.#hide();
       const clear = document.querySelector("[data-clear]");

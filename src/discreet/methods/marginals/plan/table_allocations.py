@@ -25,6 +25,7 @@ from fractions import Fraction
 from ....core.neighbours import Neighbours
 from ....core.product import Margin, Shape, maximal, size
 from ....errors import RecipeError
+from ....languages import counted, say, together
 from ...shared.drawn_noise import Noise
 from ...shared.residuals import mean_variance
 from .allocation import Allocation, Key, Spending, finished, public_residuals
@@ -146,9 +147,10 @@ class _Division:
         flipped = with_differences(
             self.shape, self.wanted, plain, self.fixed, self.rest, self.spending
         )
-        name = f"{len(tables)} table{'s' if len(tables) > 1 else ''}, shares tuned"
-        differs = "" if flipped == plain else ", some differences"
-        yield self.allocation(name + differs, self._shares(flipped))
+        name = counted("{n} table, shares tuned", "{n} tables, shares tuned", len(tables))
+        differs = "" if flipped == plain else say("some differences")
+        told = together(name, differs, between=", ")
+        yield self.allocation(told, self._shares(flipped))
         if flipped != plain and self.spending.power == 1:
             # differences may cost twice as much where records are replaced: compare
             yield self.allocation(name, self._shares(plain))
@@ -169,11 +171,11 @@ def table_budgets(
     kept = division.kept
     if not kept:
         return [division.allocation("one-way margins only", {})]
-    out = [division.alike("each table", kept)]
+    out = [division.alike(say("each table"), kept)]
     stages = _different(sorted(merge(shape, kept, division.wanted, spending)))
     merged = stages[0][1]
     if merged != sorted(kept):
-        out.append(division.alike("merged tables", merged))
+        out.append(division.alike(say("merged tables"), merged))
     for _, tables in stages[:_MOST_TUNED]:
         if len(tables) <= _MOST_SEARCHED:
             out += division.tuned(tables)

@@ -15,7 +15,7 @@ from ....core.domain import Flags
 from ....core.product import Whole
 from ...shared.rounding import largest_remainder
 from .block import projected
-from .top_down import Cells
+from .kept_parts import Cells
 
 
 def fit_all_cells(

@@ -15,7 +15,8 @@ the logarithm, one number at a time), then the sums are scaled. Every step leave
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,9 @@ _LOWEST = -25.0
 _NEWTON = 40
 _CLOSE = 1e-6
 
+Tick = Callable[[float], None]
+"""Told after every sweep how far a fit is, about; may stop it."""
+
 
 @dataclass
 class Pull:
@@ -39,6 +43,10 @@ class Pull:
     """Places by children."""
     weights: Reals
     """The precision of a number of each child."""
+    warm: bool = True
+    """Whether a sweep starts from what the one before found."""
+    logs: Reals = field(init=False)
+    near: Reals | None = field(init=False, default=None)
     dual: Reals = field(init=False)
     sums: Any = field(init=False)
 
@@ -46,6 +54,7 @@ class Pull:
         from scipy.sparse import csr_array
 
         self.dual = np.zeros_like(self.values)
+        self.logs = np.log(np.maximum(self.values, _LEAST))
         many = len(self.places)
         make: Any = csr_array
         shape = (len(self.values), many)
@@ -62,13 +71,14 @@ def fit_block(
     sweeps: int,
     fixed: Sequence[Pull] = (),
     close: float,
+    tick: Tick = lambda share: None,
 ) -> Reals:
     """The fitted table, cells by children, from its `prior`; without a `parent` one table alone.
 
     `fixed` margins are public: scaled to what they are, not pulled.
     """
-    table = prior.copy()
-    for _ in range(sweeps):
+    table, first, told = prior.copy(), 0.0, 0.0
+    for sweep in range(sweeps):
         moved = 0.0
         for pull in pulls:
             moved = max(moved, _pulled(table, pull, strength))
@@ -81,7 +91,17 @@ def fit_block(
             _scale_cells(table, parent)
         if moved < close:
             break
+        first = first or moved
+        told = max(told, (sweep + 1) / sweeps, _way(first, moved, close))
+        tick(told)
     return table
+
+
+def _way(first: float, now: float, close: float) -> float:
+    """How far a fit is that moved so much at first, moves so much now, and ends when it is close."""
+    if not first > now > 0:
+        return 0.0
+    return min(1.0, math.log(first / now) / math.log(first / close))
 
 
 def _pulled(table: Reals, pull: Pull, strength: float) -> float:
@@ -90,7 +110,9 @@ def _pulled(table: Reals, pull: Pull, strength: float) -> float:
     held = np.maximum(sums, _LEAST)
     weight = pull.weights / strength
     start = np.log(held) + pull.dual
-    now = _solved(start, weight, pull.values)
+    now = _solved(start, weight, pull)
+    if pull.warm:
+        pull.near = now
     dual = start - now
     factor = np.exp(pull.dual - dual)
     pull.dual = dual
@@ -99,15 +121,23 @@ def _pulled(table: Reals, pull: Pull, strength: float) -> float:
     return float((np.abs(sums * (factor - 1)).sum(axis=0) / whole).max(initial=0.0))
 
 
-def _solved(start: Reals, weight: Reals, values: Reals) -> Reals:
-    """u with u + weight · (e^u − values) = start, place by place."""
-    now = np.maximum(start, np.log(np.maximum(values, _LEAST)))
-    below = np.minimum(now, start + weight * values)
-    now = np.maximum(np.where(values < 0, below, now), _LOWEST)
+def _solved(start: Reals, weight: Reals, pull: Pull) -> Reals:
+    """u with u + weight · (e^u − values) = start, place by place.
+
+    Newton's method from above, where it cannot overshoot; or from what the last sweep found, whose
+    first step is held below that.
+    """
+    values = pull.values
+    above = np.maximum(start, pull.logs)
+    below = np.minimum(above, start + weight * values)
+    above = np.maximum(np.where(values < 0, below, above), _LOWEST)
+    now = above if pull.near is None else np.minimum(pull.near, above)
     for _ in range(_NEWTON):
         size = np.exp(now)
         step = (now + weight * (size - values) - start) / (1 + weight * size)
         now = np.maximum(now - step, _LOWEST)
+        if pull.near is not None:
+            now = np.minimum(now, above)
         if np.abs(step).max(initial=0.0) < _CLOSE:
             break
     return now

@@ -15,7 +15,7 @@ from ....core.control import Control
 from ....core.domain import Flags
 from ....core.product import Reals, Whole
 from ..tree import Tree
-from .top_down import Cells
+from .kept_parts import Cells
 
 CLIP = 0.001
 """What a number below it is set to."""

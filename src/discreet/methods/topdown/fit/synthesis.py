@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,20 +13,37 @@ from ....core.domain import Flags
 from ....core.product import Margin, Reals, Whole, size
 from ...shared.synthetic_table import SyntheticTable
 from .all_cells import fit_all_cells
+from .kept_parts import Cells
 from .pilot import Impossible, fit_geography_first, fit_variables_first
+from .rounded import Moved
 from .targets import Reading, targets_of
-from .top_down import Cells, Problem, fit_top_down, whole_totals
+from .top_down import Problem, fit_top_down, whole_totals
 
 if TYPE_CHECKING:
     from ..design import Design
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """A synthetic table, and how far rounding moved the tables asked for, where they were rounded."""
+
+    table: SyntheticTable
+    moved: Moved = field(default_factory=dict)
+
+
 def synthetic_table(
-    design: Design, tables: Sequence[Whole | Reals], control: Control
-) -> SyntheticTable:
-    """The table fitted to what was measured; a function of that and of public facts alone."""
+    design: Design,
+    tables: Sequence[Whole | Reals],
+    control: Control,
+    *,
+    refined: bool = True,
+) -> Fitted:
+    """The table fitted to what was measured; a function of that and of public facts alone.
+
+    `refined`: as `Problem` has it.
+    """
     if design.settings.mode == "pilot":
-        return of_pilot(design, tables, control)
+        return Fitted(of_pilot(design, tables, control))
     estimates, tree = design.estimates(tables), design.tree
     over = estimates.over_tree(())
     assert over is not None
@@ -48,7 +66,7 @@ def synthetic_table(
         ]
         noisy = np.asarray(tables[0], dtype=np.int64).reshape(-1, cells)
         nodes = fit_all_cells(noisy, totals[-1], possible, control)
-        return joined(design, nodes)
+        return Fitted(joined(design, nodes))
 
     readings = [
         Reading(m.level, placed(m.margin), table, m.variance)
@@ -62,8 +80,14 @@ def synthetic_table(
     ]
     published = None if design.invariants is None else design.invariants.whole
     targets = targets_of(tree, readings)
-    problem = Problem(tree, shape, targets, totals, kept, fixed, published, impossible)
-    return joined(design, fit_top_down(problem, control))
+    problem = Problem(
+        tree, shape, targets, totals, kept, fixed, published, impossible, asked, refined
+    )
+    nodes, moved = fit_top_down(problem, control)
+    named = {
+        (level, tuple(design.others[i] for i in margin)): t for (level, margin), t in moved.items()
+    }
+    return Fitted(joined(design, nodes), named)
 
 
 def of_pilot(

@@ -7,7 +7,7 @@ of one level and the block of one parent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +20,9 @@ from ...shared.invariants.public_margins import Published
 from ...shared.rounding import largest_remainder, swap_repair, systematic
 from ...shared.synthetic_table import SyntheticTable
 from ..tree import Tree
-from .block import Pull, fit_block, projected
+from .block import Pull, Tick, fit_block, projected
+from .kept_parts import Cells, Done, Parts
+from .rounded import Moved, moved_by
 from .targets import Target, Targets
 from .whole import whole_children, with_margin
 
@@ -32,14 +34,10 @@ _CLOSE_OF_WHOLE, _CLOSE = 1e-5, 3e-4
 """A fit ends when a sweep moves no more than this share of a child's records."""
 _MOST_STRENGTH, _LEAST_STRENGTH = 1.0, 1e-4
 _REPAIRS = 200
-
-
-@dataclass(frozen=True)
-class Cells:
-    """The cells of one node that hold somebody: their addresses, sorted, and counts."""
-
-    at: Whole
-    counts: Whole
+TOP, _OF_TOP = "the whole", 0.4
+"""The table of the whole takes about this share of the time."""
+_TIMES_OF_WHOLE = 50
+"""It is gone over more often than a block of children by so much."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,35 @@ class Problem:
     """What is public of the whole."""
     impossible: Callable[[int, int, Whole], Flags] | None = None
     """Which of some cells cannot hold a record of a node of a level; None: all can."""
+    printed: Collection[tuple[int, Margin]] = ()
+    """The tables for which it is told how far rounding moved them."""
+    refined: bool = True
+    """Whether what is known best has the last word in every sweep, so that it is kept where a fit ends
+    early, and a sweep starts from the one before. Answers from before this was so are fitted as then."""
+
+    def printed_at(self, level: int) -> list[Margin]:
+        """Those of a level, in order."""
+        return sorted(margin for at, margin in self.printed if at == level)
+
+    def moved(
+        self, level: int, at: Whole, counts: Whole, fitted: Reals | Whole
+    ) -> tuple[Whole, ...]:
+        """How far rounding moved these tables: cells by children."""
+        return tuple(
+            moved_by(counts, fitted, self.places(margin, at), size(self.shape, margin))
+            for margin in self.printed_at(level)
+        )
+
+    def pulls(self, level: int, nodes: Sequence[int] | Whole, at: Whole) -> list[Pull]:
+        """What is known of every margin of some cells at some nodes of a level, in order."""
+        known = [(m, target) for m, target in self.targets[level].items() if m]
+        if self.refined:
+            known.sort(
+                key=lambda one: (float(one[1].precision[nodes].mean()), -size(self.shape, one[0]))
+            )
+        return [
+            _pull(t, nodes, self.places(m, at), size(self.shape, m), self.refined) for m, t in known
+        ]
 
     def barred(self, level: int, node: int, at: Whole) -> Flags:
         """Which of some cells cannot hold a record of a node."""
@@ -108,35 +135,74 @@ def whole_totals(
     return found
 
 
-def fit_top_down(problem: Problem, control: Control) -> list[Cells]:
-    """The cells of every node of the finest level."""
-    control.step(0.0, "fitting the whole")
-    nodes = [_whole(problem)]
-    tree = problem.tree
-    done, work = 1, sum(tree.sizes)
+def fit_top_down(problem: Problem, control: Control) -> tuple[list[Cells], Moved]:
+    """The cells of every node of the finest level, and how far rounding moved what is printed.
+
+    What an earlier run left is taken over, node by node in the same order.
+    """
+    tree, parts = problem.tree, Parts(control)
+    control.step(0.0, f"fitting {TOP}")
+    top = parts.earlier()
+    if top is None:
+        top = _whole(problem, _told(control, 0.0, _OF_TOP, f"fitting {TOP}"))
+        parts.add(top, size(problem.shape, range(len(problem.shape))) * _TIMES_OF_WHOLE)
+    nodes, moved = list(top.children), dict(_named(problem, 0, [top]))
+    done, work = 0, max(1, sum(_shared_out(tree, level) for level in range(1, tree.depth + 1)))
     for level in range(1, tree.depth + 1):
-        strength = _strength(problem, level, nodes)
+        strength = None
+        found: list[Done] = []
         below: list[Cells] = [nodes[0]] * tree.sizes[level]
         for node, cells in enumerate(nodes):
             children = tree.children(level - 1, node)
-            control.step(done / work, f"fitting {tree.names[level]}")
-            for child, made in zip(
-                children.tolist(), _split(problem, level, cells, children, strength), strict=True
-            ):
+            share = _OF_TOP + (1 - _OF_TOP) * done / work
+            control.step(share, f"fitting {tree.names[level]}")
+            one = parts.earlier()
+            if one is None:
+                if strength is None:
+                    strength = _strength(problem, level, nodes)
+                tick = _told(control, share, share, f"fitting {tree.names[level]}")
+                one = _split(problem, level, cells, children, strength, tick)
+                parts.add(one, len(cells.at) * len(children))
+            found.append(one)
+            for child, made in zip(children.tolist(), one.children, strict=True):
                 below[child] = made
-            done += len(children)
+            done += len(children) if len(children) > 1 else 0
+        order = np.concatenate([tree.children(level - 1, node) for node in range(len(nodes))])
+        for key, table in _named(problem, level, found):
+            moved[key] = np.empty_like(table)
+            moved[key][order] = table
         nodes = below
-    return nodes
+    return nodes, moved
 
 
-def _whole(problem: Problem) -> Cells:
+def _named(
+    problem: Problem, level: int, found: Sequence[Done]
+) -> Iterator[tuple[tuple[int, Margin], Whole]]:
+    """The differences of a level's printed tables, nodes in the order they were fitted."""
+    for i, margin in enumerate(problem.printed_at(level)):
+        yield (level, margin), np.concatenate([one.moved[i] for one in found])
+
+
+def _shared_out(tree: Tree, level: int) -> int:
+    """How many nodes of a level are fitted; an only child is its parent."""
+    many = np.bincount(tree.parents[level])
+    return int(many[many > 1].sum())
+
+
+def _told(control: Control, start: float, end: float, doing: str) -> Tick:
+    """Progress from one share to another while a block is fitted."""
+    return lambda share: control.step(start + share * (end - start), doing)
+
+
+def _whole(problem: Problem, tick: Tick) -> Done:
     """The table of the whole: near its margins, from that of independent variables."""
     total, shape = float(problem.totals[0][0]), problem.shape
     cells = size(shape, range(len(shape)))
     every = np.arange(cells)
     every = every[~problem.barred(0, 0, every)]
     if total <= 0 or len(every) == 0:
-        return Cells(every[:0], np.zeros(0, dtype=np.int64))
+        nobody, nothing = Cells(every[:0], np.zeros(0, dtype=np.int64)), np.zeros((0, 1))
+        return Done((nobody,), problem.moved(0, nobody.at, nothing.astype(np.int64), nothing))
     known = problem.targets[0]
     prior = np.ones(shape)
     for axis in range(len(shape)):
@@ -146,16 +212,16 @@ def _whole(problem: Problem) -> Cells:
     start *= total / start.sum()
     margins = [margin for margin in known if margin]
     strength = _strength_of([(known[m], 0, problem.margin(m, every, start)) for m in margins])
-    pulls = [_pull(known[m], [0], problem.places(m, every), size(shape, m)) for m in margins]
     fitted = fit_block(
         start[:, None],
         np.array([total]),
-        pulls,
+        problem.pulls(0, [0], every),
         strength,
         parent=None,
         sweeps=most_sweeps(len(every), MOST_OF_WHOLE),
         fixed=_public(problem, every),
         close=_CLOSE_OF_WHOLE,
+        tick=tick,
     )[:, 0]
     dense = np.zeros(cells)
     dense[every] = fitted
@@ -163,7 +229,8 @@ def _whole(problem: Problem) -> Cells:
     if problem.published is not None:
         counts = _kept(problem, counts, dense)
     at = np.flatnonzero(counts)
-    return Cells(at, counts[at])
+    moved = problem.moved(0, np.arange(cells), counts[:, None], dense[:, None])
+    return Done((Cells(at, counts[at]),), moved)
 
 
 def most_sweeps(numbers: int, most: int) -> int:
@@ -233,30 +300,26 @@ def _one_way(known: Targets, axis: int, shape: Shape, total: float) -> Reals:
     return np.asarray(side / side.sum())
 
 
-def _pull(target: Target, nodes: Sequence[int] | Whole, places: Whole, cells: int) -> Pull:
+def _pull(
+    target: Target, nodes: Sequence[int] | Whole, places: Whole, cells: int, refined: bool
+) -> Pull:
     """What is known of a margin at some nodes, for the cells that lie at these places of it."""
     held, inverse = np.unique(places, return_inverse=True)
     if len(held) == cells:
         held, inverse = np.arange(cells), places
-    return Pull(inverse, target.values[nodes].T[held], target.precision[nodes])
+    return Pull(inverse, target.values[nodes].T[held], target.precision[nodes], refined)
 
 
 def _split(
-    problem: Problem, level: int, cells: Cells, children: Whole, strength: float
-) -> list[Cells]:
+    problem: Problem, level: int, cells: Cells, children: Whole, strength: float, tick: Tick
+) -> Done:
     """A parent's cells shared out among its children."""
-    if len(children) == 1:
-        return [cells]
     totals = problem.totals[level][children].astype(np.float64)
-    if len(cells.at) == 0:
-        return [cells] * len(children)
+    if len(children) == 1 or len(cells.at) == 0:
+        same = np.repeat(cells.counts[:, None], len(children), axis=1)
+        return Done((cells,) * len(children), problem.moved(level, cells.at, same, same))
     parent = cells.counts.astype(np.float64)
     prior = parent[:, None] * (totals / max(float(totals.sum()), 1.0))[None, :]
-    pulls = [
-        _pull(target, children, problem.places(margin, cells.at), size(problem.shape, margin))
-        for margin, target in problem.targets[level].items()
-        if margin
-    ]
     allowed = None
     if problem.impossible is not None:
         barred = [problem.barred(level, child, cells.at) for child in children.tolist()]
@@ -271,12 +334,13 @@ def _split(
     fitted = fit_block(
         prior,
         totals,
-        pulls,
+        problem.pulls(level, children, cells.at),
         strength,
         parent=parent,
         sweeps=most_sweeps(prior.size, _MOST),
         fixed=fixed,
         close=_CLOSE,
+        tick=tick,
     )
     margins = [problem.places(m, cells.at) for m in problem.kept[level]]
     counts = whole_children(fitted, cells.counts, margins, allowed)
@@ -286,7 +350,7 @@ def _split(
     for column in counts.T:
         held = np.flatnonzero(column)
         out.append(Cells(cells.at[held], column[held]))
-    return out
+    return Done(tuple(out), problem.moved(level, cells.at, counts, fitted))
 
 
 def _strength(problem: Problem, level: int, above: Sequence[Cells]) -> float:

@@ -1,0 +1,1 @@
+"""What a workspace keeps in SQLite files, on one machine."""

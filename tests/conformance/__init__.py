@@ -1,0 +1,1 @@
+"""Other people's tools read what discreet writes and answers, without a word."""
