@@ -37,6 +37,7 @@ CACHE = "cache.sqlite3"
 SERVED_FAMILY = "served-family"  # once there was a table; for dp also whom it protects
 SERVED_LAWS = "served-laws"
 SHARED = "shared.json"  # what this host last shared or fetched
+FETCHING = "fetching.json"  # what it is fetching: till then what is here may be half of it
 REHEARSED = "rehearsed"  # when a custodian tried methods on the true records
 REHEARSALS = "rehearsals"  # what comparisons and attacks said, for the internal report
 BUDGET_NOTE = "agreed-budget.json"

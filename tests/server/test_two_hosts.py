@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +15,17 @@ import httpx
 import pytest
 
 from discreet.errors import InputError, StoreError
-from discreet.file_names import ANCHOR, SERVED_FAMILY, SERVED_LAWS, STORE
+from discreet.file_names import ANCHOR, REHEARSAL_REPORTS, SERVED_FAMILY, SERVED_LAWS, STORE
+from discreet.server import Settings, draft_jobs, rehearsal_jobs
 from discreet.server.limits import SharedBuckets
+from discreet.server.service import Service
+from discreet.server.worker import Worker
 from discreet.store.opening import prepare
 from discreet.store.workspace_database import WorkspaceDatabase
-from discreet.workspace import DataSet, hosts, noted
+from discreet.workspace import DataSet, hosts, noted, policy_change
 
-from ..patience import wait_until
-from .serving import Processes, Served, add_accounts
+from ..patience import PATIENCE, wait_until
+from .serving import Processes, Served, add_accounts, serving
 
 pytestmark = pytest.mark.slow
 KEYED = {"rows": ["sex"], "columns": ["region"]}
@@ -280,3 +284,127 @@ def test_what_is_fetched_is_what_was_shared(demo, postgres, tmp_path):
     assert notes.put("../stray", "current", stray, None)
     assert "stray" not in "".join(hosts.follow(second))
     assert not (tmp_path / "stray").exists()
+
+
+def test_a_host_killed_while_it_fetches_or_shares_goes_on(demo, postgres, tmp_path, monkeypatch):
+    """What is here is then half of what is served, or all of it, and no edit of anybody's."""
+    first = one_host(demo, tmp_path, postgres.url(postgres.database()))
+    WorkspaceDatabase(first).close()
+    second = another_host(first, tmp_path)
+    hosts.follow(second)
+    described = first / "deaths" / "discreet.yaml"
+    described.write_text(described.read_text() + "# a word more\n")
+    assert hosts.share(first / "deaths")
+
+    def killed(*_):
+        raise StoreError("killed")
+
+    for moment in (hosts.versions, "point"), (hosts, "_remember"):
+        with monkeypatch.context() as patch:
+            patch.setattr(*moment, killed)
+            assert hosts.follow(second) == []
+            with pytest.raises(StoreError, match="is being fetched"):
+                DataSet.open(second / "deaths")
+    DataSet.open(second / "deaths").close()
+    assert (second / "deaths" / "discreet.yaml").read_bytes() == described.read_bytes()
+
+    described.write_text(described.read_text() + "# and another\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(hosts, "_remember", killed)
+        with pytest.raises(StoreError, match="killed"):
+            hosts.share(first / "deaths")
+    DataSet.open(first / "deaths").close()  # it is what all serve: nobody has to share it again
+    assert hosts.follow(second) == ["deaths"]
+
+
+def test_a_description_that_was_changed_among_the_blobs_is_not_fetched(demo, postgres, tmp_path):
+    """It is known by its digest; what this host has stays."""
+    first = one_host(demo, tmp_path, postgres.url(postgres.database()))
+    WorkspaceDatabase(first).close()
+    second = another_host(first, tmp_path)
+    hosts.follow(second)
+    own = (second / "deaths" / "discreet.yaml").read_bytes()
+    described = first / "deaths" / "discreet.yaml"
+    described.write_text(described.read_text() + "# a word more\n")
+    assert hosts.share(first / "deaths")
+    for path in (tmp_path / "blobs" / "datasets" / "deaths" / "descriptions").rglob("*.yaml"):
+        path.write_text(path.read_text() + "# of somebody else\n")
+    assert hosts.follow(second) == []
+    assert (second / "deaths" / "discreet.yaml").read_bytes() == own
+
+
+def test_a_policy_that_hosts_cannot_learn_of_is_not_served_here(demo, postgres, tmp_path):
+    """The folder of blobs is away: the description stays as it was, and can be changed later."""
+    first = one_host(demo, tmp_path, postgres.url(postgres.database()))
+    WorkspaceDatabase(first).close()
+    blobs, rules = tmp_path / "blobs", {"rules": {"max_cells": 77_000}}
+    before = (first / "deaths" / "discreet.yaml").read_bytes()
+    blobs.rename(tmp_path / "away")
+    blobs.write_text("no folder")
+    with pytest.raises(StoreError):
+        policy_change.change_policy(first / "deaths", rules)
+    assert (first / "deaths" / "discreet.yaml").read_bytes() == before
+    blobs.unlink()
+    (tmp_path / "away").rename(blobs)
+    DataSet.open(first / "deaths").close()
+    policy_change.change_policy(first / "deaths", rules)
+    with DataSet.open(first / "deaths") as data:
+        assert data.policy.rules["max_cells"] == "77000"
+
+
+def test_a_host_lives_while_its_database_is_away(demo, postgres, tmp_path):
+    """Liveness is not readiness: a restart would mend nothing, and a question that waits holds up no other."""
+    name = postgres.database()
+    first = one_host(demo, tmp_path, postgres.url(name))
+    served = Served("", first, add_accounts(first))
+    settings = Settings(public=("deaths",), calls_per_minute=10**6, metrics=True)
+    with serving(first, settings) as served.url, ThreadPoolExecutor(1) as pool:
+        import psycopg
+
+        with psycopg.connect(postgres.url(name)) as other:
+            other.execute("LOCK TABLE discreet.tokens, discreet.audit_log")
+            with served.client("ana", follow_redirects=True) as client:
+                waiting = pool.submit(client.get, "/tokens")
+                began = time.monotonic()
+                while time.monotonic() < began + 2:
+                    assert httpx.get(f"{served.url}/health", timeout=PATIENCE).json() == {
+                        "status": "serving"
+                    }
+                assert not waiting.done()
+                other.rollback()
+                assert waiting.result().status_code == 200
+        postgres.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        assert httpx.get(f"{served.url}/health", timeout=PATIENCE).status_code == 200
+        assert httpx.get(f"{served.url}/ready", timeout=PATIENCE).status_code == 503
+        assert "discreet_ready 0" in httpx.get(f"{served.url}/metrics", timeout=PATIENCE).text
+
+
+def test_a_draft_is_worked_on_where_it_lies(demo, postgres, tmp_path):
+    """Hosts share the list of jobs and not the drafts; a rehearsal's report is read on any of them."""
+    first = one_host(demo, tmp_path, postgres.url(postgres.database()))
+    add_accounts(first)
+    second = another_host(first, tmp_path)
+    hosts.follow(second)
+    here, there = (Service(folder, Settings()) for folder in (first, second))
+    try:
+        draft = here.drafts.begin("cas", file="a.csv", bytes=4)
+        draft_jobs.start(here, draft, "look", "cas")
+        assert Worker(there)._claimed(draft_jobs) is None
+        there.drafts.begin("cas", file="b.csv", bytes=4)
+        assert Worker(there)._claimed(draft_jobs) is None
+        claimed = Worker(here)._claimed(draft_jobs)
+        assert claimed is not None
+        assert claimed[0].request["draft"] == draft.folder.name
+        asked = {"dataset": "deaths", "what": "attack"}
+        job = here.jobs.create(rehearsal_jobs.KIND, asked, user="cas")
+        folder = there.blobs.root / REHEARSAL_REPORTS
+        folder.mkdir()
+        (folder / f"{job.id}.json").write_text("{}")
+        _, lease = there.jobs.claim(kind=rehearsal_jobs.KIND)
+        ended = there.jobs.finish(job.id, lease, "{}")
+        assert rehearsal_jobs.report(here, ended, "json") == b"{}"
+        rehearsal_jobs.delete(here, ended)
+        assert not any(folder.iterdir())
+    finally:
+        here.close()
+        there.close()

@@ -121,3 +121,26 @@ def begun(workspace: Path, name: str, data: bytes) -> DraftFolder:
     with draft_upload.receiving(draft, 0, 1 << 30) as piece:
         piece.write(data)
     return draft
+
+
+def test_the_last_piece_twice_completes_once(tmp_path: Path):
+    """Two senders of the same last piece: one completes the file, the other is told that it is there."""
+    draft = begun(tmp_path, "a.csv", b"a,b\n1,2\n")
+    size = draft.received
+    with draft_upload.receiving(draft, size, 100) as piece:
+        assert piece.received == size
+    path = draft_upload.complete(draft)
+    with pytest.raises(draft_upload.UploadConflict, match="there already"):
+        draft_upload.complete(draft)
+    assert path.read_bytes() == b"a,b\n1,2\n"
+    with pytest.raises(draft_upload.UploadConflict), draft_upload.receiving(draft, size, 100):
+        pass
+
+
+def test_drafts_are_listed_while_one_is_cancelled(tmp_path: Path):
+    """One that is there without its state is about to begin or to go, and is none."""
+    draft = begun(tmp_path, "a.csv", b"a\n")
+    (draft.folder.parent / ("0" * 16)).mkdir()
+    drafts = Drafts(tmp_path)
+    assert [one.folder.name for one in drafts.all()] == [draft.folder.name]
+    assert len(drafts.here()) == 2

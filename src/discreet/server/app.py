@@ -15,6 +15,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
@@ -123,7 +124,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
     if rule := problem.more.get("rule"):
         request.state.notes["rule"] = rule
     if frame.asks_for_page(request.url.path, request.headers.get("accept", "")):
-        return frame.problem(request, problem)
+        return await run_in_threadpool(frame.problem, request, problem)
     return problem.response(reader_language(request))
 
 

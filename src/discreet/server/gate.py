@@ -12,6 +12,7 @@ import time
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
@@ -42,7 +43,9 @@ PROGRAMS = ("/api/", "/pxweb/")
 """Where programs ask. What is posted elsewhere is a form of our own pages: it works without
 scripts, so it carries its CSRF token in the body."""
 
-OPEN = ("/health", "/ready", "/metrics", "/api/v1/docs", "/api/v1/openapi.json")
+PROBES = ("/health", "/ready", "/metrics")
+"""What operators watch: the same to everybody, and told while accounts and audit log are out of reach."""
+OPEN = (*PROBES, "/api/v1/docs", "/api/v1/openapi.json")
 """Pages that need no guard: they say nothing about any data set."""
 
 
@@ -63,7 +66,7 @@ class Gate:
             scope = {**scope, "method": "GET", "state": {**scope.get("state", {}), "head": True}}
         passage = Passage(self.service, scope, send)
         try:
-            problem = passage.enter()
+            problem = await self._entered(passage)
             asked = cross_origin.preflight(scope, self.service.settings.readable_from)
             if problem is None and asked is not None:
                 scope["state"]["guarded"] = True  # it says what may be asked, and answers nothing
@@ -82,10 +85,16 @@ class Gate:
             problem = behind(error)
         if passage.started:
             return  # the head is out: all we can do is end the connection
-        response = self._shown(scope, receive, problem)
+        response = await run_in_threadpool(self._shown, scope, receive, problem)
         if problem.status in (408, 413):
             response.headers["Connection"] = "close"
         await response(scope, receive, passage.send)
+
+    async def _entered(self, passage: Passage) -> Problem | None:
+        """Let a request in; other requests go on while a shared database is asked who this is."""
+        if self.service.shared and passage.says_who:
+            return await run_in_threadpool(passage.enter)
+        return passage.enter()
 
     def _shown(self, scope: Scope, receive: Receive, problem: Problem) -> Response:
         """A problem as a document, or on a page for people as a page."""
@@ -145,6 +154,13 @@ class Passage:
         state["notes"] = self.notes
         state["request_id"] = self.request
         self.head = bool(state.get("head"))
+        self.probe = scope["path"] in PROBES
+
+    @property
+    def says_who(self) -> bool:
+        """Whether the accounts must be asked who this is."""
+        names = {name for name, _ in self.scope["headers"]}
+        return not self.probe and not names.isdisjoint((b"authorization", b"cookie"))
 
     def enter(self) -> Problem | None:
         """Check what can be checked before anything is read; the problem, where there is one."""
@@ -164,17 +180,21 @@ class Passage:
                 413, "too-large", "The address is longer than 8,192 characters. Use POST."
             )
         try:
-            self.asker = identify(
-                self.service.accounts,
-                settings,
-                scope["method"],
-                Headers(scope=scope),
-                form=not scope["path"].startswith(PROGRAMS),
-            )
+            self.asker = PUBLIC if self.probe else self._identified()
         except Problem as problem:
             return self._limited() or problem
         scope["state"]["asker"] = self.asker
         return self._limited()
+
+    def _identified(self) -> Asker:
+        scope = self.scope
+        return identify(
+            self.service.accounts,
+            self.service.settings,
+            scope["method"],
+            Headers(scope=scope),
+            form=not scope["path"].startswith(PROGRAMS),
+        )
 
     def _limited(self) -> Problem | None:
         address = (scope_client := self.scope.get("client")) and scope_client[0]
@@ -288,8 +308,10 @@ class Passage:
             "milliseconds": milliseconds,
             **self.notes,
         }
-        # a client that hangs up ends this wait, never the writing of its row
-        await asyncio.shield(asyncio.wrap_future(self.service.audit.add(row)))
+        written = self.service.audit.add(row)
+        if not self.probe:
+            # a client that hangs up ends this wait, never the writing of its row
+            await asyncio.shield(asyncio.wrap_future(written))
         logs.say(
             "info",
             event="request",

@@ -15,6 +15,7 @@ from ..languages import say
 from .problems import Problem
 
 _MOST_FIELDS = 64 << 10
+"""Bytes of all that is held: names and values of fields, and the head of a part."""
 _BLOCK = 1 << 20
 
 Writer = Callable[[bytes], Awaitable[None]]
@@ -31,11 +32,20 @@ class _Parts:
         self.in_file = self.ended = False
         self._header, self._value = b"", b""
         self._disposition = b""
+        self._room = _MOST_FIELDS
+
+    def _take(self, some: int) -> None:
+        """Count what is held; a part without an end, or parts without an end, are no form."""
+        self._room -= some
+        if self._room < 0:
+            raise _unreadable()
 
     def header_name(self, data: bytes, start: int, end: int) -> None:
+        self._take(end - start)
         self._header += data[start:end]
 
     def header_value(self, data: bytes, start: int, end: int) -> None:
+        self._take(end - start)
         self._value += data[start:end]
 
     def header_end(self) -> None:
@@ -44,6 +54,7 @@ class _Parts:
         self._header = self._value = b""
 
     def part_begins(self) -> None:
+        self._take(1)
         _, said = parse_options_header(self._disposition)
         self._disposition = b""
         self.name = said.get(b"name", b"").decode("utf-8", "replace")
@@ -56,11 +67,12 @@ class _Parts:
             self.fields[self.name] = b""
 
     def data(self, data: bytes, start: int, end: int) -> None:
+        if self.in_file and not self.file:
+            raise _unreadable()  # bytes of a file that nobody named, so that nobody takes them
         if self.in_file:
             self.held += data[start:end]
             return
-        if sum(map(len, self.fields.values())) + end - start > _MOST_FIELDS:
-            raise _unreadable()
+        self._take(end - start)
         self.fields[self.name] += data[start:end]
 
     def part_ends(self) -> None:

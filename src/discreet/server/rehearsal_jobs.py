@@ -12,6 +12,7 @@ import contextlib
 import json
 import multiprocessing
 import re
+import secrets
 import shutil
 import time
 from multiprocessing.connection import Connection
@@ -73,9 +74,9 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
     asker = asker_of(service, job)
     if asker.role != "custodian":
         raise Problem(403, "role", say("The account that asked is a custodian's no longer."))
-    folder = service.folder / REHEARSAL_REPORTS
+    folder = _folder(service)
     make_folder(folder)
-    scratch = folder / f"{job.id}.making"
+    scratch = folder / f"{job.id}.{secrets.token_hex(4)}.making"  # another worker may have it too
     make_folder(scratch)
     try:
         with service.dataset(asker, job.request["dataset"]) as data:
@@ -169,9 +170,14 @@ def report(service: Service, job: Job, kind: str) -> bytes:
         raise not_found("report") from None
 
 
+def _folder(service: Service) -> Path:
+    """Where reports lie: any host may do a rehearsal, and any may be asked for its report."""
+    return service.blobs.root / REHEARSAL_REPORTS
+
+
 def _path(service: Service, job: Job, kind: str) -> Path | None:
     """Where a report lies; None where there is none, or none any more."""
-    path = service.folder / REHEARSAL_REPORTS / f"{job.id}.{kind}"
+    path = _folder(service) / f"{job.id}.{kind}"
     try:
         if time.time() - path.stat().st_mtime < KEEP_SECONDS:
             return path
@@ -184,7 +190,7 @@ def _path(service: Service, job: Job, kind: str) -> Path | None:
 def delete(service: Service, job: Job) -> None:
     """Delete what a rehearsal left, at once."""
     for kind in FORMATS:
-        (service.folder / REHEARSAL_REPORTS / f"{job.id}.{kind}").unlink(missing_ok=True)
+        (_folder(service) / f"{job.id}.{kind}").unlink(missing_ok=True)
 
 
 def end(service: Service, job: Job) -> None:
@@ -193,8 +199,7 @@ def end(service: Service, job: Job) -> None:
 
 def sweep(service: Service) -> None:
     """Delete reports of yesterday, and what a killed process was writing into."""
-    folder = service.folder / REHEARSAL_REPORTS
-    for path in folder.glob("*"):
+    for path in _folder(service).glob("*"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime >= KEEP_SECONDS or _left_over(service, path):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()

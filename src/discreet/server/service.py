@@ -55,6 +55,8 @@ class Service:
                     f"--public names {name!r}, which is no data set of {workspace}. "
                     f"It has {', '.join(names) or 'none'}."
                 )
+        self.shared = place_of(workspace) is not None
+        """Whether hosts share a database, so that asking it takes a while and may fail."""
         self.database = WorkspaceDatabase(workspace)
         self.accounts = Accounts(self.database)
         self.catalogue = Catalogue(self.database)
@@ -78,7 +80,7 @@ class Service:
 
     def _login_limit(self, name: str, per_minute: int) -> Buckets | SharedBuckets:
         """Guesses of passwords are counted over all processes and hosts that share accounts."""
-        if place_of(self.folder) is None:
+        if not self.shared:
             return Buckets(per_minute, self.settings.workers)
         return SharedBuckets(self.database, name, per_minute)
 

@@ -68,7 +68,7 @@ class Worker:
                         draft_jobs.end(service, job)
                 for job in service.jobs.ended_holding():
                     table_jobs.end(service, job)
-                claimed = service.jobs.claim(kind=lane.KIND, seconds=service.settings.lease_seconds)
+                claimed = self._claimed(lane)
                 if claimed is None:
                     self._tidy()
                     service.job_waits.wait(_IDLE_SECONDS)
@@ -80,6 +80,14 @@ class Worker:
             except Exception as error:
                 problems.bug(error)
                 self._stopping.wait(_IDLE_SECONDS)
+
+    def _claimed(self, lane: ModuleType) -> tuple[Job, str] | None:
+        """A job of a lane and a lease on it; of drafts only what lies on this host."""
+        drafts = self._service.drafts.here() if lane is draft_jobs else None
+        if drafts == []:
+            return None
+        seconds = self._service.settings.lease_seconds
+        return self._service.jobs.claim(kind=lane.KIND, seconds=seconds, drafts=drafts)
 
     def _tidy(self) -> None:
         """Once an hour: remove results kept for long enough, their jobs, and idempotency keys as old."""

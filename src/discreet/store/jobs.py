@@ -15,8 +15,9 @@ renews lapses.
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -121,17 +122,29 @@ class Jobs:
         which = "DELETE FROM jobs WHERE kind = ? AND json_extract(request, '$.draft') = ?"
         self._database.execute(which, kind, draft)
 
-    def claim(self, *, kind: str | None = None, seconds: float = 60.0) -> tuple[Job, str] | None:
-        """The oldest job that waits, or whose worker fell silent, and a lease on it; else None."""
+    def claim(
+        self,
+        *,
+        kind: str | None = None,
+        seconds: float = 60.0,
+        drafts: Collection[str] | None = None,
+    ) -> tuple[Job, str] | None:
+        """The oldest job that waits, or whose worker fell silent, and a lease on it; else None.
+
+        With `drafts` only one for these: what lies on one host another cannot work on.
+        """
         lease, now = secrets.token_hex(12), self._clock()
         with self._database.writing() as connection:
-            row = connection.execute(
-                "SELECT id FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
+            rows = connection.execute(
+                "SELECT id, request FROM jobs WHERE (:kind IS NULL OR kind = :kind) AND "
                 "cancel_requested = 0 AND "
                 "(state = 'waiting' OR (state = 'running' AND lease_until <= :now)) "
-                "ORDER BY created, rowid LIMIT 1",
-                {"kind": kind, "now": now},
-            ).fetchone()
+                "ORDER BY created, rowid LIMIT :most",
+                {"kind": kind, "now": now, "most": 1 if drafts is None else _ALL},
+            ).fetchall()
+            if drafts is not None:
+                rows = [row for row in rows if json.loads(row[1]).get("draft") in drafts]
+            row = next(iter(rows), None)
             if row is None:
                 return None
             connection.execute(

@@ -113,7 +113,8 @@ async def log_in(request: Request, service: Serving) -> Response:
 async def log_out(request: Request, service: Serving, asker: CurrentAsker) -> Response:
     """End the session from a page."""
     await fields(request)
-    return accounts.logged_out(service, asker, RedirectResponse("/", 303))
+    out = RedirectResponse("/", 303)
+    return await run_in_threadpool(accounts.logged_out, service, asker, out)
 
 
 @own.post("/account/stay", include_in_schema=False)

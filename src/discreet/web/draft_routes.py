@@ -60,10 +60,9 @@ def version(
 
 
 def _new(service: Service, dataset: str) -> dict[str, Any]:
-    listed = [api.summary(service, one) for one in service.drafts.all()]
     return {
         "dataset": dataset,
-        "drafts": [one for one in listed if one.state != "done"],
+        "drafts": [one for one in api.listed(service) if one.state != "done"],
         "databases": [] if dataset else list(service.settings.draft_sources),
         "most": file_size(service.settings.most_upload_bytes),
         "at": f"/custodian/new/version/{quote(dataset)}" if dataset else "/custodian/new",

@@ -67,7 +67,7 @@ def finish(folder: Path, ledger: LedgerStore) -> None:
     before = (folder / DESCRIPTION).read_text(encoding="utf-8-sig")
     try:
         edit_text(folder / DESCRIPTION, _changed(folder, note["budget"]))
-        hosts.share_again(folder)
+        _share(folder, before)
         budget = read(folder).policy.budget
         if budget is not None and ledger.cap() != budget:
             ledger.set_cap(budget, who=note["who"], reason=note["reason"])
@@ -77,6 +77,15 @@ def finish(folder: Path, ledger: LedgerStore) -> None:
         forget_note(folder, BUDGET_NOTE)
         raise
     forget_note(folder, BUDGET_NOTE)
+
+
+def _share(folder: Path, before: str) -> None:
+    """Let all hosts serve it; where they cannot learn of it, this one waits as well."""
+    try:
+        hosts.share_again(folder)
+    except StoreError:
+        edit_text(folder / DESCRIPTION, before)
+        raise
 
 
 def _note(folder: Path) -> dict[str, Any]:

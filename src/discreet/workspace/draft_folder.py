@@ -204,13 +204,22 @@ class Drafts:
             raise no_draft()
         return draft
 
-    def all(self) -> list[DraftFolder]:
-        """Every draft, newest first."""
-        if not self.folder.is_dir():
+    def here(self) -> list[str]:
+        """The ids of the drafts that lie in this workspace, whatever state they are in."""
+        try:
+            names = sorted(path.name for path in self.folder.iterdir())
+        except FileNotFoundError:
             return []
-        found = [DraftFolder(path, self._clock) for path in self.folder.iterdir()]
-        found = [one for one in found if _ID.fullmatch(one.folder.name) and one.exists()]
-        return sorted(found, key=lambda one: (-one.state.created, one.folder.name))
+        return [name for name in names if _ID.fullmatch(name)]
+
+    def all(self) -> list[DraftFolder]:
+        """Every draft, newest first; one that is cancelled at this moment is none."""
+        found = []
+        for name in self.here():
+            draft = DraftFolder(self.folder / name, self._clock)
+            with contextlib.suppress(NoDraft):
+                found.append((-draft.state.created, name, draft))
+        return [draft for *_, draft in sorted(found, key=lambda one: one[:2])]
 
     def sweep(self, *, before: float) -> None:
         """Remove what can no longer go on.

@@ -38,6 +38,10 @@ class UploadConflict(InputError):
     """A piece that does not begin where the last one ended, or somebody else is sending."""
 
 
+def _there_already() -> UploadConflict:
+    return UploadConflict("The file of this draft is there already. Begin another draft.")
+
+
 def safe_name(name: str) -> str:
     """The name a file is kept under: its own, as far as it is harmless; refused where it says no kind.
 
@@ -98,7 +102,7 @@ def receiving(draft: DraftFolder, offset: int, most: int) -> Iterator[Piece]:
     """Append to a draft's file from `offset` on, alone; what was written is on disk afterwards."""
     state = draft.state
     if state.state != "uploading":
-        raise UploadConflict("The file of this draft is there already. Begin another draft.")
+        raise _there_already()
     with plain_errors("Keeping the upload"):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         try:
@@ -112,6 +116,8 @@ def receiving(draft: DraftFolder, offset: int, most: int) -> Iterator[Piece]:
             raise UploadConflict(
                 "Another piece of this file is arriving at this moment. Ask how far it is, then go on."
             ) from None
+        if not _is_at(handle, draft.part):
+            raise _there_already()  # completed between opening and locking
         there = os.fstat(handle).st_size
         if offset != there:
             raise UploadConflict(
@@ -127,18 +133,27 @@ def receiving(draft: DraftFolder, offset: int, most: int) -> Iterator[Piece]:
         os.close(handle)
 
 
+def _is_at(handle: int, path: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(handle), path.stat())
+    return False
+
+
 def complete(draft: DraftFolder) -> Path:
     """Give a file that is whole its name, if it is what that says; else it is removed."""
-    path = draft.made / SOURCES / draft.state.file
-    try:
-        check_content(draft.part, path.name)
-    except DataError:
-        draft.part.unlink(missing_ok=True)
-        raise
-    make_folder(path.parent)
-    with plain_errors("Keeping the upload"):
-        os.replace(draft.part, path)
-        sync_folder(path.parent)
+    with draft.locked() as state:  # of two senders of the last piece one completes it
+        if state.state != "uploading" or not draft.part.exists():
+            raise _there_already()
+        path = draft.made / SOURCES / state.file
+        try:
+            check_content(draft.part, path.name)
+        except DataError:
+            draft.part.unlink(missing_ok=True)
+            raise
+        make_folder(path.parent)
+        with plain_errors("Keeping the upload"):
+            os.replace(draft.part, path)
+            sync_folder(path.parent)
     return path
 
 

@@ -17,7 +17,8 @@ import hmac
 import json
 import os
 import shutil
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 
 from ..durable import (
     OWN_FOLDER,
@@ -33,6 +34,7 @@ from ..file_names import (
     CATEGORIES,
     CURRENT,
     DESCRIPTION,
+    FETCHING,
     MANIFEST,
     REHEARSED,
     SERVED_FAMILY,
@@ -119,14 +121,24 @@ def follow(workspace: Path, *, over_edits: bool = False) -> list[str]:
         if not _is_name(name):
             continue
         folder = workspace / name
-        if _remembered(folder) == body and (folder / CURRENT).exists():
-            continue
-        if _edited(folder) and not over_edits:
-            continue  # opening it says so
         with contextlib.suppress(OSError, DiscreetError):
+            if _is_here(folder, body) or (_edited(folder) and not over_edits):
+                continue  # opening what was edited says so
             _fetch(blobs_of(workspace), folder, name, body)
             changed.append(name)
     return changed
+
+
+def _is_here(folder: Path, body: str) -> bool:
+    """Whether this host has what is served; also where it was killed before it noted that."""
+    if (folder / FETCHING).exists():
+        return False
+    if _remembered(folder) == body:
+        return (folder / CURRENT).exists()
+    if _own(folder) != _said(body):
+        return False
+    _remember(folder, body)
+    return True
 
 
 def check_newest(folder: Path) -> None:
@@ -145,8 +157,15 @@ def check_newest(folder: Path) -> None:
 
 def check_edits(folder: Path) -> None:
     """Raise where the description was changed here and other hosts serve another one."""
-    notes = shared(folder)
-    if notes is not None and _edited(folder):
+    if shared(folder) is None or not (_edited(folder) or (folder / FETCHING).exists()):
+        return
+    follow(folder.resolve().parent)  # it may have been killed while it shared or fetched
+    if (folder / FETCHING).exists():
+        raise StoreError(
+            f"{folder} is being fetched from where hosts share it. Ask again in a moment; if this stays, "
+            "check the folder of blobs in store.yaml."
+        )
+    if _edited(folder):
         raise InputError(
             f"{folder / DESCRIPTION} or the version was changed on this host alone. Run `discreet store share {folder}` to "
             f"serve it everywhere, or `discreet store fetch {folder}` to take what the others serve."
@@ -154,37 +173,68 @@ def check_edits(folder: Path) -> None:
 
 
 def _edited(folder: Path) -> bool:
-    seen = _remembered(folder)
-    if seen is None or not (folder / DESCRIPTION).is_file():
+    """Whether what is here is neither what was shared nor the half of what is being fetched."""
+    seen, own = _remembered(folder), _own(folder)
+    if seen is None or own is None or (folder / FETCHING).exists():
         return False
-    said = json.loads(seen)
+    return own != _said(seen)
+
+
+def _own(folder: Path) -> dict[str, str] | None:
+    """What this host has; None where it has no description, or nothing loaded."""
     try:
         current = (folder / CURRENT).read_text(encoding="ascii").strip()
+        return {"version": current, "description": description_digest(folder)}
     except (OSError, UnicodeDecodeError):
-        return False
-    return bool(said != {"version": current, "description": description_digest(folder)})
+        return None
+
+
+def _said(body: str) -> dict[str, str]:
+    """The version and the description that a note names."""
+    try:
+        said = {key: json.loads(body)[key] for key in ("version", "description")}
+    except (ValueError, KeyError, TypeError):
+        said = {}
+    if not said or not all(map(_is_name, said.values())):
+        raise StoreError("What hosts share is named by no plain name. Share it again.")
+    return said
 
 
 def _fetch(blobs: FolderBlobs, folder: Path, name: str, body: str) -> None:
-    """The version and the description a note names, in that order; then what is served."""
-    said = json.loads(body)
-    if not (_is_name(said["version"]) and _is_name(said["description"])):
-        raise StoreError(f"What hosts share of {name} is named by no plain name. Share it again.")
+    """The version and the description a note names, in that order; then what is served.
+
+    Killed in between, it is known that what is here is no edit, and it is fetched again.
+    """
+    said = _said(body)
     with plain_errors(f"Fetching {name}"), versions.loading(folder):
         target = folder / VERSIONS / said["version"]
         if not (target / MANIFEST).exists():
             _fetch_version(blobs, target, f"datasets/{name}/versions/{said['version']}")
-        described = f"datasets/{name}/descriptions/{said['description']}/"
-        new = {folder / found.removeprefix(described): found for found in blobs.names(described)}
-        for own, found in new.items():
-            path = blobs.fetch(found)
-            assert path is not None
-            make_folder(own.parent)
-            replace_bytes(own, path.read_bytes())
-        for dropped in set(_described(folder)) - {*new, folder / DESCRIPTION}:
+        new = _description(blobs, name, said["description"])
+        replace_text(folder / FETCHING, body + "\n")
+        for own, content in new.items():
+            make_folder((folder / own).parent)
+            replace_bytes(folder / own, content)
+        kept = {folder / own for own in (*new, DESCRIPTION)}
+        for dropped in set(_described(folder)) - kept:
             dropped.unlink()
         versions.point(folder, target)
         _remember(folder, body)
+        (folder / FETCHING).unlink()
+
+
+def _description(blobs: FolderBlobs, name: str, digest: str) -> dict[str, bytes]:
+    """The files of a description that was shared, checked to be those."""
+    folder = f"datasets/{name}/descriptions/{digest}/"
+    found = {one: blobs.fetch(one) for one in blobs.names(folder)}
+    files = {
+        one.removeprefix(folder): path.read_bytes()
+        for one, path in found.items()
+        if path is not None
+    }
+    if _digest(files) != digest:
+        raise StoreError(f"The description of {name} is not as it was shared. Share it again.")
+    return files
 
 
 def _fetch_version(blobs: FolderBlobs, target: Path, source: str) -> None:
@@ -207,10 +257,14 @@ def _fetch_version(blobs: FolderBlobs, target: Path, source: str) -> None:
 
 def description_digest(folder: Path) -> str:
     """A digest of the description as written, labels and notes included."""
+    paths = _described(folder)
+    return _digest({path.relative_to(folder).as_posix(): path.read_bytes() for path in paths})
+
+
+def _digest(files: Mapping[str, bytes]) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(_described(folder)):
-        name = path.relative_to(folder).as_posix()
-        digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    for name in sorted(files, key=PurePosixPath):
+        digest.update(name.encode() + b"\0" + hashlib.sha256(files[name]).digest())
     return digest.hexdigest()
 
 

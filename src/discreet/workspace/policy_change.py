@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..durable import edit_text
-from ..errors import InputError
+from ..errors import DiscreetError, InputError
 from ..file_names import DESCRIPTION
 from . import hosts
 from .budget_change import changing
@@ -48,6 +48,6 @@ def change_policy(folder: Path, change: Mapping[str, Any]) -> None:
         try:
             read(folder)
             hosts.share_again(folder)
-        except InputError:
+        except DiscreetError:  # where hosts cannot learn of it, this one does not serve it either
             edit_text(path, before)
             raise

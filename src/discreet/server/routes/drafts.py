@@ -8,7 +8,7 @@ nothing of it is left.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -50,8 +50,7 @@ _BYTES = {
 @custody.get("/drafts", response_model=DraftList)
 def drafts(service: Serving) -> dict[str, Any]:
     """Data sets and versions in the making, newest first."""
-    listed = [summary(service, draft) for draft in service.drafts.all()]
-    return {"drafts": listed, "most_bytes": service.settings.most_upload_bytes}
+    return {"drafts": listed(service), "most_bytes": service.settings.most_upload_bytes}
 
 
 @custody.post("/drafts", status_code=201, responses=documented(409, 415))
@@ -139,11 +138,16 @@ async def piece(
 
 def arrived(service: Service, draft: DraftFolder, asker: Asker) -> None:
     """All bytes are there: look at them, unless they are not what their name says."""
-    try:
-        draft_upload.complete(draft)
-    except DiscreetError:
-        draft_jobs.cancel(service, draft)
-        raise
+    with conflicts():
+        try:
+            draft_upload.complete(draft)
+        except (
+            draft_upload.UploadConflict
+        ):  # the same last piece came twice: the other one is whole
+            raise
+        except DiscreetError:
+            draft_jobs.cancel(service, draft)
+            raise
     draft_jobs.start(service, draft, "look", asker.user)
 
 
@@ -260,6 +264,15 @@ def _edition(sent: str | None) -> int:
             say('Say which edition you read, as its ETag: If-Match: "3".'),
         )
     return int(text)
+
+
+def listed(service: Service) -> list[DraftSummary]:
+    """All drafts as lists show them; one that is cancelled meanwhile is left out."""
+    found = []
+    for draft in service.drafts.all():
+        with suppress(NoDraft):
+            found.append(DraftSummary(**_summary(service, draft)))
+    return found
 
 
 def summary(service: Service, draft: DraftFolder) -> DraftSummary:
