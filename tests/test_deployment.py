@@ -29,7 +29,7 @@ def test_the_guide_names_commands_that_there_are():
 
 @pytest.mark.proof
 def test_every_command_of_the_guide_runs():
-    """Database, two hosts, proxy with TLS, back-up, a restore that is found to be older."""
+    """Every command of the deployment guide runs, and a restored database is found to be older."""
     for program in ("nginx", "curl", "openssl"):
         if shutil.which(program, path="/usr/sbin:/usr/bin:/bin") is None:
             pytest.skip(f"{program} is not installed")

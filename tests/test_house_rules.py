@@ -186,6 +186,38 @@ def test_the_search_for_hurry_finds_it() -> None:
     assert sorted(line for _, line in hurried(ast.parse(hasty))) == [3, 4]
 
 
+def vague_proofs(tree: ast.Module) -> list[str]:
+    """Proofs whose docstring begins with no sentence of six words or more."""
+    found = []
+    for function in functions(tree):
+        if any("mark.proof" in ast.unparse(one) for one in function.decorator_list):
+            claim = (ast.get_docstring(function) or "").partition("\n\n")[0]
+            if len(claim.split()) < 6 or not claim.endswith("."):
+                found.append(function.name)
+    return found
+
+
+def test_every_proof_says_what_it_shows() -> None:
+    """docs/evidence.md lists the first sentences of their docstrings, and nothing beside them."""
+    vague = [
+        f"{path.name}::{name}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for name in vague_proofs(tree_of(path))
+    ]
+    assert vague == []
+
+
+def test_the_search_for_vague_proofs_finds_them() -> None:
+    """One without a docstring, and one that says nothing by itself."""
+    marked = "@pytest.mark.proof\ndef test_{}():\n    {}\n"
+    clear = '"""Of 500 tables at most 9 % are rejected."""'
+    wrong = [marked.format("a", "pass"), marked.format("b", '"""The same, often."""')]
+    assert vague_proofs(ast.parse("".join([*wrong, marked.format("c", clear)]))) == [
+        "test_a",
+        "test_b",
+    ]
+
+
 def test_version_changelog_and_citation_agree() -> None:
     """The version is written in version.py; the top of the changelog and CITATION.cff follow it."""
     version = discreet.__version__

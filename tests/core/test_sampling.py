@@ -304,7 +304,7 @@ def test_a_million_draws_reject_a_law_one_percent_off() -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize(("text", "reach"), [("1", 15), ("0.1", 130)])
 def test_a_hundred_million_draws_look_like_the_law(text: str, reach: int) -> None:
-    """n = 10^8, Pearson's χ², false-positive rate 10^-8; ε off by 0.2 % is told apart."""
+    """10^8 draws look like their law (Pearson's χ² at 10^-8), and unlike one with ε 0.2 % larger."""
     law = laplace(text)
     assert chi_square(draw(law, 10**8), law, reach) > 1e-8
     off = laplace(Fraction(text) * Fraction(1002, 1000))
@@ -313,7 +313,7 @@ def test_a_hundred_million_draws_look_like_the_law(text: str, reach: int) -> Non
 
 @pytest.mark.proof
 def test_reduced_pure_laplace_sampler_over_all_its_inputs() -> None:
-    """The enumeration one nibble deeper, 16^6 inputs, with less than 1/1000 left open."""
+    """A reduced sampler draws exactly its law over all 16^6 inputs; under 1/1000 stay undecided."""
     draws, tail = reduced_two_sided()
     masses, undecided = enumerate_draws(draws, tail, 6)
     assert undecided < Fraction(1, 1000)

@@ -128,14 +128,14 @@ def test_level_of_least_squares_tables_reduced() -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("mean", [40, 100])
 def test_level_of_least_squares_tables(mean: float) -> None:
-    """500 releases: at most 9 %."""
+    """Of 500 least-squares tables of independent variables at most 9 % are rejected at level 5 %."""
     assert rejected(least_squares(500, mean)) <= 0.09
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("mean", [60, 150])
 def test_level_of_marginals_tables(mean: float) -> None:
-    """500 releases: at most 9 %."""
+    """Of 500 marginals tables of independent variables at most 9 % are rejected at level 5 %."""
     assert rejected(marginals(500, mean)) <= 0.09
 
 

@@ -75,7 +75,7 @@ def test_rinott_table_3_reduced(epsilon: str, reach: int) -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize(("epsilon", "reach"), TABLE_3)
 def test_rinott_table_3(epsilon: str, reach: int) -> None:
-    """1,000 tables a row."""
+    """rinott's Table 3, with 1,000 tables a row: every share is within 3 standard errors of its value."""
     table_3(epsilon, reach, 1000)
 
 

@@ -221,7 +221,10 @@ def test_a_method_that_fits_and_spends_more_than_it_says_is_caught(method: str) 
 def test_methods_that_fit_stay_under_their_ceiling(
     method: str, epsilon: str, record_property: Callable
 ) -> None:
-    """2,000 whole releases with the victim and as many without, guessed from fitted counts."""
+    """Who learns from fitted counts guesses no better than ε allows whether somebody is in the data.
+
+    2,000 whole releases with the victim and as many without.
+    """
     own = fitted.FittedTwin(method, epsilon)
     won = play(own.release, *own.neighbours(), own.claim(), 2_000)
     record_property("best guess right", f"{won.right:.3f}")

@@ -181,11 +181,11 @@ def _left_behind(process: psutil.Process) -> int:
 
 
 def test_thousand_hang_ups_stop_nothing(served: Served) -> None:
-    """Every route, at random moments, beside somebody who asks as people do."""
+    """1,000 requests on all routes hung up at random moments: the server goes on answering others."""
     _hang_ups(served, 1000, seed=1)
 
 
 @pytest.mark.proof
 def test_twenty_thousand_hang_ups_stop_nothing(served: Served) -> None:
-    """The count that is claimed."""
+    """20,000 requests on all routes hung up at random moments: the server goes on answering others."""
     _hang_ups(served, int(os.environ.get("DISCREET_HANG_UPS", "20000")), seed=2)

@@ -115,6 +115,7 @@ def test_no_scope_is_overspent(people):
 
 @pytest.mark.proof
 def test_no_scope_is_overspent_with_more_of_everything(people):
+    """16 processes make 300 random charges each: no user, project or data set is overspent."""
     check_scopes(people, 16, 300)
 
 
@@ -299,6 +300,7 @@ def test_processes_never_decide_twice_on_one_history(people):
 
 @pytest.mark.proof
 def test_many_processes_never_decide_twice_on_one_history(people):
+    """12 processes make 60 decisions each: every one is stored right after the history it is from."""
     check_decisions(people, 12, 60)
 
 
@@ -330,6 +332,7 @@ def test_killed_deciders_leave_one_line_of_decisions(people):
 
 @pytest.mark.proof
 def test_many_killed_deciders_leave_one_line_of_decisions(people):
+    """Two deciding processes killed 60 times lose, double or misplace no decision."""
     check_decisions_killed(people, 60, seed=4)
 
 
@@ -453,6 +456,7 @@ def test_the_trace_finds_a_ledger_that_does_not_sync(tmp_path):
 @needs_strace
 @pytest.mark.proof
 def test_a_thousand_answers_in_order(tmp_path):
+    """Before each of 1,000 answers leaves, ledger, anchor and large files are synced to disk."""
     assert traced(tmp_path, 1000, "FULL") == (1000, 0)
 
 

@@ -285,6 +285,7 @@ def test_tampering_is_found(trick, sound, tmp_path):
 @pytest.mark.proof
 @pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick.__name__)
 def test_tampering_is_found_in_all_of_two_hundred_tries(trick, sound, tmp_path):
+    """21 ways to falsify a ledger, 10 times each, are found by `verify` and before any answer."""
     for seed in range(2, 12):
         attempt(trick, seed, sound, tmp_path / str(seed))
 
@@ -315,11 +316,13 @@ def check_bit_flips(sound, tmp_path, tries, first_seed):
 
 @pytest.mark.slow
 def test_flipped_bits_never_change_an_answer_or_a_sum(sound, tmp_path):
+    """None of 40 flipped bits changes an answer or a sum without being found."""
     assert check_bit_flips(sound, tmp_path, 40, 0) >= 5
 
 
 @pytest.mark.proof
 def test_two_thousand_flipped_bits(sound, tmp_path):
+    """None of 2,000 flipped bits in a ledger's file changes an answer or a sum without being found."""
     assert check_bit_flips(sound, tmp_path, 2000, 1000) >= 200
 
 
@@ -415,9 +418,11 @@ def check_torn_logs(tmp_path, tries, first_seed):
 
 
 def test_a_torn_log_is_refused_or_whole(tmp_path):
+    """40 write-ahead logs cut off or overwritten: the ledger is whole, or refused as damaged."""
     assert check_torn_logs(tmp_path, 40, 0) >= 10
 
 
 @pytest.mark.proof
 def test_a_thousand_torn_logs(tmp_path):
+    """1,000 write-ahead logs cut off or overwritten: the ledger is whole, or refused as damaged."""
     assert check_torn_logs(tmp_path, 1000, 1000) >= 300

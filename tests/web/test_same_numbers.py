@@ -51,7 +51,7 @@ def test_every_way_says_the_same(offices: Served, way: str, seed: int):
 @pytest.mark.proof
 @pytest.mark.parametrize("way", WAYS)
 def test_a_hundred_recipes_say_the_same_everywhere(offices: Served, way: str):
-    """The same for a hundred recipes of each family."""
+    """A hundred recipes of each method give the same numbers on the page, by API, command and file."""
     for seed in range(100, 200):
         _same_everywhere(offices, way, seed)
 

@@ -284,11 +284,13 @@ def kills(folder: Path, wanted: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_15_kills_while_loading(tmp_path: Path) -> None:
+    """After each of 15 kills of a load the old version is served, or the new one, whole."""
     kills(tmp_path / "people", 15)
 
 
 @pytest.mark.proof
 def test_200_kills_while_loading(tmp_path: Path) -> None:
+    """After each of 200 kills of a load the old version is served, or the new one, whole."""
     begun, survived = kills(tmp_path / "people", 200)
     print(f"200 loads killed under way, of {begun} begun; {survived} had served the new version")
 

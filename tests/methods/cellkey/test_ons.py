@@ -83,7 +83,7 @@ def _true(codes, at):
 @pytest.mark.proof
 @pytest.mark.parametrize("name", ["10-5 rule", "D=5 V=3 js=2"])
 def test_the_package_itself(name):
-    """cell-key-perturbation 3.1.0, in an environment of its own: same table, bug and all."""
+    """Tables equal those of ONS's own package cell-key-perturbation 3.1.0, its bug included."""
     text = ptables()[name]
     whole = agreement(100_000, False, text)
     if whole is None:

@@ -83,7 +83,7 @@ def plain_optimum(features: Features, target: np.ndarray, objective: Objective) 
     ],
 )
 def test_column_generation_reaches_the_optimum(k: int, order: int) -> None:
-    """Show 1: the optimum of the whole program, to 1e-6, from a few hundred of its columns."""
+    """The fit of mode classic reaches the optimum of the whole linear program, to within 1e-6."""
     for seed in (7, 8):
         features, target = noisy_coefficients(k, order, seed)
         program = solve_program(features, target, start=_warm(features, target, Control()))

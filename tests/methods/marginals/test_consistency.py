@@ -125,7 +125,7 @@ def _part(values: np.ndarray, margin: tuple[int, ...], kept: list[int]) -> np.nd
 def test_whole_nonnegative_and_in_agreement(
     case: tuple[np.ndarray, Description, list[tuple[int, ...]], dict[str, str]],
 ) -> None:
-    """A few."""
+    """A few random releases are whole and not negative, and their tables agree."""
     check(case)
 
 
@@ -135,7 +135,7 @@ def test_whole_nonnegative_and_in_agreement(
 def test_whole_nonnegative_and_in_agreement_many(
     case: tuple[np.ndarray, Description, list[tuple[int, ...]], dict[str, str]],
 ) -> None:
-    """Thousands."""
+    """In 3,000 random releases all counts are whole and not negative, and all tables agree."""
     check(case)
 
 

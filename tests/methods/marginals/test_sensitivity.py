@@ -203,7 +203,7 @@ def test_more_than_a_thousand_mixed_cells(shape: tuple[int, ...], noise: Noise) 
     "shape", [(10, 10, 10, 10), (2, 2, 25, 100), (2, 3, 4, 5, 6, 7), (2, 2, 2, 5, 5, 5, 10)]
 )
 def test_ten_thousand_mixed_cells(shape: tuple[int, ...], noise: Noise) -> None:
-    """Show 2: up to 10^4 cells, all 10^8 pairs of records, both neighbours, ε and ρ."""
+    """Plans over 10^4 cells cost exactly their ε or ρ: the worst of all 10^8 pairs of records."""
     _many_cells(shape, noise)
 
 

@@ -59,7 +59,7 @@ QUICK = ("one way", "one way of two types")
     ids=lambda case: case[0],
 )
 def test_bins_break_at_most_what_is_spent(case, record_property):
-    """P(bins, totals and cells as published are not ε-semantically private) ≤ E[spent] + 1e-9 ≤ δ."""
+    """Bins, totals and cells together break ε-semantic privacy with at most the chance that is spent."""
     name, laws_of_cell, shape, bins, epsilon, delta, share = case
     cells = [cell_of(laws_of_cell) for _ in range(int(np.prod(shape)))]
     every = DataSets(cells)

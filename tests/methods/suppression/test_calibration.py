@@ -41,7 +41,7 @@ def breaches(
     ids=["4 x 4", "10 x 10", "6 x 6 with thin cells"],
 )
 def test_breaches_are_as_many_as_spent(size, low, high, epsilon, thin, record_property):
-    """300 tables of 4 × 4 and of 10 × 10: within three standard errors of the spent δ.
+    """Of 300 tables the share that moves a belief beyond ε is the spent δ, within 3 standard errors.
 
     The laws are bracketed from above, so the share may be smaller than what was spent.
     """

@@ -103,7 +103,7 @@ LONG = ("two by three", "the paper's rule", "whole numbers", "in row order")
     ids=lambda case: case[0],
 )
 def test_what_breaks_is_at_most_what_is_spent(case):
-    """P(the published table is not ε-semantically private) ≤ E[spent] + 1e-9 ≤ δ."""
+    """The chance that a published table breaks ε-semantic privacy is at most what is spent, so δ."""
     _, laws, shape, epsilon, delta, order, share = case
     cells = [cell_of(laws) for _ in range(int(np.prod(shape)))]
     every = DataSets(cells)
@@ -125,7 +125,7 @@ def test_what_breaks_is_at_most_what_is_spent(case):
 
 @pytest.mark.proof
 def test_successive_questions_break_at_most_what_is_spent():
-    """Totals alone, then cells, then cells again under a larger δ: one history, one bound."""
+    """Totals, then cells, then more cells under a larger δ together break ε with chance at most δ."""
     epsilon, shape = 0.8, (2, 2)
     cells = [cell_of([HALF] * 3) for _ in range(4)]
     every = DataSets(cells)
@@ -226,7 +226,7 @@ def test_a_further_split_breaks_at_most_what_is_spent(cells_first: bool):
 
 @pytest.mark.proof
 def test_an_interval_prior_holds_at_every_point_of_it():
-    """Decided once for all points: under each of them what breaks is at most what is spent."""
+    """Under every point of an interval prior the chance to break ε is at most what is spent."""
     epsilon, delta, shape = 0.85, 0.6, (2, 2)
     priors = [(1 - p, p) for p in (0.45, 0.5, 0.55)]
     people = [[cell_of([law] * 3) for _ in range(4)] for law in priors]

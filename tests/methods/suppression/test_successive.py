@@ -219,7 +219,7 @@ QUICK = ("the same, whole numbers", "splits of both sides")
     ],
 )
 def test_three_questions_break_at_most_what_is_spent(case: str, record_property):
-    """P(all that is published is not ε-semantically private) ≤ E[spent] + 1e-9 ≤ δ, at every point."""
+    """Of three questions together the chance to break ε is at most what is spent, at every prior."""
     questions, points, epsilon = CASES[case]
     found, answers, stars = judged(questions, points, epsilon)
     assert all(answers)

@@ -173,7 +173,7 @@ def test_the_gain_does_not_need_areas_that_resemble_each_other(deaths_dp: DataSe
 @pytest.mark.proof
 @pytest.mark.parametrize("epsilon", ["2", "0.1"])
 def test_gain_where_areas_differ(deaths_dp: DataSet, epsilon: str, record_property: Any) -> None:
-    """Area effects three times as strong, the full cross: at least a tenfold gain over the pilot."""
+    """Where areas differ three times as much the error is at most a tenth of the pilot's."""
     runs = np.array([gain_where_areas_differ(deaths_dp, epsilon) for _ in range(3)])
     pilot, modern = runs.mean(axis=0)
     record_property(f"ε = {epsilon}, error a cell", f"pilot {pilot:.3g}, modern {modern:.3g}")
@@ -185,7 +185,7 @@ def test_gain_where_areas_differ(deaths_dp: DataSet, epsilon: str, record_proper
 def test_predicted_deviations_of_every_table(
     deaths_dp: DataSet, said: dict[str, str], record_property: Any
 ) -> None:
-    """50 draws, every measured table of the full cross: deviations within 5 %, intervals cover.
+    """Over 50 draws predicted deviations of all measured tables are right within 5 %, intervals cover.
 
     A table has 312 cells and more; of 50 draws of as many, the ratio of variances has a standard
     deviation below 1.8 %, that of deviations below 0.9 %: 5 % is more than five of them.
@@ -241,7 +241,7 @@ def deviations(
 def test_mean_error_on_the_full_cross(
     deaths_dp: DataSet, epsilon: str, bound: float, record_property: Any
 ) -> None:
-    """All 5,421,600 cells, the 14 tables of the pilot, five fits: mean error a cell within bounds."""
+    """The pilot's 14 tables over 5,421,600 cells have a mean error below 0.4, 5.5, 20 (ε = 10, 2, 0.1)."""
     plan, counts = planned(deaths_dp, epsilon=epsilon, tables=recipe_tables())
     tables = [fitted(deaths_dp, plan, counts) for _ in range(5)]
     errors = [mean_error(each) for each in tables]
@@ -330,7 +330,7 @@ def biases(
 def test_bias_of_small_regions_and_rare_categories(
     deaths_dp: DataSet, epsilon: str, regions: int, rarest: int | None, record_property: Any
 ) -> None:
-    """Over 200 fits of 300,600 cells: bias of the three small regions and the rarest categories."""
+    """Over 200 fits small regions are biased by at most 5 and the rarest categories by 50 (ε = 2)."""
     worst, rare = biases(some_areas(deaths_dp), MEDIUM, epsilon, 200)
     for name, found in (("small regions", worst), ("rarest", rare)):
         said = str({one: round(bias, 1) for one, bias in found.items()})
