@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..core.count_law import CountLaw
+from ..core.hellinger_law import HellingerLaw
 from ..core.law_kinds import PrivateLaw
 from ..core.noise_law import AnyLaw, NoiseLaw
 from ..core.pure_laplace import PureLaplace
@@ -41,7 +42,7 @@ class Channel(ABC):
     fourth: float
     """The fourth cumulant of the noise in a large count."""
     most: int | None = None
-    """The largest true count that has a law; None: all have."""
+    """The largest true count that has a law of its own; None: all have."""
     ratio: float | None = None
     """Of an untruncated Laplace law whose values are shown as they are; else None."""
 
@@ -269,14 +270,27 @@ def gathered(symbols: Whole, *weights: Reals) -> tuple[Any, ...]:
     return (found, *sums)
 
 
-def channel(law: AnyLaw | None, summed: int = 1, treatment: Treatment = AS_DRAWN) -> Channel:
-    """The channel of a cell with so many draws of a law; None: nothing was added."""
+def channel(
+    law: AnyLaw | None, summed: int = 1, treatment: Treatment = AS_DRAWN, *, cut: bool = False
+) -> Channel:
+    """The channel of a cell with so many draws of a law; None: nothing was added.
+
+    `cut`: its reader minds that counts beyond `most` may be published as `most` is.
+    """
     if isinstance(law, PrivateLaw):
         raise CannotConclude(
             say(
                 "The {name} law of this table is kept by the custodian, so nothing can be "
                 "computed from it. Ask for a table whose law is published.",
                 name=law.name,
+            )
+        )
+    if isinstance(law, HellingerLaw) and not cut:
+        raise CannotConclude(
+            say(
+                "In this table a count above {most} is published as if it were {most}, so nothing "
+                "can be concluded from it but noise intervals. Use a table with law laplace.",
+                most=law.max_count,
             )
         )
     if isinstance(law, CountLaw):

@@ -167,14 +167,14 @@ class Reading:
         part = self.law.margin(named)
         return part, part.at(named)
 
-    def channel(self, place: Place) -> Channel:
-        """The channel of one cell."""
+    def channel(self, place: Place, *, cut: bool = False) -> Channel:
+        """The channel of one cell; `cut` as in `channel.channel`."""
         require_cells(self.law)
         part, summed = self.margin(place)
         law = None if part.source is None else self.law.sources[part.source].law
         if part.source is None or summed == 0:
             return channel(None)
-        return channel(law, summed, self.treatment)
+        return channel(law, summed, self.treatment, cut=cut)
 
     # -- the whole --------------------------------------------------------------------------
 

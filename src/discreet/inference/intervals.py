@@ -64,13 +64,15 @@ def _noise(reading: Reading, place: Place, level: float) -> Answer:
         return _fitted(reading, place, level)
     if reading.table.law.unit != 1:
         return _weighted(reading, place, level)
-    channel, symbol = reading.channel(place), reading.symbol(place)
+    channel, symbol = reading.channel(place, cut=True), reading.symbol(place)
     found = cell_range(channel, symbol, level)
     numbers = _numbers(reading, place, "noise", level)
     numbers |= {"lower": found.lower, "upper": found.upper, "noise_sd": channel.sd}
     caveats = [
         say("It speaks of the noise only: of what was counted, not of what could have happened.")
     ]
+    if channel.most is not None and found.upper >= channel.most:
+        return _without_end(reading, place, numbers, caveats, channel.most)
     if isinstance(channel, Additive) and channel.variance > 0:
         short = cell_range(channel, symbol, level, shortest=True)
         numbers["shortest"] = [short.lower, short.upper]
@@ -92,6 +94,21 @@ def _noise(reading: Reading, place: Place, level: float) -> Answer:
         share=_share(level),
     )
     return Answer(sentence, numbers, tuple(caveats))
+
+
+def _without_end(
+    reading: Reading, place: Place, numbers: dict[str, Any], caveats: Sequence[str], most: int
+) -> Answer:
+    """The interval of a cell that may hold more than the largest count told from larger ones."""
+    sentence = say(
+        "The count of {place} in the data was {lower} or more (noise interval; holds in at least "
+        "{share} of releases).",
+        place=reading.cell_label(place),
+        lower=numbers["lower"],
+        share=_share(numbers["level"]),
+    )
+    cut = say("In this table a count above {most} is published as if it were {most}.", most=most)
+    return Answer(sentence, {**numbers, "upper": None}, (*caveats, cut))
 
 
 def _fitted(reading: Reading, place: Place, level: float) -> Answer:
@@ -251,7 +268,10 @@ def with_level(table: ProtectedTable, level: Exact) -> ProtectedTable:
         status = Status(int(table.status[index]))
         place = tuple(None if at == n else at for at, n in zip(index, reading.shape, strict=True))
         if status.has_value and status is not Status.STRUCTURAL_ZERO:
-            key = reading.channel(place), reading.symbol(place)
+            key = (
+                reading.channel(place, cut=True),
+                reading.symbol(place),
+            )  # a note says where it ends
             if key not in known:
                 found = cell_range(*key, share)
                 known[key] = found.lower, found.upper

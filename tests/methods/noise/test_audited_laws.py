@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +18,12 @@ from discreet.core.domain import variable
 from discreet.core.hellinger_law import HellingerLaw
 from discreet.core.loss import ApproxLoss, PureLoss
 from discreet.core.plan_loss import FixedPlan, Move, moves_of
-from discreet.errors import LawError, RecipeError, Refusal
+from discreet.errors import CannotConclude, LawError, RecipeError, Refusal
+from discreet.inference.comparison import difference
+from discreet.inference.goodness import goodness_of_fit
+from discreet.inference.intervals import interval, total
+from discreet.inference.posterior import posterior
+from discreet.inference.ranking import ranking
 from discreet.methods.noise import laws
 
 HELLINGER = {"law": "hellinger", "epsilon": "1", "max_count": "8", "max_value": "14"}
@@ -160,8 +166,6 @@ def test_no_total_is_a_sum_of_cells_with_a_law_for_each_count(people):
 
 
 def _asked(plan, spec):
-    from dataclasses import replace
-
     from discreet.core.question import Treatment
 
     return replace(plan.question, tables=(spec,)), Treatment()
@@ -189,6 +193,34 @@ def test_intervals_hold_for_every_count():
     for count in range(21):
         held = (lower <= count) & (count <= upper)
         assert _published(law, count)[held].sum() >= 0.95
+
+
+def test_no_conclusion_forgets_larger_counts(world):
+    """Whatever the count, also beyond the last row: noise intervals hold, and nothing else is told."""
+    w = world([variable("a", ["0", "1"])], rows=[("0",)] * 100)
+    plan = w.plan(w.spec("a", totals=False), **{**HELLINGER, "epsilon": "4"})
+    (table,) = w.release(plan)
+    (part,) = plan.detail.scheme.measured
+    law, cell = part.law, {"a": "0"}
+    for count in (0, 3, 8, 9, 100):
+        held = 0.0
+        for shown, chance in enumerate(_published(law, count)):
+            answer = interval(replace(table, values=np.array([shown, 0])), cell)
+            within = answer.upper is None or count <= answer.upper
+            held += chance * (answer.lower <= count and within)
+            assert answer.upper is None or "or more" not in answer.sentence
+        assert held >= 0.95 - 1e-12
+    other = {"a": "1"}
+    for conclude in (
+        lambda: interval(table, cell, "sampling"),
+        lambda: difference(table, cell, other),
+        lambda: posterior(table, cell),
+        lambda: ranking(table, "a"),
+        lambda: goodness_of_fit(table, {"0": "1/2", "1": "1/2"}),
+        lambda: total(table, [cell, other]),
+    ):
+        with pytest.raises(CannotConclude, match="above 8 is published as if it were 8"):
+            conclude()
 
 
 def test_a_release_says_its_law(people):
