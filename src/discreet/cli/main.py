@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sys
 import traceback
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -112,17 +115,14 @@ def main() -> NoReturn:
 
 
 def _tell(error: DiscreetError) -> int:
+    message = _to_paste(error.message)
+    offers = [_to_paste(o.words) for o in error.alternatives] if isinstance(error, Refusal) else []
     if "--json" in sys.argv:
-        body: dict[str, object] = {"message": error.message, "kind": type(error).__name__}
+        body: dict[str, object] = {"message": message, "kind": type(error).__name__}
         if isinstance(error, Refusal):
-            body |= {
-                "rule": error.rule,
-                "alternatives": [each.words for each in error.alternatives],
-            }
+            body |= {"rule": error.rule, "alternatives": offers}
         print(json.dumps({"error": body, "exit_code": error.exit_code}, ensure_ascii=False))
     else:
-        message = error.message
-        offers = [o.words for o in error.alternatives] if isinstance(error, Refusal) else []
         if not any(words in message for words in offers):
             more = [f"{words[:1].upper()}{words[1:]}".rstrip(".") for words in offers[:3]]
             message = " ".join([message, *(f"{words}." for words in more)])
@@ -130,14 +130,27 @@ def _tell(error: DiscreetError) -> int:
     return error.exit_code
 
 
+def _to_paste(words: str) -> str:
+    """Commands in backticks with the folder that this one was given in the place of DIR."""
+    given = next((word for word in sys.argv[1:] if Path(word).is_dir()), "")
+    if not given:
+        return words
+    folder = shlex.quote(given)
+    return re.sub(
+        r"`discreet [^`]*`", lambda found: re.sub(r"\bDIR\b", lambda _: folder, found[0]), words
+    )
+
+
 def _unexpected(error: Exception) -> int:
     """Usage errors of the parser, and our own bugs: their place is shown, their values are not."""
     format_message = getattr(error, "format_message", None)
     if callable(format_message):
-        if not format_message():  # help was shown, because nothing was asked
+        said = format_message()
+        if not said:  # help was shown, because nothing was asked
             return 2
         usage = getattr(getattr(error, "ctx", None), "command_path", "discreet")
-        print(f"discreet: {format_message()} See {usage} --help.", file=sys.stderr)
+        stop = "" if said.endswith((".", "?", "!")) else "."
+        print(f"discreet: {said}{stop} See {usage} --help.", file=sys.stderr)
         return 2
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else "unknown"

@@ -72,7 +72,8 @@ def simulate(
         data = opened.enter_context(workspace.DataSet.open(path))
         other = opened.enter_context(workspace.DataSet.open(against)) if against else None
         planned = None if draft is None else read_draft(draft)
-        voice = speaker(language or data.description.own_language)
+        described = data.description
+        voice = speaker(described.language_asked(language) or described.own_language)
         found, changes = trials.simulated(data, wanted, draft=planned, against=other)
     looked = trials.small_numbers(path, found, who=_asker(None)).sentences() if rehearse else ()
     if json:

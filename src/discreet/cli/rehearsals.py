@@ -10,7 +10,7 @@ from typer import Option
 from ..errors import InputError
 from ..languages import Voice, say, speaker
 from . import show
-from .tables import DataSetPath, Json, Language, User, _asker
+from .tables import DataSetPath, Json, Language, User, _asker, check_writable
 
 if TYPE_CHECKING:
     from ..core.control import Control
@@ -71,6 +71,7 @@ def compare(
     """
     from .. import trials
 
+    language = _ready(path, output, language)
     with show.progress(quiet=json) as control:
         found = trials.compare(
             path,
@@ -87,6 +88,17 @@ def compare(
         )
         written = found.write(output, language)
     _tell(found, written, json, speaker(language or found.language))
+
+
+def _ready(path: str, output: Path, language: str) -> str:
+    """The language that is meant; refuse what could not be written before any work is done."""
+    from .. import workspace
+    from ..workspace.description_file import read
+
+    if output.is_dir():
+        raise InputError(f"{output} is a folder; name a file such as {output / 'report.html'}.")
+    check_writable(output.parent)
+    return read(workspace.resolve(path)).description.language_asked(language)
 
 
 def _tell(found: Compared, written: Path, json: bool, voice: Voice) -> None:
@@ -157,6 +169,7 @@ def attack(
     if sum((over_http, keep_twin is not None, bool(server))) > 1:
         raise InputError("--over-http, --keep-twin and --server exclude one another; use one.")
     wanted = _words(only)
+    language = _ready(path, output, language)
     if keep_twin is not None:
         _write_twin(path, keep_twin, wanted, epsilon, json)
         return

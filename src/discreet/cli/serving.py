@@ -217,7 +217,7 @@ def add(
     days: Annotated[int, Option(min=1, max=3660, help="How long the token lives.")] = 90,
     json: Json = False,
 ) -> None:
-    """Add an account and print a token for it, this once.
+    """Add an account and print its first token, which is shown only once.
 
     [bold]discreet user add work ana --role analyst[/bold]
     """
@@ -236,7 +236,7 @@ def add(
         show.as_json(user=user.name, role=user.role, token=token, days=days)
         return
     out = show.console()
-    out.print(f"{user.name} is {user.role}. Its token, shown this once, for {days} days:")
+    out.print(f"Added {user.name} ({user.role}). The token, shown only now and valid {days} days:")
     print(token)
     out.print("Send it as `Authorization: Bearer …`.", style="dim")
 

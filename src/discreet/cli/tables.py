@@ -208,7 +208,7 @@ def _check_target(output: Path | None, format: str | None) -> None:
         formats.by_extension(output)
     if output.is_dir():
         raise InputError(f"{output} is a folder; name a file such as {output / 'table.csv'}.")
-    _check_writable(output.parent)
+    check_writable(output.parent)
 
 
 def _check_folder(output: Path, format: str) -> None:
@@ -221,16 +221,19 @@ def _check_folder(output: Path, format: str) -> None:
     there = output
     while not there.exists() and there != there.parent:
         there = there.parent
-    _check_writable(there)
+    check_writable(there)
 
 
-def _check_writable(folder: Path) -> None:
-    import os
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that nothing can be written into."""
+    import tempfile
 
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder, so nothing can be written there. Make it first.")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"{folder} may not be written. Choose another place with -o.")
+    try:
+        Path(tempfile.mkdtemp(prefix=".discreet-", dir=folder)).rmdir()
+    except OSError:
+        raise InputError(f"{folder} cannot be written to. Choose another place with -o.") from None
 
 
 def _where(texts: list[str]) -> dict[str, str]:

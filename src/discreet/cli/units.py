@@ -82,13 +82,18 @@ def told(draft: Draft, folder: Path) -> list[str]:
         f"Unit: one {draft.unit} is one value of the column {draft.id}, with {records} ({beyond})."
     ]
     if draft.records_from_data:
-        words.append(
-            "That number was found in the data, and every guarantee says so. Better: a rule, as in "
-            f"`discreet declare {folder} --records-per-unit 4 --drop`."
-        )
+        words.append(found_in_data(folder))
     others = [one for one in draft.units.candidates if one.most > 1 and one.column != draft.id]
     words += [f"Also repeats: {one.column} ({one.repeats})." for one in others]
     return words
+
+
+def found_in_data(folder: Path) -> str:
+    """What to do where the number of records of a unit is the largest that was found."""
+    return (
+        "That number was found in the data, and every guarantee says so. Better: a rule, as in "
+        f"`discreet declare {folder} --records-per-unit 4 --drop`."
+    )
 
 
 def _doubts(draft: Draft, folder: Path) -> list[str]:

@@ -99,7 +99,7 @@ def init(
         Path | None, Option(help="The data set's folder. Default: the file's name.")
     ] = None,
     budget: Annotated[str | None, Option(help="ε allowed for ever (family dp).")] = None,
-    family: Annotated[str, Option(help="cell-key or dp.")] = "cell-key",
+    family: Annotated[str, Option(help="cell-key, dp or classic.")] = "cell-key",
     delimiter: Annotated[
         str | None, Option(help="Of a CSV file, where it is not found out: ';' or tab.")
     ] = None,
@@ -222,6 +222,8 @@ def declare(
             written = workspace.declare_unit(folder, choice, control)
         for line in written:
             out.print(line, markup=False)
+        if "records_per_unit_from: data" in written:
+            show.advice(units.found_in_data(folder))
         out.print("Then run:")
         show.command("discreet", "load", folder)
         if not variables and not all_of_them:

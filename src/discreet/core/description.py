@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import RecipeError, Refusal, did_you_mean
-from ..languages import counted, language_of, say
+from ..languages import counted, known, language_of, say
 from . import zeros
 from .domain import Axis, AxisRef, Condition, Count, Domain, Flags, Variable
 from .family import Family
@@ -203,17 +203,26 @@ class Description:
         Where no text says its language all are taken as the one asked for: given is one that
         sentences are there in, else "".
         """
-        known = {code.casefold(): code for code in self.languages}
+        own = {code.casefold(): code for code in self.languages}
         for code in (asked.casefold(), asked.casefold().partition("-")[0]):
-            if code in known:
-                return known[code]
-        if not asked or not known:
+            if code in own:
+                return own[code]
+        if not asked or not own:
             spoken = language_of(asked)
             return spoken if asked.casefold().startswith(spoken) else ""
         raise RecipeError(
             f"{self.name} has no labels in the language {asked[:20]!r}; it has "
             f"{', '.join(self.languages)}."
         )
+
+    def language_asked(self, asked: str) -> str:
+        """As `language_named`; one that neither labels nor sentences are in is refused."""
+        found = self.language_named(asked)
+        if asked and not found:
+            raise RecipeError(
+                f"There are no words in the language {asked[:20]!r}; there are {', '.join(known())}."
+            )
+        return found
 
     @property
     def own_language(self) -> str:

@@ -103,7 +103,7 @@ class Accounts:
         """One account by name."""
         if user := next((user for user in self.users() if user.name == name), None):
             return user
-        raise InputError(f"There is no account {name[:80]!r}. List the accounts to see them.")
+        raise InputError(f"There is no account {name[:80]!r}. `discreet user list DIR` names them.")
 
     def users(self) -> list[User]:
         """Every account, revoked ones too."""

@@ -363,8 +363,9 @@ def resolve(path: str | Path) -> Path:
             workspace = Workspace.open(inside)
             if workspace.names:
                 raise workspace.has_no(folder.name)
+        what = "is a file" if folder.exists() else "does not exist"
         raise InputError(
-            f"{folder} does not exist. Name a workspace or a data set in it: DIR or DIR/DATASET."
+            f"{folder} {what}. Name a workspace or a data set in it: DIR or DIR/DATASET."
         )
     names = Workspace.open(folder).names
     if len(names) == 1:

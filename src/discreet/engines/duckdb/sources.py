@@ -77,7 +77,7 @@ def _readable(source: Source) -> None:
     if not (path := source.path).exists():
         raise DataError(f"There is no file {path.name!r}. Check the path.")
     if path.is_dir():
-        raise DataError(f"{path.name!r} is a folder. Name one file.")
+        raise DataError(f"{path.name or str(path)!r} is a folder. Name one file in it.")
     try:
         with path.open("rb") as file:
             start = file.read(8)
