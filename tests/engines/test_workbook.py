@@ -218,3 +218,20 @@ def test_damaged_and_hostile_workbooks_get_one_sentence(
     with pytest.raises(DataError, match=says):
         init(path, tmp_path / "set")
     assert not (tmp_path / "set").exists()
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "nan", "inf"])
+@pytest.mark.parametrize("style", ["0", "yyyy-mm-dd"])
+def test_what_is_no_number_stops_at_its_cell(tmp_path: Path, number: str, style: str) -> None:
+    """Whatever its format, it has no text that a spreadsheet would save."""
+    path = book(tmp_path / "b.xlsx", ["a", "b"], ["x", (7, style)])
+    path = changed(path, "xl/worksheets/sheet1.xml", ("<v>7</v>", f"<v>{number}</v>"))
+    with pytest.raises(DataError, match=r"Cell B2 of .* which is no number"):
+        texts(path)
+
+
+def test_half_a_character_stays_as_it_is_written(tmp_path: Path) -> None:
+    """It has no bytes of its own."""
+    path = book(tmp_path / "b.xlsx", ["a"], ["plain"])
+    path = changed(path, "xl/sharedStrings.xml", ("plain", "_xD800__x0041_"))
+    assert texts(path) == [["a"], ["_xD800_A"]]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from discreet.file_names import ACCOUNTS
-from discreet.server import Settings
+from discreet.server import Settings, publishing
 from discreet.store.published import NO_TIME, Published, Releases
 from discreet.store.workspace_database import WorkspaceDatabase
 
@@ -137,6 +137,30 @@ def test_who_made_a_release_does_not_hasten_it_alone(office: tuple[Served, bool]
             assert dora.post(f"{path}/publish", json={}).json()["state"] == "published"
 
 
+def test_a_time_that_was_approved_meanwhile_is_not_passed_over(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Who asks again and again until it is approved publishes nothing before the approved time."""
+    workspace = workspace_of(demo, tmp_path, two=True)
+    tokens = add_accounts(workspace)
+    with serving(workspace, Settings(calls_per_minute=10**6)) as url:
+        served = Served(url, workspace, tokens)
+        with served.client("cas") as cas, served.client("dora") as dora:
+            path = f"/releases/{cas.post('/releases', json=draft()).json()['id']}"
+            find, at = publishing.find, {"publish_at": "2999-01-01T00:00:00+00:00"}
+
+            def slow(service: Any, asker: Any, identity: str) -> Published:
+                found = find(service, asker, identity)
+                if asker.name == "cas" and found.approved_at is None:
+                    assert dora.post(f"{path}/approve", json={"reason": "yes", **at}).is_success
+                return found
+
+            monkeypatch.setattr(publishing, "find", slow)
+            assert cas.post(f"{path}/publish", json={}).status_code == 409
+            assert cas.get(path).json()["state"] == "approved"
+            assert cas.get(path).json()["publish_at"] == at["publish_at"]
+
+
 def test_a_time_that_is_chosen_later_holds_keyed_data_back(tmp_path: Path):
     """A draft of keyed data withholds nothing until it has a time to come; then its version."""
     releases = Releases(WorkspaceDatabase(tmp_path, clock=lambda: 100.0))
@@ -150,7 +174,7 @@ def test_a_time_that_is_chosen_later_holds_keyed_data_back(tmp_path: Path):
         assert "version" not in releases.held(name)
         assert releases.approve(name, "dora", "yes", wished)
         assert ("version" in releases.held(name)) == (wished is not None)
-    assert releases.publish("b", 300.0)
+    assert releases.publish(releases.all("b")[0], 300.0)
     assert "version" in releases.held("b")
 
 
@@ -310,7 +334,8 @@ class States(RuleBasedStateMachine):
             assert self.releases.approve(name, "dora", "why", None) == (before == "ready")
             one["approved"] = one["approved"] or before == "ready"
         elif step == "publish":
-            assert self.releases.publish(name, self.now) == (before == "approved")
+            seen = self.releases.all(name)[0]
+            assert self.releases.publish(seen, self.now) == (before == "approved")
             one["at"] = self.now if before == "approved" else one["at"]
         else:
             assert self.releases.withdraw(name, "dora", "why") == (before != "withdrawn")

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from discreet.errors import InputError
@@ -17,7 +18,7 @@ from discreet.server import Settings, draft_jobs, draft_sources
 from discreet.workspace.draft_folder import DraftFolder, Drafts
 from discreet.workspace.draft_steps import free_name
 
-from ..patience import PATIENCE
+from ..patience import PATIENCE, wait_until
 from .drafting import STAYS, begin, finish, say, send, stays, tree, until, upload
 from .serving import Served, add_accounts, serving
 
@@ -255,3 +256,25 @@ def test_a_step_that_was_given_up_leaves_its_draft_open(tmp_path: Path):
 
 def _job(draft: DraftFolder, identity: str) -> Any:
     return SimpleNamespace(id=identity, request={"draft": draft.folder.name, "step": "load"})
+
+
+def test_a_file_without_a_variable_says_so_in_its_draft(served: Served):
+    """The look has failed: API and page show the sentence, and the draft can be cancelled."""
+    with served.client("cas") as cas:
+        draft = begin(cas, "same.csv", b"a,b\n" + b"1,2\n" * 40)
+        assert send(cas, draft, b"a,b\n" + b"1,2\n" * 40).status_code == 200
+        found: dict[str, Any] = {}
+
+        def ended() -> bool:
+            answer = cas.get(f"/drafts/{draft}")
+            assert answer.status_code == 200, answer.text
+            found.update(answer.json())
+            return bool(found["error"])
+
+        wait_until(ended, "the look to end")
+        assert "no column that can be a variable" in found["error"]
+        page = f"{served.url}/custodian/new/{draft}"
+        shown = httpx.get(page, headers=cas.headers, timeout=PATIENCE)
+        assert shown.status_code == 200
+        assert found["error"][:40] in shown.text
+        assert cas.delete(f"/drafts/{draft}").status_code == 204

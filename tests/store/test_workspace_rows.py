@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -126,8 +127,11 @@ def test_releases_are_made_once_and_superseded_once(database):
     assert (state("a"), state("b")) == ("published", "ready")
     assert releases.approve("b", "cas", "later", now + 1000)
     assert (state("a"), state("b"), releases.held("deaths")) == ("published", "approved", {"q-b"})
-    assert not releases.publish("a", now)
-    assert releases.publish("b", now - 1)
+    assert not releases.publish(releases.all("a")[0], now)
+    seen = releases.all("b")[0]
+    assert not releases.publish(replace(seen, approved_at=None), now - 1)
+    assert not releases.publish(replace(seen, publish_at=now), now - 1)
+    assert releases.publish(seen, now - 1)
     assert (state("a"), state("b"), releases.held("deaths")) == ("superseded", "published", set())
     assert releases.withdraw("b", "cas", "wrong")
     assert not releases.withdraw("b", "cas", "again")

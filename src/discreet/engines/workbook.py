@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from math import isfinite
 from pathlib import Path
 from types import TracebackType
 from xml.parsers import expat
@@ -267,6 +268,10 @@ class _Rows:
         if not shown and words.isdecimal() and len(words) <= _DIGITS:
             return words
         number = float(words)
+        if not isfinite(number):
+            raise DataError(
+                f"{self._where} holds {words[:20]!r}, which is no number. Mend or empty it there."
+            )
         if shown == "date" and number >= 0:
             return self._book.date(Decimal(repr(number)))
         digits = Decimal(f"{number:.{_DIGITS}g}")
@@ -277,10 +282,15 @@ class _Rows:
 def plain(text: str) -> str:
     """A text without the escapes for characters that XML cannot hold.
 
-    >>> plain("a_x000D_b") == "a\\rb"
-    True
+    >>> plain("a_x000D_b") == "a\\rb", plain("_xD800_")
+    (True, '_xD800_')
     """
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    return _ESCAPED.sub(lambda found: _sign(int(found[1], 16), found[0]), text)
+
+
+def _sign(number: int, written: str) -> str:
+    """A character by its number; half of one is left as it is written."""
+    return written if 0xD800 <= number < 0xE000 else chr(number)
 
 
 def _kind(number: int, code: str) -> str:

@@ -14,6 +14,7 @@ from ..workspace import DataSet
 from ..workspace.dataset import loss_written
 from ..workspace.source_checks import source_changed
 from .auth import Asker
+from .problems import Problem
 from .proposed_changes import changes
 from .responses import Change
 from .service import Service, told
@@ -77,7 +78,7 @@ def proposal_words(service: Service, one: Proposal, *, values: bool = True) -> S
     wished = loss_written({key: str(value) for key, value in one.change.items()})
     now = _budget(service, one.dataset)
     return say(
-        "{by} proposes a budget of {wished} for {dataset}; it is {now} now.",
+        "{by} proposes to change the budget of {dataset} from {now} to {wished}.",
         by=one.by,
         wished=in_words(wished) if wished is not None else say("nothing"),
         dataset=one.dataset,
@@ -86,7 +87,7 @@ def proposal_words(service: Service, one: Proposal, *, values: bool = True) -> S
 
 
 def _budget(service: Service, name: str) -> Loss | None:
-    with contextlib.suppress(DiscreetError, Exception), service.datasets.use(name) as data:
+    with contextlib.suppress(DiscreetError, Problem), service.datasets.use(name) as data:
         return data.policy.budget
     return None
 

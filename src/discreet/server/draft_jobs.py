@@ -18,7 +18,7 @@ from ..languages import say
 from ..store import Job
 from ..workspace import draft_steps, hosts
 from ..workspace.draft_folder import DraftFolder, DraftState, NoDraft, State
-from ..workspace.draft_version import load_version
+from ..workspace.draft_version import changes, load_version
 from . import draft_review, logs
 from .problems import Problem
 from .service import Service
@@ -57,6 +57,7 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
         if job.request["step"] == "look":
             draft_steps.looked_at(draft, control)
             draft_review.first_answers(service.folder, draft)
+            _can_be_shown(service, draft)
             draft.set(state="open")
         else:
             _load(service, draft, job, control)
@@ -74,6 +75,14 @@ def made(service: Service, job: Job, control: Control) -> dict[str, Any]:
         if not draft.exists():  # cancelled meanwhile: what was written since goes too
             shutil.rmtree(draft.folder, ignore_errors=True)
     return {}
+
+
+def _can_be_shown(service: Service, draft: DraftFolder) -> None:
+    """Raise where nothing can be said of what was found: then the look has failed, with a sentence."""
+    if draft.state.dataset:
+        changes(draft_steps.seen(draft), service.folder / draft.state.dataset)
+    else:
+        draft_review.review(service.folder, draft)
 
 
 def _load(service: Service, draft: DraftFolder, job: Job, control: Control) -> None:

@@ -112,7 +112,7 @@ def published(
     with service.dataset(asker, found.dataset) as data:
         if data.policy.approval == "two" and at < found.publish_at < NO_TIME:
             two_custodians.may_approve(service.accounts, found, asker.name)
-    if not service.releases.publish(found.id, at):
+    if not service.releases.publish(found, at):
         raise _not_now(service, found, "approved", "published")
     return service.releases.all(found.id)[0]
 

@@ -36,7 +36,7 @@ _APPROVE = (
 _PUBLISH = (
     "UPDATE releases SET publish_at = ?1, holds = CASE WHEN holds LIKE ?4 AND ?1 > ?2 AND ?1 < ?5 "
     "THEN substr(holds, 2) ELSE holds END WHERE id = ?3 AND ready IS NOT NULL "
-    "AND approved_at IS NOT NULL AND withdrawn_at IS NULL AND publish_at > ?2"
+    "AND approved_at = ?6 AND withdrawn_at IS NULL AND publish_at > ?2 AND publish_at = ?7"
 )
 _NAMED_LATER = (f"{NOTHING}_%", NO_TIME)
 
@@ -163,10 +163,13 @@ class Releases:
         values = (publish_at, self._db.clock(), by, reason, identity, *_NAMED_LATER)
         return self._db.execute(_APPROVE, *values) == 1
 
-    def publish(self, identity: str, publish_at: float) -> bool:
-        """Choose when an approved release is published, as long as it is not public."""
-        values = (publish_at, self._db.clock(), identity, *_NAMED_LATER)
-        return self._db.execute(_PUBLISH, *values) == 1
+    def publish(self, seen: Published, publish_at: float) -> bool:
+        """Choose when an approved release is published, as long as it is not public.
+
+        Only as it was seen: whether one custodian may choose this time depends on the time there is.
+        """
+        values = (publish_at, self._db.clock(), seen.id, *_NAMED_LATER)
+        return self._db.execute(_PUBLISH, *values, seen.approved_at, seen.publish_at) == 1
 
     def withdraw(self, identity: str, by: str, reason: str) -> bool:
         """Withdraw a release, once, with a reason that stays.
