@@ -13,6 +13,7 @@ import pytest
 from discreet.core.control import Control
 from discreet.engines.coding import Source
 from discreet.engines.duckdb.profiling import profile
+from discreet.engines.sql import Sql
 from discreet.errors import Cancelled, DataError, DiscreetError, EngineError, InputError
 from discreet.workspace import DataSet, init, load
 from discreet.workspace.unit_choice import UnitChoice
@@ -234,3 +235,33 @@ def test_the_extra_is_imported_only_when_used() -> None:
     )  # fmt: skip
     loaded = json.loads(done.stdout)
     assert not [name for name in loaded if name.split(".")[0] in ("psycopg", "pyspark", "grpc")]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["SELECT 1 / 0 AS secret", "SELECT 'secret'::date AS d", "SELECT secret FROM pg_class"],
+)
+def test_a_coded_table_that_cannot_be_made_tells_nothing(
+    people: str, postgres: PostgresServer, statement: str
+) -> None:
+    """Whatever the server says of it: one sentence, without values or statements."""
+    pytest.importorskip("psycopg")
+    from discreet.engines.postgres.database import PostgresDatabase
+
+    database = PostgresDatabase(Source.guess(postgres.url(people)))
+    with pytest.raises(DiscreetError) as told, database.session(write=True) as session:
+        session.create("coded", Sql(statement))
+    assert "secret" not in str(told.value)
+    assert told.value.__cause__ is None
+    assert told.value.__suppress_context__
+
+
+def test_a_server_that_is_gone_is_noticed(people: str, postgres: PostgresServer) -> None:
+    """Also while it should count: a stop must not wait for it for hours."""
+    from discreet.engines.address import Address
+    from discreet.engines.postgres.connection import connect
+
+    with connect(Address.of(postgres.url(people))) as connection:
+        said = connection.info.get_parameters()
+        assert said["tcp_user_timeout"] == "30000"
+        assert said["keepalives_idle"] == "10"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from discreet.store import accept_restore, open_ledger, verify
 from discreet.store.moving import move
 from discreet.store.opening import prepare
 from discreet.store.place import place_of
+from discreet.store.postgres.connection import Connection
 
 from ..command import run
 from ..servers.postgres import OWNER, PASSWORD, running
@@ -394,6 +396,16 @@ def test_a_connection_lost_before_a_charge_is_opened_again(shared, postgres):
         kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'discreet' AND datname = "
         postgres.execute(f"{kill}'{database}'")
         assert commit(ledger, "r").fresh
+
+
+def test_what_a_host_without_power_holds_is_let_go(shared):
+    """The server asks now and then whether a host is there, also one that holds a lock for long."""
+    root, *_ = shared
+    place = place_of(root)
+    with closing(Connection(place, "The ledger")) as opened:
+        for name, value in (("idle", "10"), ("interval", "5"), ("count", "3")):
+            told = opened.get().execute(f"SHOW tcp_keepalives_{name}").fetchone()
+            assert told == (value,)
 
 
 def test_a_commit_in_doubt_is_confirmed_before_it_answers(shared, monkeypatch):

@@ -22,6 +22,13 @@ Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
 LEAST_VERSION = 140000
 CONNECT_SECONDS = 20
+_KEEPALIVES: dict[str, Any] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+"""A server that is gone without a word is noticed within half a minute, also while it should count."""
 _SETTINGS = {
     "search_path": "pg_catalog",
     "TimeZone": "UTC",
@@ -50,6 +57,7 @@ def connect(address: Address, *, read_only: bool = True, timeout: int = 0) -> Co
             client_encoding="UTF8",
             application_name="discreet",
             prepare_threshold=None,
+            **_KEEPALIVES,
         )
     except (psycopg.Error, UnicodeError) as error:
         if isinstance(error, psycopg.ProgrammingError | UnicodeError):

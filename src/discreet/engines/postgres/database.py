@@ -64,6 +64,10 @@ class PostgresSession:
 
     def create(self, name: str, query: Sql) -> None:
         """Owned by who loads; from then on nobody has a right to change it."""
+        with translated("The coded table", "making the coded table"):
+            self._create(name, query)
+
+    def _create(self, name: str, query: Sql) -> None:
         of, schema = self.coded(name), _DIALECT.identifier(self._schema)
         try:
             there = self._connection.execute(
@@ -81,17 +85,16 @@ class PostgresSession:
             ) from None
         except psycopg.errors.InvalidTextRepresentation:
             raise EngineError("A value is no number where one was. Load again.") from None
-        with translated("The coded table", "making the coded table"):
-            for who in (sql("PUBLIC"), sql("CURRENT_USER")):
-                self._connection.execute(
-                    sql(
-                        "REVOKE INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, REFERENCES ON {of} "
-                        "FROM {who}",
-                        of=of,
-                        who=who,
-                    ).encode()
-                )
-            self._connection.execute(sql("ANALYZE {of}", of=of).encode())
+        for who in (sql("PUBLIC"), sql("CURRENT_USER")):
+            self._connection.execute(
+                sql(
+                    "REVOKE INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, REFERENCES ON {of} "
+                    "FROM {who}",
+                    of=of,
+                    who=who,
+                ).encode()
+            )
+        self._connection.execute(sql("ANALYZE {of}", of=of).encode())
 
     def drop(self, name: str) -> None:
         """Remove a coded table."""

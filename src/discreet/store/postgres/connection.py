@@ -37,9 +37,13 @@ BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _SESSION = (
     "SELECT set_config('search_path', 'pg_catalog', false), set_config('TimeZone', 'UTC', false), "
     "set_config('statement_timeout', '0', false), set_config('lock_timeout', '30s', false), "
-    "set_config('idle_in_transaction_session_timeout', '60s', false)"
+    "set_config('idle_in_transaction_session_timeout', '60s', false), "
+    "set_config('tcp_keepalives_idle', '10', false), "
+    "set_config('tcp_keepalives_interval', '5', false), "
+    "set_config('tcp_keepalives_count', '3', false)"
 )
-"""No statement time-out: one that fires in a COMMIT leaves it half waited for."""
+"""No statement time-out: one that fires in a COMMIT leaves it half waited for. Keepalives of the
+server's side: what a host holds that lost its power is let go in half a minute, not in hours."""
 
 
 class NotDurable(StoreError):
