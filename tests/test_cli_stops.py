@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.cli import show
 from tests.command import run
 
 
@@ -101,3 +102,16 @@ def test_a_number_found_in_the_data_is_called_one(people: Path, tmp_path: Path) 
     assert said.returncode == 0, said.stderr
     assert "found in the data, and every guarantee says so" in said.stdout
     assert "  discreet declare visits --records-per-unit 4 --drop\n" in said.stdout
+
+
+@pytest.mark.parametrize("width", [40, 60, 120])
+def test_numbers_are_never_broken(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However narrow the terminal: headings and names give way first."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    row = ("loan_date:loan_date_month × age", "1,234", "yes", "3.84", "± 21")
+    show.grid("Tables", ("table", ">cells", "|allowed", ">noise sd", ">95 % within"), [row])
+    printed = capsys.readouterr().out.splitlines()
+    assert any(all(number in line for number in row[1:]) for line in printed), printed
+    assert max(map(len, printed)) <= width

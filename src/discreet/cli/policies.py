@@ -95,10 +95,10 @@ def _tell(
     for words in found.sentences():
         show.prose(voice.of(words))
     rows = [_row(one, voice) for one in found.outlooks[:_MOST_SHOWN]]
+    error = (say("noise sd"), say("95 % within"), say("reliable from"), say("reliable"))
     columns = (
-        *("|" + voice.of(say("table")), voice.of(say("cells")), "|" + voice.of(say("allowed"))),
-        *map(voice.of, (say("noise sd"), say("95 % within"), say("reliable from"))),
-        voice.of(say("reliable")),
+        *(voice.of(say("table")), ">" + voice.of(say("cells")), "|" + voice.of(say("allowed"))),
+        *(">" + voice.of(words) for words in error),
     )
     show.grid(voice.of(say("Tables")), columns, rows, tight=True)
     if len(found.outlooks) > _MOST_SHOWN:

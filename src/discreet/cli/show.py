@@ -121,24 +121,36 @@ def pairs(*rows: tuple[str, object]) -> None:
 def grid(
     title: str, columns: Iterable[str], rows: Iterable[Iterable[object]], *, tight: bool = False
 ) -> None:
-    """Print a plain table with a heading; columns that start with > are numbers, with | never broken."""
+    """Print a plain table with a heading.
+
+    Columns that start with > are numbers: never broken, their headings are. Those that start with
+    | are never broken at all.
+    """
     from rich import box
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     if tight:
         table.padding, table.pad_edge = (0, 1, 0, 0), False
-    for column in columns:
+    texts = [[str(value) for value in row] for row in rows]
+    for place, column in enumerate(columns):
         whole, right = column.startswith("|"), column.startswith(">")
         table.add_column(
-            column.lstrip(">|"),
+            (heading := column.lstrip(">|")),
             justify="right" if right else "left",
             overflow="fold",
             no_wrap=whole,
         )
-    for row in rows:
-        table.add_row(*(str(value) for value in row))
-    console().print(table)
+        if right:
+            unbroken = [*heading.split(), *(row[place] for row in texts)]
+            table.columns[-1].min_width = max(map(len, unbroken), default=1)
+    for row in texts:
+        table.add_row(*row)
+    out = console()
+    if out.measure(table, options=out.options.update_width(10_000)).maximum > out.width:
+        for one in table.columns:
+            one.width = one.min_width
+    out.print(table)
 
 
 def study(
