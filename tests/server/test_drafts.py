@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -278,3 +280,19 @@ def test_a_file_without_a_variable_says_so_in_its_draft(served: Served):
         assert shown.status_code == 200
         assert found["error"][:40] in shown.text
         assert cas.delete(f"/drafts/{draft}").status_code == 204
+
+
+def test_what_a_killed_look_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Copies of records beside the system's own scratch files go at the next start, not the next look."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / "discreet-profile-left"
+    young, other = tmp_path / "discreet-profile-young", tmp_path / "something-else"
+    for folder in (left, young, other):
+        folder.mkdir()
+        (folder / "records.csv").write_text("a,b\n1,2\n")
+    for folder in (left, other):
+        os.utime(folder, (1, 1))
+    settings = SimpleNamespace(upload_hours=24)
+    service: Any = SimpleNamespace(drafts=Drafts(tmp_path / "work"), settings=settings)
+    draft_jobs.tidy(service)
+    assert (left.exists(), young.exists(), other.exists()) == (False, True, True)

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
 
+from discreet.errors import LedgerDamaged, StoreError
 from discreet.server import Settings, create_app, table_jobs
 from discreet.store import Jobs
 
@@ -171,3 +174,30 @@ def test_a_kept_result_shows_what_today_s_policy_shows(serve: Serve, workspace: 
         after = answer.json()["value"]
         assert None in after
         assert all(new in (old, None) for old, new in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("trouble", [LedgerDamaged("edited"), StoreError("away"), None])
+def test_a_ledger_that_cannot_be_used_holds_up_no_other_job(
+    trouble: Exception | None, tmp_path: Path
+) -> None:
+    """What its ended job held lapses with its time; the worker goes on to the next."""
+    lapsed = []
+
+    def ledger() -> SimpleNamespace:
+        if trouble is not None:
+            raise trouble
+        return SimpleNamespace(lapse=lapsed.append)
+
+    @contextmanager
+    def use(_: str) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(ledger=ledger)
+
+    jobs = Jobs(tmp_path)
+    made = jobs.create(table_jobs.KIND, {"dataset": "deaths"}, user="ana", hold="h1")
+    jobs.request_cancel(made.id)
+    (ended,) = jobs.ended_holding()
+    service: Any = SimpleNamespace(jobs=jobs, datasets=SimpleNamespace(use=use))
+    table_jobs.end(service, ended)
+    assert jobs.ended_holding() == ()
+    assert lapsed == ([] if trouble else ["h1"])
+    jobs.close()

@@ -140,6 +140,9 @@ def progress(service: Service, state: DraftState) -> tuple[float, str]:
 
 
 def tidy(service: Service) -> None:
-    """Remove what broke off and cannot or did not go on."""
+    """Remove what broke off and cannot or did not go on, and what a killed look left of its file."""
+    from ..engines.duckdb import scratch
+
     before = time.time() - service.settings.upload_hours * 3600
     service.drafts.sweep(before=before)
+    scratch.sweep()

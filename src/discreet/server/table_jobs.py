@@ -112,9 +112,11 @@ def renew_holds(service: Service) -> None:
 def end(service: Service, job: Job) -> None:
     """Let others have what an ended job held; whoever finds it ended does so, however often."""
     if job.hold:
-        with contextlib.suppress(Problem), service.datasets.use(job.request["dataset"]) as data:
+        # where data set or ledger cannot be used it lapses with its time, and other jobs go on
+        ignored = contextlib.suppress(DiscreetError, Problem)
+        with ignored, service.datasets.use(job.request["dataset"]) as data:
             data.ledger().lapse(job.hold)
-        service.jobs.let_go(job.id)  # of a data set that cannot be opened it lapses with its time
+        service.jobs.let_go(job.id)
 
 
 def made(service: Service, job: Job, control: Control) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def scratch_connection(path: Path | None, folder: Path) -> Connection:
 @contextlib.contextmanager
 def profile_folder() -> Iterator[Path]:
     """A folder for the files of one profile, which hold records; locked while it is in use."""
-    _sweep()
+    sweep()
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -64,7 +64,7 @@ def profile_folder() -> Iterator[Path]:
         os.close(handle)
 
 
-def _sweep() -> None:
+def sweep() -> None:
     """Remove what killed profiles of this account left, and nothing that is in use."""
     for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
