@@ -4,6 +4,10 @@ log μ = α_g for the cell of the others and α_g + z'b for the event's. The inf
 diagonal, so a Newton step costs one pass over the groups and a system as small as b: with weights w
 of the two cells, b is solved from Z' diag(w_e w_o / (w_e + w_o)) Z, whose inverse is also its
 covariance. One table at a time.
+
+Without noise the sizes take nothing from b. With noise of variance v each group's own size does, a
+little (Neyman and Scott 1948), and where groups are many that is soon more than chance: with
+t = v/μ_e² + v/μ_o² by up to about 0.05 t min(t, 1), as simulated. `off` bounds it in standard errors.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from .maximum import EMPTY, GAIN
 
 _STEPS, _HALVINGS, _LONGEST = 200, 40, 3.0
 _STARTS = 4
+_TAKEN = 0.05
+"""What the size of a group takes from the coefficients at most where noise is as large as counts."""
 _APART = 1e-6
 """Maxima whose log likelihoods differ by more are different ones."""
 
@@ -31,6 +37,8 @@ class GroupedFit:
     covariance: Reals
     loglik: float
     certified: bool
+    off: float = 0.0
+    """About how far off coefficients may be on average, in units of the least standard error."""
     starts: int = 1
     maxima: int = 1
 
@@ -103,10 +111,22 @@ class _Ascent:
         both, system = self.information(state.means - state.variance, state.means)
         least = float(np.linalg.eigvalsh(system)[0]) if np.isfinite(system).all() else -1.0
         sound = reached and least > 0 and bool((both > 0).all())
-        covariance: Reals = np.zeros_like(system)
+        covariance, off = np.zeros_like(system), 0.0
         if sound:
             covariance = np.asarray(np.linalg.inv(system), dtype=np.float64)
-        return GroupedFit(state.slopes, covariance, state.loglik, sound)
+            off = self.bias(state) / float(np.sqrt(np.diag(covariance).min()))
+        return GroupedFit(state.slopes, covariance, state.loglik, sound, off)
+
+    def bias(self, state: _State) -> float:
+        """How far off coefficients may be on average: of groups by what each tells."""
+        weights = np.maximum(state.means - state.variance, 0.0)
+        held = (state.means >= EMPTY).all(axis=1) & (weights > 0).all(axis=1)
+        if not held.any():
+            return 0.0
+        means, weights = state.means[held], weights[held]
+        told = weights.prod(axis=1) / weights.sum(axis=1)
+        noisy = (self.noise[held] / means**2).sum(axis=1)
+        return float((told * _TAKEN * noisy * np.minimum(noisy, 1.0)).sum() / told.sum())
 
     def step(self, state: _State, sizes: Reals, slopes: Reals, gain: float) -> _State | None:
         """Move, halving steps that do not gain enough; None: no step does."""
@@ -149,6 +169,7 @@ def fit_odds(cells: Cells, terms: Reals) -> GroupedFit:
         best.covariance,
         best.loglik,
         best.certified and not better,
+        best.off,
         len(fits),
         maxima,
     )

@@ -30,6 +30,8 @@ from .sums import combination
 
 DENSE_GROUPS, _MOST_GROUPS = 60, 50_000
 """Odds of up to so many groups are fitted as one dense system; of more, group by group."""
+_MOST_OFF = 0.5
+"""Standard errors by which the odds of many groups may be off on average: 95 % is then 92 %."""
 Data = Mapping[str, Mapping[str, Any]]
 """For each code of the axis, covariates and offsets by name."""
 
@@ -226,7 +228,17 @@ def odds_of_many(cells: Cells, covariates: Reals) -> Fitted | ManyFitted:
     if groups <= DENSE_GROUPS:
         return logistic_fit(cells, covariates)
     scaled, back = _standardised(covariates)
-    return ManyFitted(fit_odds(cells, np.column_stack([np.ones(groups), scaled])), back)
+    found = fit_odds(cells, np.column_stack([np.ones(groups), scaled]))
+    if found.certified and found.off > _MOST_OFF:
+        raise CannotConclude(
+            say(
+                "Beside this noise the counts of {groups} groups are too small for a regression of "
+                "odds: it would be off by more than its intervals allow for. Ask for a coarser "
+                "level.",
+                groups=groups,
+            )
+        )
+    return ManyFitted(found, back)
 
 
 class ManyFitted:
