@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from csv import DictReader as csv_reader
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,10 +18,11 @@ from pxweb import PxApi
 
 from discreet.core.domain import TOTAL
 from discreet.errors import InputError
+from discreet.server import Settings
 from discreet.server.pxweb.selection import cut, select, split
 from discreet.server.pxweb.shared_tables import SharedTable
 
-from .serving import Served
+from .serving import Served, add_accounts, serving
 
 RECIPE = {"rows": ["region"], "columns": ["sex"]}
 
@@ -517,3 +519,18 @@ def test_csv_comes_with_the_separator_and_the_columns_asked_for(served: Served, 
     head, *rows = answer.text.splitlines()
     assert head.split(";")[:3] == ["region_label", "sex_label", "count"]
     assert len(rows) == len(whole(served, saved)["value"])
+
+
+def test_a_data_set_that_cannot_be_served_takes_no_other_away(fresh_demo: Path) -> None:
+    """Its tables are not listed; limits and tables of the others are."""
+    served = Served("", fresh_demo, add_accounts(fresh_demo))
+    settings = Settings(public=("*",), calls_per_minute=10**6)
+    with serving(fresh_demo, settings) as served.url:
+        kept = save(served, "deaths", RECIPE)
+        lost = save(served, "genes", {"rows": ["eyes"]})
+        (fresh_demo / "genes" / "discreet.yaml").write_text("no: description\n")
+        with face(served) as px:
+            assert px.get("/config").status_code == 200
+            tables = px.get("/tables")
+            assert [table["id"] for table in tables.json()["tables"]] == [kept]
+            assert px.get(f"/tables/{lost}/data").status_code == 503

@@ -48,9 +48,8 @@ _PARTS = ("metadata", "data", "defaultselection")
 def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Limits and languages, as PxWebApi v2 names them."""
     languages: dict[str, None] = {"en": None}
-    for name in service.visible(asker):
-        with service.dataset(asker, name) as data:
-            languages |= dict.fromkeys(data.description.languages)
+    for _, data in service.readable(asker):
+        languages |= dict.fromkeys(data.description.languages)
     return {
         "languages": [{"id": code, "label": code} for code in languages],
         "maxDataCells": service.settings.long_cells,
@@ -79,7 +78,7 @@ def tables(
     words = query.casefold().split()
     since = 0.0 if pastDays is None else time.time() - pastDays * _DAY
     listed = []
-    seen = set(service.visible(asker))
+    seen = {name for name, _ in service.readable(asker)}
     for saved in service.catalogue.saved():
         if not saved.shared or saved.dataset not in seen:
             continue
