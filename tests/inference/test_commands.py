@@ -122,8 +122,10 @@ def test_a_p_table_may_be_the_law(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("a.csv", "region,count\nR0,1.5\nR1,3\n", "whole number"),
         ("a.csv", "region,cause,count\nR0,C0,1\nR1,C1,3\n", "each cell once"),
         ("a.csv", "count\n3\n", "a column for each variable"),
-        ("a.csv", "", "No table could be read"),
+        ("a.csv", "", "No table could be read from a.csv. Give a file"),
+        ("a.csv", "größe;\xe9\n", "No table could be read from a.csv. Give a file"),
         ("a.json", "{", "No table could be read"),
+        ("a.px", "{", "No table could be read from a.px. Give a PX"),
         ("a.csv", BARE, "carries no law"),
     ],
 )
@@ -132,7 +134,7 @@ def test_files_that_are_no_evidence(
 ) -> None:
     """One sentence each."""
     if text is not None:
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="latin-1")
     with pytest.raises(DiscreetError, match=words):
         app(["infer", "independence", str(tmp_path / name)], standalone_mode=False)
 

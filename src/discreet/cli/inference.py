@@ -320,8 +320,11 @@ def _covariates(file: Path) -> dict[str, dict[str, str]]:
     try:
         with file.open(newline="", encoding="utf-8-sig") as stream:
             header, *rows = csv.reader(stream)
-    except (OSError, ValueError) as problem:
-        raise InputError(f"{file} cannot be read as CSV ({type(problem).__name__}).") from None
+    except (OSError, ValueError):
+        raise InputError(
+            f"{file} cannot be read. Give a CSV file in UTF-8: a line of names, then lines of a code "
+            "and its numbers."
+        ) from None
     return {row[0]: dict(zip(header[1:], row[1:], strict=False)) for row in rows if row}
 
 

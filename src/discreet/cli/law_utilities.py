@@ -84,8 +84,11 @@ def _read(path: Path) -> dict[tuple[int, ...], str]:
     """Utilities as exact text, by (perturbation,) or by (count, value)."""
     try:
         lines = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines()))
-    except (OSError, UnicodeDecodeError) as problem:
-        raise LawError(f"{path} cannot be read as a utility ({type(problem).__name__}).") from None
+    except (OSError, UnicodeDecodeError):
+        raise LawError(
+            f"{path} cannot be read as a utility. Give a CSV file with the columns "
+            "perturbation,utility or count,value,utility."
+        ) from None
     header = [name.strip().lower() for name in lines[0]] if lines else []
     if header not in _COLUMNS or len(lines) == 1:
         raise LawError(

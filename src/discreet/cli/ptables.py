@@ -135,8 +135,11 @@ def open_ptable(path: Path) -> PTable:
 
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        raise LawError(f"{path} cannot be read as a p-table ({type(problem).__name__}).") from None
+    except (OSError, UnicodeDecodeError):
+        raise LawError(
+            f"{path} cannot be read as a p-table. Give a text file in one of the dialects ons, "
+            "cantabular and sdctools."
+        ) from None
     return dialects.read(text)
 
 

@@ -32,9 +32,9 @@ def read_laws(path: str | Path) -> list[CellLaw]:
         return [CellLaw.from_json(law) for law in reader(file)]
     except InputError:
         raise
-    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile) as problem:
+    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile):
         raise InputError(
-            f"No law of a table could be read from {file.name} ({type(problem).__name__})."
+            f"No law of a table could be read from {file.name}. Give a file that discreet wrote."
         ) from None
 
 

@@ -55,9 +55,10 @@ def read_tables(path: str | Path) -> list[ProtectedTable]:
         return reader(file)
     except InputError:
         raise
-    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile) as problem:
+    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile):
         raise InputError(
-            f"No table could be read from {file.name} ({type(problem).__name__})."
+            f"No table could be read from {file.name}. Give a file that discreet wrote, or a CSV file "
+            "in UTF-8 with a column for each variable and one named count."
         ) from None
 
 
