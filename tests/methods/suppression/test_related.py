@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import yaml
 
 import discreet as dc
 from discreet.earlier import history
-from discreet.errors import Refusal
+from discreet.errors import InputError, Refusal
+from discreet.methods.suppression import past, settings
 from discreet.workspace import DataSet
 
 from . import world
@@ -91,3 +93,79 @@ def test_what_was_declared_related_stays_so(tmp_path: Path):
     with dc.open(folder) as data, pytest.raises(Refusal) as caught:
         data.table(**TABLE, attribute="gene").release()
     assert caught.value.rule == "overlapping-table"
+
+
+def attributes(**related: list[str]) -> dict[str, Any]:
+    """Parameters of a policy with these attributes, related as told."""
+    text = "eyes,population\nblue,10\n"
+    return {
+        "epsilon": "0.5",
+        "delta": "0.2",
+        "populations": {"text": text, "source": "a census"},
+        "attributes": {
+            name: {"counts": ["yes"], "prior": VALUE, "related": others}
+            for name, others in related.items()
+        },
+    }
+
+
+def test_relations_hold_both_ways_and_go_on():
+    """Of a chain all share one δ: else both ends would spend one each on what is between them."""
+    read = settings.read(attributes(gene=["trait"], trait=[], habit=["trait"], other=[]))
+    assert {name: one.related for name, one in read.attributes.items()} == {
+        "gene": ("habit", "trait"),
+        "trait": ("gene", "habit"),
+        "habit": ("gene", "trait"),
+        "other": (),
+    }
+
+
+def test_a_relation_declared_by_the_other_stays_too(tmp_path: Path):
+    """The gene's table came out while the trait declared the relation: taken back, it still holds."""
+    folder = make(tmp_path, VALUE, ["gene"])
+    with dc.open(folder) as data:
+        data.table(**TABLE, attribute="gene").release()
+    write(folder, VALUE, [])
+    with dc.open(folder) as data, pytest.raises(Refusal) as caught:
+        data.table(**TABLE, attribute="trait").release()
+    assert caught.value.rule == "overlapping-table"
+
+
+def test_a_chain_taken_back_in_part_stays_whole():
+    """History joins what a policy no longer does: gene and trait were one when gene came out."""
+    said = settings.read(attributes(gene=[], trait=["habit"], habit=[]))
+    facts = SimpleNamespace(
+        data_version="v1",
+        history=SimpleNamespace(
+            answers=[
+                SimpleNamespace(
+                    measurements=SimpleNamespace(
+                        facts={
+                            "suppression": {
+                                "attribute": name,
+                                "related": related,
+                                "data_version": "v1",
+                            }
+                        }
+                    )
+                )
+                for name, related in (("gene", ["trait"]), ("other", []))
+            ]
+        ),
+    )
+    found = past._of_attribute("habit", said, facts)
+    assert [one.measurements.facts["suppression"]["attribute"] for one in found] == ["gene"]
+
+
+@pytest.mark.parametrize("value", ["1e-17", "0.99999999999999999", "1/10000000000000"])
+def test_a_prior_that_floats_take_as_certain_is_refused(value: str):
+    """Records against it would be found only when somebody asks; 0 and 1 themselves are checked at load."""
+    said = attributes(gene=[])
+    said["attributes"]["gene"]["prior"] = {"value": value, "source": "a survey"}
+    with pytest.raises(InputError, match="no nearer to either than 1e-12"):
+        settings.read(said)
+    said["attributes"]["gene"]["prior"] = {"value": "1e-9", "source": "a survey"}
+    assert settings.read(said)
+    assert settings.chance("1e-17", "p3", of_several=True)
+    with pytest.raises(InputError, match="p0 must be"):
+        settings.chance("0.99999999999999999", "p0", of_several=True)

@@ -19,7 +19,7 @@ from ...errors import Refusal
 from ..base import Answered, Facts
 from .groups import Groups
 from .public_people import PublicPeople
-from .settings import Settings
+from .settings import Settings, joined_groups
 
 OUT, SUPPRESSED = (1, 2), 3
 """What `Decided` calls cells that are out, and stars."""
@@ -97,15 +97,16 @@ def _of_attribute(attribute: str, settings: Settings, facts: Facts) -> Sequence[
     """Everything released about an attribute or one related to it, of these people."""
     if facts.history is None:
         return ()
-    related = {attribute, *settings.attributes[attribute].related}
-    related |= {name for name, one in settings.attributes.items() if attribute in one.related}
+    answers = [one for one in facts.history.answers if "suppression" in one.measurements.facts]
+    every = [answer.measurements.facts["suppression"] for answer in answers]
+    # what was declared related when something came out stays so
+    groups = [(told["attribute"], *told.get("related", ())) for told in every]
+    groups += [(name, *one.related) for name, one in settings.attributes.items()]
+    related = joined_groups({attribute}, groups)
     found = []
-    for answer in facts.history.answers:
-        told = answer.measurements.facts.get("suppression")
-        if told is None:
+    for answer, told in zip(answers, every, strict=True):
+        if told["attribute"] not in related:
             continue
-        if told["attribute"] not in related and attribute not in told.get("related", ()):
-            continue  # what was declared related when it came out stays so
         version = told["data_version"]
         if version in settings.other_people:
             continue

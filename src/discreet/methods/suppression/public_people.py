@@ -200,7 +200,7 @@ def _numbered(column: str) -> bool:
 def _row_laws(values: dict[str, str], attribute: Attribute, said: str) -> tuple[Law, ...]:
     if attribute.integers:
         columns = sorted((c for c in values if _numbered(c)), key=lambda c: int(c[1:]))
-        chances = [chance(values[c], f"{said}: {c}") for c in columns]
+        chances = [chance(values[c], f"{said}: {c}", of_several=True) for c in columns]
         if columns != [f"p{a}" for a in range(len(columns))] or len(columns) < 2:
             raise InputError(f"{said}, needs the columns p0, p1, … without a gap.")
         if sum(chances) != 1:

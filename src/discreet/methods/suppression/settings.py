@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,8 @@ from ...errors import InputError
 from .declaration import DECLARATION
 
 POPULATION = "population"
+NEAREST = Fraction(1, 10**12)
+"""A prior nearer to 0 or 1 would be taken as certain, and records against it found only when asked."""
 _ATTRIBUTE_KEYS = ("counts", "integers", "prior", "related")
 _PRIOR_KEYS = ("file", "text", "value", "low", "high", "source")
 
@@ -48,6 +50,7 @@ class Attribute:
     counts: tuple[str, ...] = ()
     integers: bool = False
     related: tuple[str, ...] = ()
+    """All that share its δ, whichever of them declares it."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ def read(parameters: Mapping[str, Any]) -> Settings:
                 raise InputError(
                     f"attributes.{one.name}.related names {other}, which is not under `attributes:`."
                 )
+    found = _all_related(found)
     return Settings(
         epsilon=Fraction(said["epsilon"]),
         delta=Fraction(said["delta"]),
@@ -108,6 +112,30 @@ def read(parameters: Mapping[str, Any]) -> Settings:
             for name, part in attributes.items()
         },
     )
+
+
+def _all_related(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """Relations as they hold: both ways, and of what is related to a related one too.
+
+    Else two attributes could spend a δ each on one that is related to both.
+    """
+    groups = [{one.name, *one.related} for one in attributes.values()]
+    return {
+        name: replace(one, related=tuple(sorted(joined_groups({name}, groups) - {name})))
+        for name, one in attributes.items()
+    }
+
+
+def joined_groups(some: set[str], groups: Sequence[Iterable[str]]) -> set[str]:
+    """Some names with all that share a group with one of them, with those of these, and on.
+
+    >>> sorted(joined_groups({"a"}, [("b", "c"), ("a", "b"), ("d", "e")]))
+    ['a', 'b', 'c']
+    """
+    joined = set(some)
+    while more := {n for group in groups if joined & {*group} for n in group} - joined:
+        joined |= more
+    return joined
 
 
 def _form(part: Any) -> Any:
@@ -217,9 +245,19 @@ def _prior(name: str, part: Any) -> Prior:
     return Prior(source, None, low, high)
 
 
-def chance(value: Any, name: str) -> Fraction:
-    """A probability, 0 and 1 included."""
-    return exact(str(value), name, least=0, most=1, error=InputError)
+def chance(value: Any, name: str, *, of_several: bool = False) -> Fraction:
+    """A probability: 0, 1, or one that floats tell from both well enough to count with.
+
+    One `of_several` values may be as small as it likes.
+    """
+    found = exact(str(value), name, least=0, most=1, error=InputError)
+    near = 1 - found if of_several else min(found, 1 - found)
+    if 0 < near < NEAREST:
+        raise InputError(
+            f"{name} must be 0, 1 or no nearer to either than {float(NEAREST):g}, got "
+            f"{float(found):.3g}. Write 0 or 1 if nobody, or everybody, has the value."
+        )
+    return found
 
 
 def names_of(columns: Sequence[str], reserved: Sequence[str]) -> tuple[str, ...]:
