@@ -199,7 +199,7 @@ def drafts(page: Any, base: str, folder: Path) -> dict[str, str]:
             for box in page.locator("input[name=declared]").all():
                 box.check()
             page.click("button[value=finish]")
-            page.wait_for_selector("h1:has-text('is made')", timeout=300_000)
+            page.wait_for_selector("h1:has-text('is ready')", timeout=300_000)
         made[name] = page.url.removeprefix(base).partition("#")[0]
     file.unlink()
     return made

@@ -114,7 +114,7 @@ def test_a_draft_by_keyboard(chromium: Any, served: Served, tmp_path: Path):
         go("budget")
         keys.type("3")
         go("do", "finish")
-        pressed("Enter", "h1:has-text('by_keys is made')")
+        pressed("Enter", "h1:has-text('by_keys is ready')")
         go(page.inner_text("main .button.main"))
         pressed("Enter", "#verdict button")
         go("Release for ε 1")

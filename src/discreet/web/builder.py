@@ -33,11 +33,12 @@ from ..server.auth import Asker
 from ..server.problems import Problem
 from ..server.service import Service, told
 from ..workspace import DataSet
-from . import verdicts
+from . import titles, verdicts
 from .address import Place, read, short_names
 from .axes import Axes
 from .ghost import Ghost
 from .grid import Grid, Look, cell_codes
+from .titles import Headed
 from .verdicts import Verdict
 
 DEFAULT_EPSILON = "0.1"
@@ -121,9 +122,9 @@ class Builder:
         self, asking: Asking, sentences: Sequence[str], refusal: Refusal | None = None
     ) -> None:
         self.asking, self.table, self.status = None, None, 403
-        self.request.state.notes["rule"] = (
-            refusal.rule if refusal else asking.verdict.breaches[0].rule
-        )
+        rule = refusal.rule if refusal else asking.verdict.breaches[0].rule
+        self.request.state.notes["rule"] = rule
+        refusals.note(asking, rule)
         self.verdict = verdicts.refused(sentences)
         self.offers = refusals.alternatives(asking, refusal)
 
@@ -303,16 +304,19 @@ class Builder:
 
     @property
     def title(self) -> str:
-        """What the table is of, in words."""
+        """What the table is of, in words that stand alone."""
         if self.table is not None:
             return self.voice.of(self.table.title)
         if self.asking is None:
             return ""
-        spec, layout = self.recipe.question.tables[0], self.recipe.layouts[0]
-        by_name = {str(ref): ref for ref in spec.axes}
-        order = (*layout.rows, *layout.columns, *layout.layers)
-        turned = replace(spec, axes=tuple(by_name[name] for name in order))
-        return self.voice.of(title_of(turned, self.data.description))
+        return self.voice.of(title_of(titles.spec_of(self.recipe), self.data.description))
+
+    @cached_property
+    def headed(self) -> Headed:
+        """What stands over the table on a page."""
+        if not self.title:
+            return Headed("", "", None)
+        return titles.headed(self.recipe, self.title, self.data.description, self.voice)
 
     @property
     def question(self) -> str:

@@ -46,7 +46,6 @@ NAVIGATION: tuple[Link, ...] = (
     ("/jobs", say("Jobs"), KEEPERS),
     ("/audit", say("Oversight"), OVERSEERS),
     ("/custodian", say("Custodian"), CUSTODIANS),
-    ("/custodian/new", say("New data set"), CUSTODIANS),
 )
 """The rooms of the site: where each begins, its name, and who may enter. Further ones are a line each."""
 ROOMS = frozenset(

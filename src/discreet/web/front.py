@@ -82,8 +82,8 @@ def front_facts(request: Request, service: Service, asker: Asker, speaks: Voice)
         file = f"/build/{quote(shown.name)}/file?{shown.place.question}&format=xlsx"
         facts |= {
             "about": shown.told,
-            "deck": deck(shown),
-            "notes": notes_of(shown.table),
+            "deck": deck(shown, picks=False),
+            "notes": notes_of(shown.table, speaks.language),
             "xlsx": file,
             "plainly": _PLAINLY.get(str(shown.data.policy.family), ""),
         }

@@ -29,8 +29,12 @@ class Notes:
     cite: str
 
 
-def notes_of(table: ProtectedTable) -> Notes:
-    """The notes of a table by depth; the deepest by what they are about."""
+def notes_of(table: ProtectedTable, language: str) -> Notes:
+    """The notes of a table by depth, in the reader's language; the deepest by what they are about.
+
+    Labels stay in the data set's own language where it has no other.
+    """
+    table = table.in_language(language or "en")
     said = notes(table)
     odds = list(table.guarantee.odds) if table.guarantee.kind is Kind.DP else []
     deep = [note for note in said if note.depth == 3]

@@ -9,14 +9,18 @@ from fastapi import Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from .. import api
-from ..errors import DiscreetError
-from ..languages import counted, say
+from ..languages import say
 from ..methods.declaration import Spends
 from ..server.auth import OVERSEERS, Asker, CurrentAsker, guarded
 from ..server.routes.catalogue import DataSetId
+from ..server.routes.custody import page_of
 from ..server.service import Service, Serving
 from ..workspace import DataSet
+from .amounts import amount
+from .custody.books import verified
+from .custody.home import shown
 from .frame import PageRoute, page
+from .front import FAMILIES
 
 overseeing = guarded(OVERSEERS, "audit", "pages", PageRoute)
 ROUTERS = [overseeing]
@@ -47,15 +51,19 @@ def oversight(
 
 
 def _standing(name: str, data: DataSet) -> dict[str, Any]:
-    facts = {"name": name, "title": data.description.title, "family": str(data.policy.family)}
+    facts = {"name": name, "title": data.description.title, "family": _family(data)}
     if data.spends is Spends.NOTHING:
         return facts | {"spent": "", "left": "", "entries": 0}
-    ledger = api.DataSet(data).ledger_facts(short=True)
-    return facts | {
-        "spent": ledger["spent"] or "",
-        "left": ledger["left"] or "",
-        "entries": ledger["entry_count"],
-    }
+    entries = sum(1 for _ in data.ledger().entries())
+    if data.policy.budget is None or data.spends is not Spends.LOSS:
+        return facts | {"spent": "", "left": "", "entries": entries}
+    standing = data.ledger().standing()[0]
+    spent, left = amount(standing.spent), amount(standing.left, left=True)
+    return facts | {"spent": spent, "left": left, "entries": entries}
+
+
+def _family(data: DataSet) -> str:
+    return FAMILIES.get(str(data.policy.family), str(data.policy.family))
 
 
 @overseeing.get("/audit/{dataset}", include_in_schema=False)
@@ -67,6 +75,7 @@ def ledger(
     verify: Annotated[bool, Query()] = False,
     a: Name = "",
     b: Name = "",
+    before: Annotated[int | None, Query(ge=1, le=2**60)] = None,
 ) -> HTMLResponse:
     """A data set's ledger, its chain, its policies, and the difference of two of them in sentences."""
     with service.dataset(asker, dataset) as data:
@@ -76,8 +85,9 @@ def ledger(
         facts = {
             "name": dataset,
             "title": data.description.title,
-            "ledger": api.DataSet(data).ledger_facts(short=True) if charges else None,
-            "verified": _verified(data) if verify and charges else "",
+            "family": _family(data),
+            "ledger": _book(data, before) if charges else None,
+            "verified": verified(data) if verify and charges else None,
             "policies": policies,
             "current": data.policy.version,
             "differences": _differences(known[a], known[b]) if a in known and b in known else None,
@@ -87,16 +97,22 @@ def ledger(
         return page(request, "ledger.html", facts)
 
 
-def _verified(data: DataSet) -> str:
-    try:
-        found = data.ledger().verify()
-    except DiscreetError as error:
-        return error.message
-    return counted(
-        "The chain is whole: {n} entry checked just now, with all that was released.",
-        "The chain is whole: {n} entries checked just now, with all that was released.",
-        found.entries,
-    )
+def _book(data: DataSet, before: int | None) -> dict[str, Any]:
+    """Entries in words, newest first, and what was spent."""
+    lines, onward = page_of(data, data.described.description, before=before, most=MOST)
+    facts: dict[str, Any] = {
+        "lines": [shown(data.folder.name, line) for line in lines],
+        "next": onward,
+        "first": before is None,
+        "spent": "",
+        "worst": api.DataSet(data).worst_case,
+    }
+    if data.policy.budget is not None and data.spends is Spends.LOSS:
+        standing = data.ledger().standing()[0]
+        facts["spent"] = amount(standing.spent)
+        facts["cap"] = amount(standing.cap, left=True)
+        facts["left"] = amount(standing.left, left=True)
+    return facts
 
 
 @overseeing.get("/audit/{dataset}/export", include_in_schema=False)

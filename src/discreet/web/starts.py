@@ -18,8 +18,8 @@ from ..workspace import DataSet
 from .address import short_names
 from .axes import PRIVATE
 
-MOST = 30
-"""A table to start with has at most so many rows and columns."""
+MOST, FEW = 30, 12
+"""A table to start with has at most so many rows and columns; with few, its numbers are larger."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,17 @@ def starts(name: str, description: Description, language: str = "") -> list[Star
 def _pairs(
     description: Description,
 ) -> Iterator[tuple[tuple[Variable, Level], tuple[Variable, Level]]]:
-    """Pairs of variables at their finest level that can be read at once."""
+    """Pairs of variables, the smallest tables first: their noise is least beside their numbers.
+
+    Each stands at its finest level with few categories, else at its coarsest that can be read at once.
+    """
     readable = []
     for variable in description.variables:
         fitting = [level for level in variable.levels if 2 <= len(level) <= MOST]
         if fitting and variable.role != PRIVATE:
-            readable.append((variable, fitting[0]))
-    yield from combinations(readable, 2)
+            few = [level for level in fitting if len(level) <= FEW]
+            readable.append((variable, few[0] if few else fitting[-1]))
+    yield from sorted(combinations(readable, 2), key=lambda pair: len(pair[0][1]) * len(pair[1][1]))
 
 
 def _label(variable: Variable, level: Level, language: str) -> str:

@@ -11,7 +11,7 @@ from .. import formats
 from ..core.table import ProtectedTable, Status
 from ..errors import DiscreetError
 from ..formats.chart import Chart
-from ..formats.html import in_totals
+from ..formats.html import RAISED, in_totals
 from ..formats.svg import to_svg
 from ..languages import Sentence, say, together
 from ..methods.declaration import Spends
@@ -71,7 +71,7 @@ def facts(built: Builder) -> dict[str, Any]:
         "percents": _percents(place),
         "deck": deck(built),
         "downloads": _downloads(built),
-        "notes": None if built.table is None else notes_of(built.table),
+        "notes": None if built.table is None else notes_of(built.table, built.voice.language),
         "withheld": [] if built.table is None else _marks(built.table),
         "guarantee": guarantee,
         "starts": featured_or_any(built.asker, built.data, built.voice.language)
@@ -170,11 +170,18 @@ def _percents(place: Place) -> list[tuple[str, str, bool]]:
     ]
 
 
-def deck(built: Builder) -> str | Sentence:
-    """One sentence under the title: what the numbers are."""
+def deck(built: Builder, *, picks: bool = True) -> str | Sentence:
+    """A line under the title: whom it is about, and what the numbers are."""
     table = built.table
     if table is None:
         return ""
+    headed = built.headed
+    counted = say("{what}.", what=headed.counted) if headed.counted else None
+    before = [words for words in (headed.only, counted) if words]
+    return together(*before, _says_of_numbers(built, table, picks))
+
+
+def _says_of_numbers(built: Builder, table: ProtectedTable, picks: bool) -> str | Sentence:
     if np.any(table.status == Status.SUPPRESSED) or (
         table.noise is None and built.data.policy.family == "suppression"
     ):
@@ -192,15 +199,22 @@ def deck(built: Builder) -> str | Sentence:
         said = say("The mark is what was published; violet is its noise interval.")
     elif "intervals" in built.place.showing:
         said = say("With noise; under each number its noise interval.")
-    else:
+    elif picks:
         said = say("With noise. Pick two cells to compare them.")
+    else:
+        said = say("With noise.")
     return together(of, said) if of else together(say("Number of records."), said)
 
 
 def _marks(table: ProtectedTable) -> list[tuple[str, Any]]:
     """What each mark in place of a number means, where there is one."""
     present = {Status(int(code)) for code in np.unique(table.status)}
-    return [(INSTEAD[status], words) for status, words in MEANINGS.items() if status in present]
+    marks: list[tuple[str, Any]] = [
+        (INSTEAD[status], words) for status, words in MEANINGS.items() if status in present
+    ]
+    if Status.DERIVED in present:
+        marks.append((RAISED[Status.DERIVED], Status.DERIVED.meaning))
+    return marks
 
 
 def _downloads(built: Builder) -> list[dict[str, Any]]:

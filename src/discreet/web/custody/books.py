@@ -93,11 +93,12 @@ def _book(
             }
             for one in data.ledger().shares()
         ],
-        "verified": _verified(data) if verify else None,
+        "verified": verified(data) if verify else None,
     }
 
 
-def _verified(data: DataSet) -> tuple[bool, str]:
+def verified(data: DataSet) -> tuple[bool, str]:
+    """Whether the chain of a ledger is whole, and that in words."""
     try:
         found = data.ledger().verify()
     except DiscreetError as error:

@@ -45,6 +45,11 @@ _RULES: dict[str, Sentence] = {
     "treatment": say("a treatment the policy does not allow"),
     "private-attribute": say("a private attribute"),
     "table-size": say("larger than the method can do"),
+    "two-way": say("more than two variables"),
+    "with-totals": say("a table without its totals"),
+    "overlapping-table": say("people of an earlier table"),
+    "unsafe-totals": say("totals that would tell too much"),
+    "unknown-population": say("people whose number is not public"),
 }
 
 
