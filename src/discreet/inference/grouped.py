@@ -114,19 +114,8 @@ class _Ascent:
         covariance, off = np.zeros_like(system), 0.0
         if sound:
             covariance = np.asarray(np.linalg.inv(system), dtype=np.float64)
-            off = self.bias(state) / float(np.sqrt(np.diag(covariance).min()))
+            off = how_far_off(self.noise, state.means, state.variance, self.terms)
         return GroupedFit(state.slopes, covariance, state.loglik, sound, off)
-
-    def bias(self, state: _State) -> float:
-        """How far off coefficients may be on average: of groups by what each tells."""
-        weights = np.maximum(state.means - state.variance, 0.0)
-        held = (state.means >= EMPTY).all(axis=1) & (weights > 0).all(axis=1)
-        if not held.any():
-            return 0.0
-        means, weights = state.means[held], weights[held]
-        told = weights.prod(axis=1) / weights.sum(axis=1)
-        noisy = (self.noise[held] / means**2).sum(axis=1)
-        return float((told * _TAKEN * noisy * np.minimum(noisy, 1.0)).sum() / told.sum())
 
     def step(self, state: _State, sizes: Reals, slopes: Reals, gain: float) -> _State | None:
         """Move, halving steps that do not gain enough; None: no step does."""
@@ -139,6 +128,23 @@ class _Ascent:
                 return trial
             length /= 2
         return None
+
+
+def how_far_off(noise: Reals, means: Reals, variance: Reals, terms: Reals) -> float:
+    """How far off coefficients may be on average, in units of the least standard error.
+
+    Groups by what each tells; noise, fitted means and conditional variances of their two cells.
+    """
+    weights = np.maximum(means - variance, 0.0)
+    held = (means >= EMPTY).all(axis=1) & (weights > 0).all(axis=1)
+    if not held.any():
+        return 0.0
+    means, weights, terms = means[held], weights[held], terms[held]
+    told = weights.prod(axis=1) / weights.sum(axis=1)
+    noisy = (noise[held] / means**2).sum(axis=1)
+    bias = float((told * _TAKEN * noisy * np.minimum(noisy, 1.0)).sum() / told.sum())
+    covariance = np.linalg.pinv((terms * told[:, None]).T @ terms)
+    return bias / max(float(np.sqrt(np.diag(covariance).min())), 1e-300)
 
 
 def fit_odds(cells: Cells, terms: Reals) -> GroupedFit:

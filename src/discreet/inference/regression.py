@@ -20,7 +20,7 @@ from ..languages import number, say, together
 from .answer import Answer, p_text
 from .channel import Additive, Channel, Reals
 from .evidence import Place, Reading, require_counts
-from .grouped import GroupedFit, fit_odds
+from .grouped import GroupedFit, fit_odds, how_far_off
 from .independence import axis_places
 from .intervals import Cell, read_level
 from .likelihood import Cells
@@ -225,11 +225,22 @@ def odds_of_many(cells: Cells, covariates: Reals) -> Fitted | ManyFitted:
                 groups=groups,
             )
         )
-    if groups <= DENSE_GROUPS:
-        return logistic_fit(cells, covariates)
     scaled, back = _standardised(covariates)
-    found = fit_odds(cells, np.column_stack([np.ones(groups), scaled]))
-    if found.certified and found.off > _MOST_OFF:
+    terms = np.column_stack([np.ones(groups), scaled])
+    if groups > DENSE_GROUPS:
+        found = fit_odds(cells, terms)
+        _require_near(found.certified, found.off, groups)
+        return ManyFitted(found, back)
+    dense = logistic_fit(cells, covariates)
+    figures = cells.variance, dense.fit.means, dense.fit.variance
+    noise, means, variance = (one.reshape(-1, 2) for one in figures)
+    _require_near(bool(dense.sound[0]), how_far_off(noise, means, variance, terms), groups)
+    return dense
+
+
+def _require_near(sound: bool, off: float, groups: int) -> None:
+    """Refuse odds that the sizes of their groups take too far off."""
+    if sound and off > _MOST_OFF:
         raise CannotConclude(
             say(
                 "Beside this noise the counts of {groups} groups are too small for a regression of "
@@ -238,7 +249,6 @@ def odds_of_many(cells: Cells, covariates: Reals) -> Fitted | ManyFitted:
                 groups=groups,
             )
         )
-    return ManyFitted(found, back)
 
 
 class ManyFitted:
