@@ -89,6 +89,20 @@ def test_an_auditor_reads_entries_in_words(served: Served, monkeypatch: pytest.M
         assert "differential privacy under a budget" in text_of(client.get("/audit"))
 
 
+def test_nobody_is_promised_a_table_that_waits_for_its_release(served: Served) -> None:
+    """What a custodian made and has not published is offered to custodians alone."""
+    recipe = {"rows": ["month"], "columns": ["marital"], "epsilon": "0.5"}
+    body = {"dataset": "deaths-dp", "title": "Later", "recipe": recipe}
+    with served.client("cas") as cas:
+        late = body | {"publish_at": "2999-01-01T00:00:00+00:00"}
+        assert cas.post("/releases", json=late).is_success
+    address = "/build/deaths-dp?rows=month&columns=marital&epsilon=0.25"
+    promise = "You have this table at"
+    assert promise not in text_of(httpx.get(served.url + address))
+    with signed_in(served, "cas") as client:
+        assert promise in text_of(client.get(address)) or "Follows" in client.get(address).text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [320, 390, 1360])
 def test_every_menu_opens_on_the_screen(chromium: Any, served: Served, width: int) -> None:

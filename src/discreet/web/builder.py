@@ -298,9 +298,20 @@ class Builder:
                 "address": self.place.saying(**{rung.setting: rung.value}).address,
             }
             for rung in self._ladder
-            if rung.standing is Standing.ANSWERED
+            if rung.standing is Standing.ANSWERED and not self._waits(rung)
         ]
         return released[-1] if released else None
+
+    def _waits(self, rung: Rung) -> bool:
+        """Whether the answer at this accuracy waits for its release, for this reader."""
+        if not self.service.withheld(self.asker, self.name):
+            return False
+        kept = {
+            k: v for k, v in self.mapping.items() if k not in ("within", "of", "epsilon", "rho")
+        }
+        asked = kept | {rung.setting: rung.value}
+        recipe = recipe_of(self.asker, self.data, asked, self.voice.language)
+        return Asking(self.service, self.asker, self.data, recipe, Wish()).withheld
 
     @property
     def title(self) -> str:
