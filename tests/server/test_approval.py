@@ -243,7 +243,10 @@ def test_pages_lead_from_a_recipe_to_a_withdrawn_release(office: tuple[Served, b
     assert dora.post(f"{at}/publish", data={"day": "31.1.2999"}).status_code == 400
     assert dora.post(f"{at}/publish", data={"csrf": ""}).status_code == 303
     assert dora.post(f"{at}/withdraw", data={"reason": "wrong codes"}).status_code == 303
-    assert "wrong codes" in dora.get(at).text
+    gone = dora.get(at).text
+    assert "wrong codes" in gone
+    assert "<td" not in gone  # no page shows what the API answers with 410
+    assert "<td" not in dora.get(f"{at}/withdraw").text
     assert dora.get(at.replace("deaths-dp", "deaths")).status_code == 404
     for client in pages.values():
         client.close()

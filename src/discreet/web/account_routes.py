@@ -65,7 +65,11 @@ async def add_token(request: Request, service: Serving, asker: CurrentAsker) -> 
     """A new token, shown this once."""
     said = await fields(request)
     form = TokenForm(label=first(said, "label")[:100])
-    made = await run_in_threadpool(accounts.make, service, asker, form)
+    return await run_in_threadpool(_made, request, service, asker, form)
+
+
+def _made(request: Request, service: Service, asker: Asker, form: TokenForm) -> Response:
+    made = accounts.make(service, asker, form)
     return page(request, "account.html", _facts(service, asker, made.token), 201)
 
 
@@ -103,7 +107,7 @@ async def log_in(request: Request, service: Serving) -> Response:
         if found.status not in (401, 429):
             raise
         facts = {"next": onward, "wrong": found.detail, "name": name, "kept": False}
-        answer = page(request, "login.html", facts, found.status)
+        answer = await run_in_threadpool(page, request, "login.html", facts, found.status)
         answer.headers.update(found.headers)
         return answer
     return response

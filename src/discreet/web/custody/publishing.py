@@ -230,7 +230,7 @@ def _facts(service: Service, asker: Asker, one: Published) -> dict[str, Any]:
         "two": two,
         "approved_day": None if not one.approved_at else _day(one.approved_at),
         "withdrawn_day": None if one.withdrawn_at is None else _day(one.withdrawn_at),
-        "tables": _tables(service, one) if one.ready is not None else [],
+        "tables": [] if state in ("making", "withdrawn") else _tables(service, one),
         "question": one.question,
         "recipe": json.dumps(dict(one.recipe), ensure_ascii=False, indent=1),
     }
@@ -253,7 +253,7 @@ async def approve(
 ) -> Response:
     """Approve it, with a reason that stays; a time may be chosen with it."""
     said = await fields(request)
-    one = _of(service, asker, dataset, release)
+    one = await run_in_threadpool(_of, service, asker, dataset, release)
     form = forms.read(ApproveForm, reason=forms.reason(said), publish_at=_time(said))
     await run_in_threadpool(releases.approve, request, service, asker, one.id, form)
     return _back(one)
@@ -265,7 +265,7 @@ async def publish(
 ) -> Response:
     """Publish what is approved, now or at a time."""
     said = await fields(request)
-    one = _of(service, asker, dataset, release)
+    one = await run_in_threadpool(_of, service, asker, dataset, release)
     form = forms.read(PublishForm, publish_at=_time(said))
     await run_in_threadpool(releases.publish_approved, request, service, asker, one.id, form)
     return _back(one)
@@ -286,7 +286,7 @@ async def withdraw(
 ) -> Response:
     """Withdraw it; the reason stays for everybody to read."""
     said = await fields(request)
-    one = _of(service, asker, dataset, release)
+    one = await run_in_threadpool(_of, service, asker, dataset, release)
     form = forms.read(WithdrawForm, reason=forms.reason(said))
     await run_in_threadpool(releases.withdraw, request, service, asker, one.id, form)
     return _back(one)

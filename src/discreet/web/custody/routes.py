@@ -91,12 +91,17 @@ async def accept(
     seen = first(await fields(request), "seen") or None
     settled = await run_in_threadpool(oversight.accept, request, service, asker, proposal, seen)
     if settled.token:
-        one = oversight.find(service, proposal)
-        facts = _proposal_facts(service, asker, one, settled.token)
-        answer = page(request, "custody/proposal.html", facts)
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
+        return await run_in_threadpool(_handed, request, service, asker, proposal, settled.token)
     return RedirectResponse("/custodian", 303)
+
+
+def _handed(
+    request: Request, service: Service, asker: Asker, proposal: str, token: str
+) -> Response:
+    facts = _proposal_facts(service, asker, oversight.find(service, proposal), token)
+    answer = page(request, "custody/proposal.html", facts)
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
 
 
 @custody.post("/custodian/proposals/{proposal}/reject", include_in_schema=False)
