@@ -12,6 +12,7 @@ from discreet.methods.suppression.drawn_law import drawn_risk, drawn_safe
 from discreet.methods.suppression.draws import Sampler
 from discreet.methods.suppression.exact_law import marginals, parts
 from discreet.methods.suppression.laws import _exact, beliefs_off
+from discreet.methods.suppression.margins import listed_risk
 from discreet.methods.suppression.outlook import (
     CARRIES,
     LEAST_VARIANCE,
@@ -80,6 +81,21 @@ def test_people_whose_value_is_certain_shift_the_count():
     law = cell_law(CellPeople.of({(1.0, 0.0): 3, (0.0, 1.0): 2, (0.5, 0.5): 4}))
     assert (law.shift, law.most) == (2, 4)
     assert np.allclose(law.ratios[1], np.arange(5) / 2)
+
+
+def test_totals_that_a_prior_rules_out_have_no_chance():
+    """Values 0 and 2 only: the chance that totals are unsafe is that of every data set."""
+    cells = [CellPeople.of({(0.5, 0.0, 0.5): 2}) for _ in range(4)]
+    every, sums = DataSets(cells), lines((2, 2))
+    broken, seen = 0.0, set()
+    for table in every.tables[every.chance > 0]:
+        totals = tuple(table[line].sum() for line in sums)
+        given = every.same(sums, table)
+        if totals not in seen and every.off(given) > 0.9:
+            broken += every.chance[given].sum()
+        seen.add(totals)
+    assert 0 < broken < 1
+    assert listed_risk(Model.of(cells, 0.9), (2, 2)) == pytest.approx(broken, abs=1e-12)
 
 
 def test_a_population_of_one_is_never_safe():

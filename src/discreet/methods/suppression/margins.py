@@ -106,6 +106,7 @@ def listed_risk(model: Model, shape: tuple[int, int]) -> float:
     grids = np.meshgrid(*[np.arange(most + 1) for most in model.most], indexing="ij")
     tables = np.stack([grid.ravel() for grid in grids], axis=1)
     weight = np.exp(sum(model.laws[e].log_weight[tables[:, e]] for e in range(tables.shape[1])))
+    tables, weight = tables[weight > 0], weight[weight > 0]  # a prior may rule sums out
     cube = tables.reshape(-1, *shape)
     sums = np.concatenate([cube.sum(axis=2), cube.sum(axis=1)], axis=1)
     _, group = np.unique(sums, axis=0, return_inverse=True)
