@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,19 @@ def test_numbers_are_never_broken(
     printed = capsys.readouterr().out.splitlines()
     assert any(all(number in line for number in row[1:]) for line in printed), printed
     assert max(map(len, printed)) <= width
+
+
+def test_suggestions_can_be_pasted_where_a_folder_has_a_space(tmp_path: Path) -> None:
+    """Every command that `init`, `check` and a refusal suggest stands in quotes where it needs them."""
+    lines = ["visitor,room", *(f"{n},{'ab'[n % 2]}" for n in range(200))]
+    (tmp_path / "visits.csv").write_text("\n".join(lines))
+    words = ("--unit", "visitor", "--family", "classic", "--into", "my work/visits")
+    assert run("init", "visits.csv", *words, cwd=tmp_path).returncode == 0
+    told = run("check", "my work/visits", cwd=tmp_path).stdout
+    told += run("table", "my work/visits", "--rows", "room", cwd=tmp_path).stderr
+    told += run("init", "visits.csv", "--into", "my work/visits", cwd=tmp_path).stderr
+    simulated = run("policy", "simulate", "my work/visits", cwd=tmp_path).stderr
+    assert "`discreet declare 'my work/visits' --all`" in simulated
+    suggested = re.findall(r"discreet (?:declare|load|check) \S+", told + simulated)
+    assert len(suggested) >= 4
+    assert {words.split()[-1] for words in suggested} == {"'my"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -66,15 +67,15 @@ def told(draft: Draft, folder: Path) -> list[str]:
         named = f", named by the column {draft.id}" if draft.id else ""
         return [
             f"Unit: one record{named}; nobody said whom a record is about, so every guarantee speaks "
-            f"of one record. If one record is one person: `discreet declare {folder} --unit person` "
+            f"of one record. If one record is one person: `discreet declare {quote(str(folder))} --unit person` "
             "If a person may have several, say which column names people: "
-            f"`discreet declare {folder} --unit person --id COLUMN`",
+            f"`discreet declare {quote(str(folder))} --unit person --id COLUMN`",
         ]
     each = draft.records_per_unit
     if draft.id is None:
         return [
             f"Unit: one {draft.unit} is one record; no column names it. If one {draft.unit} may "
-            f"have several records, say which column names it: `discreet declare {folder} --id COLUMN`."
+            f"have several records, say which column names it: `discreet declare {quote(str(folder))} --id COLUMN`."
         ]
     records = "one record" if each == 1 else f"up to {each:,} records"
     beyond = "more stop the load" if draft.bound == "stop" else "more are left out"
@@ -92,7 +93,7 @@ def found_in_data(folder: Path) -> str:
     """What to do where the number of records of a unit is the largest that was found."""
     return (
         "That number was found in the data, and every guarantee says so. Better: a rule, as in "
-        f"`discreet declare {folder} --records-per-unit 4 --drop`."
+        f"`discreet declare {quote(str(folder))} --records-per-unit 4 --drop`."
     )
 
 
@@ -102,8 +103,8 @@ def _doubts(draft: Draft, folder: Path) -> list[str]:
     return [
         "Who one unit is, is undecided, and nothing was loaded.",
         *doubts,
-        f"Say it, then load: `discreet declare {folder} --unit WORD --id COLUMN` "
-        f"`discreet load {folder}` These columns may name the unit:",
+        f"Say it, then load: `discreet declare {quote(str(folder))} --unit WORD --id COLUMN` "
+        f"`discreet load {quote(str(folder))}` These columns may name the unit:",
     ]
 
 

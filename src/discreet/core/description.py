@@ -148,7 +148,7 @@ class Description:
         if found:
             raise Refusal(
                 f"The categories of {', '.join(found)} were found in the data and are not declared: "
-                "under a budget, knowing them is already knowing something about people.",
+                "which categories occur already tells something about people.",
                 rule="declared-domain",
                 alternatives=(
                     "`discreet check DIR` lists what was found and not yet declared.",

@@ -218,7 +218,7 @@ def simulate(
     if not description.variables:
         raise InputError(
             f"{data.name} has no variable that may be shown yet. Declare some: "
-            f"`discreet declare {data.name} --all`."
+            "`discreet declare DIR --all`."
         )
     unit = Unit(description.protects, description.records_per_unit, description.neighbours)
     found = scale(unit, wanted.within, wanted.of, wanted.suspicions, wanted.tables)

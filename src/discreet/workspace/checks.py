@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..core.control import Control
@@ -90,7 +91,7 @@ def _secret(folder: Path) -> Iterator[Finding]:
 
 
 def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
-    again = f"Run `discreet load {folder}`."
+    again = f"Run `discreet load {quote(str(folder))}`."
     current = versions.current(folder)
     if current is None:
         yield Finding("error", "described but not loaded yet.", VERSIONS, again)
@@ -281,7 +282,7 @@ def _policy(described: DescribedData) -> Iterator[Finding]:
             "server shows them to custodians only: their categories were found in the data, so the "
             "list itself is about people.",
             DESCRIPTION,
-            f"Read the warnings on them, then run `discreet declare {described.folder} {names}`.",
+            f"Read the warnings on them, then run `discreet declare {quote(str(described.folder))} {names}`.",
         )
     if description.weight and description.weight.bound is None and policy.family is Family.DP:
         yield Finding(

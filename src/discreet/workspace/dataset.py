@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Self
 
 from ..core.description import UNDECIDED, Description, Policy
@@ -63,11 +64,9 @@ class DataSet:
         if current is None:
             first = ""
             if described.description.unit == UNDECIDED:
-                first = (
-                    f"Say who one unit is: `discreet declare {folder} --unit WORD --id COLUMN`. "
-                )
+                first = f"Say who one unit is: `discreet declare {quote(str(folder))} --unit WORD --id COLUMN`. "
             raise InputError(
-                f"{folder} is described but not loaded yet. {first}Run `discreet load {folder}`."
+                f"{folder} is described but not loaded yet. {first}Run `discreet load {quote(str(folder))}`."
             )
         version, manifest = current
         origin = origins.verified(folder, version, manifest, described.policy.family)
@@ -302,7 +301,7 @@ def _agree(folder: Path, described: DescribedData, manifest: versions.Manifest) 
     if coding_digest(described.coding) != manifest.coding:
         raise InputError(
             f"{folder / DESCRIPTION} was changed after the data were loaded: columns, levels, "
-            f"categories, id, unit's records or weight differ. Run `discreet load {folder}`."
+            f"categories, id, unit's records or weight differ. Run `discreet load {quote(str(folder))}`."
         )
     declared = described.description.records
     if declared is not None and declared != manifest.records:
@@ -327,7 +326,7 @@ class Workspace:
         if not folder.is_dir():
             raise InputError(
                 f"{folder} is not a folder. Make a workspace with "
-                f"`discreet init DATA --into {folder}/NAME` or `discreet demo --into {folder}`."
+                f"`discreet init DATA --into {quote(str(folder))}/NAME` or `discreet demo --into {quote(str(folder))}`."
             )
         if (folder / DESCRIPTION).is_file():
             return cls(folder.parent, (folder.resolve().name,))
@@ -372,7 +371,7 @@ def resolve(path: str | Path) -> Path:
         return folder / names[0]
     if not names:
         raise InputError(
-            f"{folder} holds no data set. Make one with `discreet init DATA --into {folder}/NAME`."
+            f"{folder} holds no data set. Make one with `discreet init DATA --into {quote(str(folder))}/NAME`."
         )
     raise InputError(
         f"{folder} holds {len(names)} data sets: {', '.join(names)}. "

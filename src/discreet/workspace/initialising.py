@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..core.control import Control
@@ -139,7 +140,7 @@ def refuse_described(folder: Path) -> None:
     """Raise where a data set is described already, or cannot lie."""
     if (folder / DESCRIPTION).exists():
         raise InputError(
-            f"{folder} is described already. Edit {folder / DESCRIPTION} and run `discreet load {folder}`, "
+            f"{folder} is described already. Edit {folder / DESCRIPTION} and run `discreet load {quote(str(folder))}`, "
             "or choose another folder."
         )
     if folder.exists() and not folder.is_dir():

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
+from shlex import quote
 from typing import Any
 
 from ..core.control import Control
@@ -184,7 +185,7 @@ def load(
     if described.description.unit == UNDECIDED and needs_a_unit(described):
         raise InputError(
             f"Who one unit of {folder} is, is undecided, and record keys are made from its id. Run "
-            f"`discreet declare {folder} --unit WORD --id COLUMN` first."
+            f"`discreet declare {quote(str(folder))} --unit WORD --id COLUMN` first."
         )
     return _in_turn(folder, described, None, control, secret)
 

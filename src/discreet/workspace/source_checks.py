@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..core.control import Control
@@ -86,7 +87,7 @@ def _declaring(described: DescribedData, facts: SourceFacts) -> Iterator[Finding
             "note",
             f"found, not declared; no category has fewer than {RARE} records.",
             ", ".join(fine),
-            f"If {lists} public knowledge: `discreet declare {described.folder} {' '.join(fine)}`.",
+            f"If {lists} public knowledge: `discreet declare {quote(str(described.folder))} {' '.join(fine)}`.",
         )
 
     if ruled:
@@ -96,7 +97,7 @@ def _declaring(described: DescribedData, facts: SourceFacts) -> Iterator[Finding
             "as its ends and lists were chosen by looking at the data.",
             ", ".join(ruled),
             "Write ends and lists that are public, then: "
-            f"`discreet declare {described.folder} {' '.join(ruled)}`.",
+            f"`discreet declare {quote(str(described.folder))} {' '.join(ruled)}`.",
         )
 
 

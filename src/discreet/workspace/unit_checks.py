@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..core.description import RECORD, UNDECIDED
@@ -35,7 +36,7 @@ def undecided(described: DescribedData) -> Iterator[Finding]:
         if refuses
         else f"{what}: guarantees speak of one record only.",
         DESCRIPTION,
-        f"Run `discreet declare {described.folder} --unit WORD --id COLUMN`.",
+        f"Run `discreet declare {quote(str(described.folder))} --unit WORD --id COLUMN`.",
     )
 
 
@@ -64,7 +65,7 @@ def unit_findings(described: DescribedData, facts: SourceFacts) -> Iterator[Find
             "note",
             "nobody said whom a record is about: every guarantee speaks of one record.",
             DESCRIPTION,
-            f"If one record is one person: `discreet declare {described.folder} --unit person`.",
+            f"If one record is one person: `discreet declare {quote(str(described.folder))} --unit person`.",
         )
     yield from _others(described, units)
     yield from _bound(described, units)
@@ -81,7 +82,7 @@ def _others(described: DescribedData, units: UnitColumns) -> Iterator[Finding]:
             f"{description.unit} is said to be {named}: if the column names people, no guarantee "
             "holds for them.",
             one.column,
-            f"If it names the unit: `discreet declare {described.folder} --unit {word} "
+            f"If it names the unit: `discreet declare {quote(str(described.folder))} --unit {word} "
             f"--id {one.column}`.",
         )
 

@@ -22,6 +22,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ..durable import (
@@ -112,7 +113,7 @@ def current(folder: Path) -> tuple[Path, Manifest] | None:
         name = ""
     if not _NAME.fullmatch(name):
         raise StoreError(
-            f"{folder / CURRENT} does not name a version. Load again with `discreet load {folder}`."
+            f"{folder / CURRENT} does not name a version. Load again with `discreet load {quote(str(folder))}`."
         )
     return folder / VERSIONS / name, manifest(folder / VERSIONS / name)
 

@@ -12,7 +12,7 @@ DECLARATION = Declaration(
     home=(".classic.method", "ClassicMethod"),
     summary="small counts hidden, and as few further cells as protect them; no guarantee",
     default=True,
-    nothing_to_set="the threshold belongs to the policy",
+    nothing_to_set="its rule is set by the policy",
     settings=(
         Setting(
             "threshold",
