@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, getcontext
 from fractions import Fraction
 
@@ -89,3 +90,18 @@ def test_a_recommendation_is_accurate_enough_and_below_the_ceiling() -> None:
 def test_bad_risks_are_said(prior: str, most: str) -> None:
     with pytest.raises(DiscreetError):
         Suspicion.of(prior, most)
+
+
+def test_categories_under_gaussian_noise_have_their_exceptions() -> None:
+    """Leaving and coming is two steps: twice ε, and δ (1 + e^ε) of releases without a bound."""
+    found = scale(Unit(), 20, "0.95", [Suspicion.of("0.1", "0.99")], 60)
+    chosen, known = found.recommendation, found.category_odds
+    assert chosen is not None
+    assert chosen.law == "gaussian"
+    e = float(chosen.total_epsilon)
+    delta = float(chosen.delta) * (1 + math.exp(e))
+    assert float(known.failure) == pytest.approx(delta / (1 - math.exp(-2 * e / 10)), rel=1e-9)
+    assert known.failure > found.odds.failure
+    assert found.sentences()[-1].count("except in 1 of every") == 2
+    alike = scale(Unit(neighbours=Neighbours.REPLACE_ONE), 20, "0.95", found.suspicions, 60)
+    assert alike.category_odds == alike.odds

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..core.brackets import floor_to
+from ..core.brackets import exp_bracket, floor_to
 from ..core.design import epsilon_for_accuracy, epsilon_for_risk
 from ..core.exact import Exact, exact, plain, whole
 from ..core.gaussian import DiscreteGaussian
 from ..core.loss import ZcdpLoss
 from ..core.neighbours import Neighbours
-from ..core.odds import Odds, odds_of, percent_up
+from ..core.odds import Odds, odds_of
 from ..core.pure_laplace import PureLaplace
 from ..errors import InputError
 from ..languages import Number, counted, number, say, together
@@ -231,6 +231,16 @@ class Scale:
             return odds_of(self.ceiling)
         return odds_of(found.total_epsilon, found.delta)
 
+    @property
+    def category_odds(self) -> Odds:
+        """The same of the category somebody is in: as if they left and another came."""
+        found = self.recommendation
+        if found is None or self.unit.neighbours.moved > 1:
+            return self.odds
+        epsilon = found.total_epsilon
+        delta = found.delta * (1 + exp_bracket(epsilon)[1])
+        return odds_of(2 * epsilon, min(delta, 1 - STEP))
+
     def advice(self) -> tuple[str, ...]:
         """What to do where floor and ceiling cross; nothing where they do not."""
         if not self.crossed:
@@ -306,17 +316,13 @@ class Scale:
             )
         )
         said += found.reasons
-        known = self.odds
-        category = odds_of(
-            found.total_epsilon * (2 if self.unit.neighbours.moved == 1 else 1), found.delta
-        )
         said.append(
             say(
                 "A guess about one {unit} that was 10 % sure becomes {surer}; which category the {unit} "
-                "is in, at most {category} % sure.",
+                "is in, {category}.",
                 unit=self.unit.name,
-                surer=known.surer("0.1"),
-                category=number(percent_up(category.becomes("0.1"))),
+                surer=self.odds.surer("0.1"),
+                category=self.category_odds.surer("0.1"),
             )
         )
         return tuple(said)
