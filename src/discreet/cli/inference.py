@@ -46,7 +46,9 @@ CellText = Annotated[
 @infer_app.command()
 def independence(
     file: TableFile,
-    given: Annotated[str, Option(help="Within each category of these variables, by commas.")] = "",
+    given: Annotated[
+        str, Option(help="Within each category of these variables, separated by commas.")
+    ] = "",
     law: LawFile = None,
     table: Number = 1,
     language: Language = "",
@@ -83,7 +85,9 @@ def goodness_of_fit(
 @infer_app.command()
 def loglinear(
     file: TableFile,
-    terms: Annotated[list[str], Argument(help="Terms, each of one or more variables by commas.")],
+    terms: Annotated[
+        list[str], Argument(help="Terms: each is one or more variables, separated by commas.")
+    ],
     law: LawFile = None,
     table: Number = 1,
     language: Language = "",
@@ -102,7 +106,7 @@ def regression(
     data: Annotated[
         Path, Argument(metavar="DATA.csv", help="A column of codes, columns of numbers.")
     ],
-    terms: Annotated[str, Option(help="Columns to regress on, by commas.")],
+    terms: Annotated[str, Option(help="Columns to regress on, separated by commas.")],
     axis: Annotated[str, Option(help="The variable whose categories are the observations.")] = "",
     offset: Annotated[str, Option(help="The column of sizes that rates are of.")] = "",
     event: Annotated[str, Option(help="For odds: the category that is the event, sex=F.")] = "",
@@ -303,7 +307,7 @@ def _cell(text: str) -> dict[str, str]:
 
 
 def _pairs(text: str, what: str, example: str) -> dict[str, str]:
-    """NAME=VALUE pairs by commas."""
+    """NAME=VALUE pairs, separated by commas."""
     pairs = {}
     for part in _names(text):
         name, mark, value = part.partition("=")

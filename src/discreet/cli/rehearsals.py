@@ -49,9 +49,11 @@ def compare(
             help="Of cell-key, laplace, normal, gaussian, max-entropy, marginals, topdown, classic."
         ),
     ] = "cell-key,laplace,gaussian",
-    epsilon: Annotated[str, Option(help="ε of whatever spends, by commas.")] = "0.1,0.5,1,1.5,2,3",
+    epsilon: Annotated[
+        str, Option(help="ε of methods that spend, separated by commas.")
+    ] = "0.1,0.5,1,1.5,2,3",
     p_tables: Annotated[
-        str, Option(help="Cell keys: MAX:VARIANCE, by commas.")
+        str, Option(help="Cell keys: MAX:VARIANCE, separated by commas.")
     ] = "3:1,5:2,5:3,7:4,10:6,10:10",
     draws: Annotated[int, Option(help="How often each table is protected.")] = 100,
     fitted_draws: Annotated[int, Option(help="… by a method that has to fit it each time.")] = 5,
@@ -141,7 +143,7 @@ def _grids(found: Compared, voice: Voice) -> None:
 def attack(
     path: DataSetPath,
     only: Annotated[
-        str, Option(help="Which attacks, by commas. Default: all. --json names them.")
+        str, Option(help="Which attacks, separated by commas. Default: all. --json names them.")
     ] = "",
     epsilon: Annotated[str, Option(help="ε of one question, for policies that spend.")] = "",
     output: Annotated[

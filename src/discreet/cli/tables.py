@@ -23,11 +23,12 @@ DataSetPath = Annotated[
 ]
 Json = Annotated[bool, Option("--json", help="Print one JSON object instead.")]
 Language = Annotated[
-    str, Option("--language", help="Language of words and labels, such as en. Default: its own.")
+    str,
+    Option("--language", help="Language of words and labels, such as de. Default: the data set's."),
 ]
 User = Annotated[
     str | None,
-    Option(help="Who asks, for ledger and sub-budgets. Default: who is logged in."),
+    Option(help="Who asks, for ledger and shares. Default: who is logged in."),
 ]
 Project = Annotated[str, Option(help="For which project.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Show cost and expected error; read no data.")]
@@ -38,7 +39,7 @@ Free = Annotated[bool, Option("--free", help="Answer from earlier releases only,
 def table(
     path: DataSetPath,
     rows: Annotated[
-        list[str] | None, Option(help="Variables or levels down the side, by commas.")
+        list[str] | None, Option(help="Variables or levels down the side, separated by commas.")
     ] = None,
     columns: Annotated[list[str] | None, Option(help="Variables or levels across the top.")] = None,
     layers: Annotated[list[str] | None, Option(help="Variables that make one block each.")] = None,
@@ -119,7 +120,7 @@ def release(
         Path | None, Option("--output", "-o", help="A folder for tables and report.")
     ] = None,
     format: Annotated[
-        str, Option("--format", "-f", help="Formats of the tables, by commas.")
+        str, Option("--format", "-f", help="Formats of the tables, separated by commas.")
     ] = "csv,xlsx",
     microdata: Annotated[
         str,

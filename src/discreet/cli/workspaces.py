@@ -31,7 +31,9 @@ NOT_WRITTEN = (
     "The password was not written down. For later loads put it into PGPASSWORD or ~/.pgpass (a token "
     "for Spark into SPARK_CONNECT_AUTHENTICATE_TOKEN)."
 )
-Drop = Annotated[bool, Option("--drop", help="Leave out what is more, instead of stopping.")]
+Drop = Annotated[
+    bool, Option("--drop", help="Leave out further records of a unit, instead of stopping.")
+]
 
 
 def demo(
@@ -101,7 +103,7 @@ def init(
     budget: Annotated[str | None, Option(help="ε allowed for ever (family dp).")] = None,
     family: Annotated[str, Option(help="cell-key, dp or classic.")] = "cell-key",
     delimiter: Annotated[
-        str | None, Option(help="Of a CSV file, where it is not found out: ';' or tab.")
+        str | None, Option(help="Of a CSV file, if it is not recognised: ';' or tab.")
     ] = None,
     encoding: Annotated[str | None, Option(help="Of a CSV file: cp1252, utf-16, …")] = None,
     header: Annotated[
@@ -118,7 +120,7 @@ def init(
         list[str] | None, Option(metavar="COLUMN", help="A column to leave out. Repeatable.")
     ] = None,
     weight: Annotated[
-        str, Option(metavar="COLUMN", help="The column of weights; none: there is none.")
+        str, Option(metavar="COLUMN", help="The column of weights; none if there is none.")
     ] = "",
     json: Json = False,
 ) -> None:
@@ -178,7 +180,7 @@ def _csv_options(
 def load(path: DataSetPath, json: Json = False) -> None:
     """Load the source named in discreet.yaml again, as a new version.
 
-    Killed at any moment, the data set is the old one or the new one.
+    If it is killed, the data set is whole all the same: the old version or the new one.
     """
     from .. import workspace
     from ..workspace.checks import small_keys
@@ -204,7 +206,7 @@ def declare(
 ) -> None:
     """Declare categories and hierarchies of variables to be public facts, or who one unit is.
 
-    What `init` found in the data says something about people until the custodian declares it;
+    What `init` found in the data says something about people until the custodian declares it.
     Family dp refuses a variable before that. `discreet check` says what is unsafe.
 
     [bold]discreet declare work/deaths area sex[/bold]
@@ -285,7 +287,7 @@ def upgrade(
 ) -> None:
     """Carry a workspace of discreet 0.1 over: budgets stay spent, old answers are found.
 
-    Stop its server first. A copy is kept beside it; to run this again is harmless.
+    Stop its server first. A copy is kept beside it; running it again does no harm.
 
     [bold]discreet upgrade demo[/bold]
     """
