@@ -15,7 +15,7 @@ from discreet.cli import app
 from discreet.core.law_builders import laplace
 from discreet.errors import CannotConclude, DiscreetError, InputError
 from discreet.inference.questions import QUESTIONS, Conclusions, answer
-from discreet.languages import Number, Sentence, says
+from discreet.languages import Number, Sentence, say, says
 
 from .tables import LAWS, TREATMENTS, cell_law, released, table
 
@@ -121,3 +121,9 @@ def test_the_command_says_it_in_german(tmp_path: Path, capsys: pytest.CaptureFix
     assert refused.value.message.startswith("Die Tabelle hat keine Achse")
     with pytest.raises(InputError, match="--language must be one of"):
         app([*words[:-1], "tlh"], standalone_mode=False)
+
+
+def test_the_total_needs_no_case_in_german() -> None:
+    """It stands after "an" as after "von": a name in quotes fits everywhere."""
+    share = say("The share of {one} in {whole}", one="R0", whole=say("the total"))
+    assert share.says("de") == "Der Anteil von R0 an „Insgesamt“"
