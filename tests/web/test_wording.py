@@ -132,3 +132,4 @@ def test_the_price_on_a_telephone_stands_beside_its_button(chromium: Any, served
         button = seen.page.locator("#verdict .button").bounding_box()
         assert button["height"] <= 36
         assert bar["height"] <= 90
+        assert bar["y"] + bar["height"] <= 900, "its last line is below the screen"
