@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
@@ -186,6 +186,7 @@ def test_bands_are_exact(cuts: list[Fraction], numbers: list[Any], below: bool, 
 
 
 @given(st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 12, 31)))
+@settings(max_examples=25)  # each makes 73,000 days a few times
 @pytest.mark.slow
 def test_dates_are_read_in_every_form(day: datetime.date):
     """With and without leading zeros and a time of day; what is no day is unreadable."""

@@ -425,17 +425,19 @@ def check_kill(into: Path, step: int, names: list[str]) -> set[str]:
     return states
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "points",
+    [pytest.param(20, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.proof)],
+)
 def test_killed_at_any_moment_it_is_old_or_new(
-    tmp_path: Path, upgraded: Path, another_machine: Callable[[], None]
+    tmp_path: Path, upgraded: Path, another_machine: Callable[[], None], points: int
 ):
-    """Whatever the step it dies at: each ledger is whole in one form, and the next run finishes."""
+    """Killed at whatever step, an upgrade leaves each ledger whole in one form; the next run finishes."""
     with DataSet.open(upgraded / "people") as data:
         names = data.ledger().questions(data.data_version)
     all_steps = killed_after(unpacked(tmp_path / "all"), 10**6)
     assert all_steps is not None
     states: set[str] = set()
-    points = 60
     for point in range(points):
         step = 1 + point * (all_steps - 1) // points
         another_machine()
