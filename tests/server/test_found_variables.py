@@ -331,6 +331,7 @@ _PATTERNS = (
     (r"<code>[0-9a-f]{12,16}</code>", "HASH"),  # the beginnings of such hashes
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME"),
     (r"\d{8} \d\d:\d\d", "TIME"),
+    (r"\b\d{1,2} [A-Z][a-zä]+ \d{4}(, \d\d:\d\d)?", "TIME"),  # as pages write it
     (r"\b1[789]\d{8}(\.\d+)?\b", "TIME"),  # seconds since 1970
     (r'"milliseconds": ?[\d.]+', "MILLISECONDS"),
     (r'"request": ?"[0-9a-f]{16}"', "REQUEST"),

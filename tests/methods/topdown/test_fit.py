@@ -92,7 +92,7 @@ def test_a_fit_goes_on_where_it_was_stopped(monkeypatch: pytest.MonkeyPatch) -> 
         assert len(blocks) == needed
         assert same(whole, again)
         saved.add(done)
-    assert saved == set(range(needed))
+    assert set(range(needed)) <= saved <= set(range(needed + 1))
 
 
 def test_a_part_that_is_lost_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
