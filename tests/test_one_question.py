@@ -340,7 +340,7 @@ def test_every_spelling_is_read_alike(method: str):
 
 @pytest.mark.slow
 @every_method
-@examples(60, HealthCheck.filter_too_much)
+@examples(30, HealthCheck.filter_too_much)
 @given(data=st.data())
 def test_many_questions_of_all_kinds(
     worlds: dict[str, DataSet], world: str, method: str, data: st.DataObject

@@ -52,11 +52,12 @@ def page(sections: list[Section]) -> str:
         lines += ["", f"## {paper}", "", f"{title}."]
         for section in sections:
             if section.paper == paper:
-                lines += ["", *_section(section)]
+                lines += ["", *section_lines(section)]
     return "\n".join(lines) + "\n"
 
 
-def _section(section: Section) -> list[str]:
+def section_lines(section: Section) -> list[str]:
+    """A section as the page shows it."""
     lines = [f"### {section.title}", ""]
     if section.commands:
         lines += ["```text", *(f"$ {command}" for command in section.commands), "```", ""]

@@ -200,7 +200,7 @@ def test_no_question_costs_more_than_its_charge(asked, replaced, many, zeros):
 
 @pytest.mark.slow
 @given(asked=question, **ANY)
-@settings(max_examples=400, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=150, deadline=None, suppress_health_check=QUIET)
 def test_no_question_costs_more_than_its_charge_at_length(asked, replaced, many, zeros):
     """The same, many more."""
     check(asked, replaced, many, zeros)

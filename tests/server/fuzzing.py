@@ -15,14 +15,20 @@ CHECKS = (
 
 
 def fuzzed(
-    document: str, folder: Path, examples: int, seed: int, *more: str, checks: str = CHECKS
+    document: str,
+    folder: Path,
+    examples: int,
+    seed: int,
+    *more: str,
+    checks: str = CHECKS,
+    phases: str = "examples,coverage,fuzzing",
 ) -> int:
     """Cases tried; fails where one broke the document or the server."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "run", document),
             *("--checks", checks, "--max-examples", str(examples), "--seed", str(seed)),
-            *("--phases", "examples,coverage,fuzzing", "--workers", "1"),
+            *("--phases", phases, "--workers", "1"),
             # long on purpose: a busy machine is no fault of the document
             *("--request-timeout", "600", "--no-color", "--mode", "all", *more),
         ],

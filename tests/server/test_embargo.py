@@ -252,7 +252,7 @@ def test_killed_releases_are_not_read(demo: Path, tmp_path: Path) -> None:
     shutil.copytree(demo, workspace)
     tokens = add_accounts(workspace)
     _nothing_for(workspace, "ana")
-    raced_and_killed(workspace, tokens, 6)
+    raced_and_killed(workspace, tokens, 3)
 
 
 @pytest.mark.proof

@@ -94,8 +94,8 @@ def half_is_answered(workspace: Path, tokens: dict[str, str], count: int, epsilo
 
 @pytest.mark.slow
 def test_four_workers_answer_exactly_what_the_budget_allows(copied: tuple[Path, dict[str, str]]):
-    """400 distinct DP questions over HTTP, four workers, budget for half: exactly half answered."""
-    half_is_answered(*copied, 400, "0.05")
+    """160 distinct DP questions over HTTP, four workers, budget for half: exactly half answered."""
+    half_is_answered(*copied, 160, "0.125")
 
 
 @pytest.mark.proof
@@ -224,10 +224,10 @@ def survives(  # noqa: C901, PLR0915 - one siege, told from beginning to end
 
 @pytest.mark.slow
 def test_killed_workers_lose_nothing(copied: tuple[Path, dict[str, str]]):
-    """Workers killed 15 times under load: no answer uncharged, no job lost, no question answered
+    """Workers killed 6 times under load: no answer uncharged, no job lost, no question answered
     two ways."""
-    seen = survives(*copied, 15)
-    assert seen["answers"] > 20
+    seen = survives(*copied, 6)
+    assert seen["answers"] > 10
     assert seen["charges"] >= seen["answers"]
 
 

@@ -771,8 +771,8 @@ def run(request, kind, examples, steps):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", STORES, ids=lambda kind: kind.name)
 def test_agrees_with_the_model(request, kind):
-    """100 random sequences of up to 20 steps (30 where each opening is a connection)."""
-    run(request, kind, 30 if kind.needs_server else 100, 20)
+    """60 random sequences of up to 20 steps (12 where each opening is a connection)."""
+    run(request, kind, 12 if kind.needs_server else 60, 20)
 
 
 @pytest.mark.proof

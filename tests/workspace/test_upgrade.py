@@ -427,7 +427,7 @@ def check_kill(into: Path, step: int, names: list[str]) -> set[str]:
 
 @pytest.mark.parametrize(
     "points",
-    [pytest.param(20, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.proof)],
+    [pytest.param(12, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.proof)],
 )
 def test_killed_at_any_moment_it_is_old_or_new(
     tmp_path: Path, upgraded: Path, another_machine: Callable[[], None], points: int

@@ -193,8 +193,10 @@ def test_tables_of_other_people_break_at_most_what_is_spent():
     assert spent <= delta + 1e-9
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cells_first", [False, True])
+@pytest.mark.parametrize(
+    "cells_first",
+    [pytest.param(False, marks=pytest.mark.proof), pytest.param(True, marks=pytest.mark.slow)],
+)
 def test_a_further_split_breaks_at_most_what_is_spent(cells_first: bool):
     """Totals of two rows, one of them split in two afterwards, then the cells: one bound."""
     epsilon, delta = 0.9, 0.85
