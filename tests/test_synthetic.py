@@ -19,7 +19,9 @@ from typer.testing import CliRunner
 import discreet as dc
 from discreet.cli.main import app
 from discreet.core.control import Control
+from discreet.core.origin import Origin
 from discreet.errors import InputError
+from discreet.languages import says
 from discreet.methods.base import Measurements
 from discreet.methods.marginals.design import design_of
 from discreet.server import Settings
@@ -27,6 +29,7 @@ from discreet.workspace import DataSet
 from discreet.workspace.description_file import read
 
 from .attacks.people import make
+from .languages.german import english_in
 from .server.serving import serving
 
 AREAS = {f"a{i}": {"label": f"Area {i}", "parent": "n" if i < 2 else "s"} for i in range(5)}
@@ -58,7 +61,11 @@ PAIRS = {"method": "marginals", "epsilon": "2", "workload": "all 2-way of area, 
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`people` under a budget, its release in `out`, and `open`, made of that release's records."""
     folder = tmp_path_factory.mktemp("served")
-    people = make(folder, "dp", variables=VARIABLES, structural_zeros=ZEROS)
+    words = {
+        "title": {"en": "Tenants", "de": "Mieter"},
+        "unit": {"en": "tenant", "de": "Mieter"},
+    }
+    people = make(folder, "dp", variables=VARIABLES, structural_zeros=ZEROS, **words)
     with dc.open(people) as data:
         made = data.recipe(PAIRS).release()
         made.write(folder / "out", formats=["csv"], microdata=["csv", "parquet"])
@@ -81,6 +88,26 @@ def test_tables_are_counts_of_the_released_records(world: Path):
         coast = data.table(rows="coast", where={"region": "s"}, totals=False).release().protected
         sea = sum(r["area"] in ("a2", "a4") for r in records)
         assert coast.values.tolist() == [sea, sum(r["area"] == "a3" for r in records)]
+
+
+def test_a_german_reader_is_told_the_guarantee_in_german(world: Path):
+    """Unit, odds and limits that were sealed with the records; older ones are plain and load."""
+    with dc.open(world / "open") as data:
+        table = data.table(rows="area", language="de").release().protected
+    told = table.guarantee.to_json("de")
+    assert "Mieter" in told["sentence"]
+    assert "tenant" not in json.dumps(told)
+    assert english_in([told["sentence"], *told["odds"], *told["caveats"], *told["notices"]]) == {}
+    assert "tenant" in table.guarantee.to_json("en")["sentence"]
+    assert english_in([table.tells(note) for note in table.notes]) == {}
+    with DataSet.open(world / "open") as served:
+        stored = dict(served.manifest.origin or {})
+        assert served.description.title.says("de") == "Mieter: synthetische Datensätze"
+        assert english_in([says(note, "de") for note in served.description.notes]) == {}
+    before = {key: words for key, words in stored["guarantee"].items() if key != "languages"}
+    assert before != stored["guarantee"]
+    old = Origin.from_json({**stored, "guarantee": before})
+    assert (old.guarantee.unit, old.guarantee) == ("tenant", Origin.from_json(stored).guarantee)
 
 
 def test_every_table_keeps_the_guarantee_and_says_what_it_is(world: Path):

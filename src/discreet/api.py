@@ -216,7 +216,7 @@ class Draft:
         self, data: workspace.DataSet, recipe: recipes.Recipe, user: str, project: str
     ) -> None:
         self._data = data
-        language = data.description.language_asked(recipe.layouts[0].language)
+        language = data.description.language_named(recipe.layouts[0].language)
         layouts = tuple(replace(layout, language=language) for layout in recipe.layouts)
         self._recipe = replace(recipe, layouts=layouts)
         self._payer = release.Payer(user, project)

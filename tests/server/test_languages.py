@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -88,54 +91,103 @@ def test_kept_job_results_and_releases_say_their_language(spoken: Served):
         assert said(cas.get(f"/releases/{made['id']}/tables")) is None
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/datasets/people",
-        "/datasets/people/variables",
-        "/datasets/people/variables/sex",
-        "/datasets/people/codelists/sex",
-        "/datasets/people/tables",
-        "/datasets/people/tables/metadata",
-    ],
-)
-def test_a_language_that_is_not_there_is_said(spoken: Served, path: str):
-    """One sentence with the languages there are; a header is a wish, and no labels refuse nothing."""
-    rows = {"rows": "sex"} if "tables" in path else {}
-    with spoken.client() as public:
-        wrong = public.get(path, params={**rows, "language": "de"})
-        assert wrong.status_code == 400
-        assert wrong.json()["detail"] == (
-            "people has no labels in the language 'de'; it has en, fr."
-        )
-        assert said(public.get(path, params=rows, headers={"Accept-Language": "de"}))
-        plain = path.replace("people", "plain")
-        assert said(public.get(plain, params={**rows, "language": "de"})) is None
-
-
-def test_a_language_in_a_body_or_for_all_data_sets_must_be_there(spoken: Served):
-    """The verdict, the table, a release and the list of data sets say the same."""
-    body = {"rows": ["sex"], "language": "de"}
+def test_every_route_refuses_a_language_that_is_not_there(spoken: Served):
+    """One sentence with the languages there are, whether labels say theirs or not."""
+    document = httpx.get(f"{spoken.url}/api/v1/openapi.json", timeout=300).json()
+    refused = set()
     with spoken.client("cas") as cas:
-        for path in ("/datasets/people/tables", "/datasets/people/tables:check"):
-            assert cas.post(path, json=body).status_code == 400
-        published = {"dataset": "people", "title": "People", "recipe": body}
-        assert cas.post("/releases", json=published).status_code == 400
+        for dataset, there in (("people", "en, fr or de"), ("plain", "en or de")):
+            kept = {"dataset": dataset, "recipe": {"rows": ["sex"]}}
+            saved = cas.post("/saved", json=kept).json()["id"]
+            fixed = {"variable": "sex", "level": "sex", "saved": saved, "question": "0" * 64}
+            for path, method in _taking_a_language(document):
+                address = path.removeprefix("/api/v1").format(dataset=dataset, **fixed)
+                asked = {"language": "xx"}
+                asked |= {"rows": "sex"} if method == "GET" and "/tables" in path else {}
+                asked |= {"query": "sex"} if address == "/search" else {}
+                body = {"draft": {}} if "polic" in path else {"rows": ["sex"]}
+                sent = {"json": body} if method == "POST" else {}
+                answer = cas.request(method, address, params=asked, **sent)
+                if answer.status_code == 404:  # keyed data have no ledger
+                    assert "ledger" in path
+                    continue
+                of_all = "No data set is available in the language 'xx'. Choose en, fr or de."
+                of_one = f"{dataset} is not available in the language 'xx'. Choose {there}."
+                said = of_one if "{" in path else of_all
+                assert (answer.status_code, answer.json()["detail"]) == (400, said), address
+                refused.add(address)
+    assert len(refused) >= 20
+
+
+def _taking_a_language(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Every route with the parameter `language`."""
+    return [
+        (path, method.upper())
+        for path, methods in document["paths"].items()
+        for method, facts in methods.items()
+        if any(one.get("name") == "language" for one in facts.get("parameters", ()))
+    ]
+
+
+def test_a_language_in_a_body_must_be_there(spoken: Served):
+    """The verdict, the table, a release and a test of a table say the same."""
+    body = {"rows": ["sex"], "language": "xx"}
+    with spoken.client("cas") as cas:
+        for name in ("people", "plain"):
+            for path in ("tables", "tables:check", "tables:options"):
+                assert cas.post(f"/datasets/{name}/{path}", json=body).status_code == 400
+            published = {"dataset": name, "title": "People", "recipe": body}
+            assert cas.post("/releases", json=published).status_code == 400
         assert cas.get("/datasets", params={"language": "fr"}).is_success
-        assert cas.get("/datasets", params={"language": "de"}).is_success  # plain may be in German
-    with (
-        serving(spoken.workspace, Settings(public=("people",))) as url,
-        httpx.Client(base_url=f"{url}/api/v1") as public,
-    ):
-        wrong = public.get("/datasets", params={"language": "de"})
-        assert wrong.status_code == 400
-        assert wrong.json()["detail"] == (
-            "No data set has labels in the language 'de'; there are en, fr."
-        )
+        german = {"Accept-Language": "de"}
+        wrong = cas.post("/datasets/plain/tables", json=body, headers=german)
+        assert "gibt es nicht in der Sprache 'xx'. Wählen Sie en oder de." in wrong.json()["detail"]
+
+
+@pytest.mark.parametrize("name", ["people", "plain"])
+def test_a_total_is_in_the_language_of_its_reader(spoken: Served, name: str):
+    """Labels are the data set's, English here; its total is ours: API, workbook, PxWeb and page."""
+    path, asked = f"/datasets/{name}/tables", {"rows": "sex", "totals": "yes"}
+    german = {"Accept-Language": "de-DE, de;q=0.9, en;q=0.8"}
+    with spoken.client("cas") as cas:
+        own = cas.get(path, params=asked)
+        wished = cas.get(path, params=asked, headers=german)
+        named = cas.get(path, params={**asked, "language": "de"})
+        assert named.json() == wished.json()
+        labels = wished.json()["dimension"]["sex"]["category"]["label"]
+        assert (labels["f"], labels["_T"]) == ("Female", "Insgesamt")
+        assert own.json()["dimension"]["sex"]["category"]["label"]["_T"] == "Total"
+        assert said(wished) == said(own)
+        book = cas.get(path, params={**asked, "format": "xlsx"}, headers=german)
+        with zipfile.ZipFile(io.BytesIO(book.content)) as sheets:
+            assert "Insgesamt" in sheets.read("xl/sharedStrings.xml").decode()
+        recipe = {"rows": ["sex"], "totals": True}
+        saved = cas.post("/saved", json={"dataset": name, "recipe": recipe, "shared": True}).json()[
+            "id"
+        ]
+        for lang, total in (("de", "Insgesamt"), ("en", "Total")):
+            data = cas.get(f"{spoken.url}/pxweb/v2/tables/{saved}/data", params={"lang": lang})
+            assert data.json()["dimension"]["sex"]["category"]["label"]["_T"] == total
+    with httpx.Client(base_url=spoken.url, headers=german) as reader:
+        page = reader.get(f"/build/{name}", params={"rows": "sex", "totals": "yes"}).text
+        assert ">Insgesamt<" in page
+        assert ">Total<" not in page
+        assert "language=" not in page.partition("<table")[2]  # an address has no reader's language
+        file = {"rows": "sex", "totals": "yes", "format": "csv"}
+        assert "Insgesamt" in reader.get(f"/build/{name}/file", params=file).text
+
+
+def test_a_header_keeps_labels_in_the_language_wished_for(spoken: Served):
+    """French labels are wished for, if second: they are not given up for German totals."""
+    wished = {"Accept-Language": "de, fr;q=0.5"}
+    with spoken.client() as public:
+        table = public.get("/datasets/people/tables?rows=sex&totals=yes", headers=wished)
+        labels = table.json()["dimension"]["sex"]["category"]["label"]
+        assert labels["f"] == "Femme"
 
 
 def test_labels_come_in_the_language_on_disk_too(spoken: Served, tmp_path: Path):
-    """Command line and Python: `fr` is shown in files and on screen, `de` is exit 2."""
+    """Command line and Python: `fr` in files and on screen, `de` in totals, `xx` is exit 2."""
     import discreet as dc
     from discreet.errors import RecipeError
 
@@ -146,10 +198,15 @@ def test_labels_come_in_the_language_on_disk_too(spoken: Served, tmp_path: Path)
         assert "Femme" in table._repr_html_()
         assert "Femme" in table.write(tmp_path / "t.csv").read_text("utf-8")
         assert "Femme" in next((table.write(tmp_path / "out") / "tables").glob("*.csv")).read_text()
-        with pytest.raises(RecipeError, match=r"'de'; it has en, fr\.$"):
-            people.table(rows=["sex"], language="de")
-    words = ["table", str(spoken.workspace / "people"), "--rows", "sex", "--language", "de"]
-    done = run(*words)
-    assert (done.returncode, "it has en, fr" in done.stderr) == (2, True)
-    with dc.open(spoken.workspace / "plain") as plain:
-        assert plain.table(rows=["sex"], language="de").release()
+        with pytest.raises(RecipeError, match=r"'xx'. Choose en, fr or de\.$"):
+            people.table(rows=["sex"], language="xx")
+    for name in ("people", "plain"):
+        words = ["table", str(spoken.workspace / name), "--rows", "sex", "--language"]
+        german = run(*words, "de")
+        assert (german.returncode, "Insgesamt" in german.stdout) == (0, True)
+        assert "Female" in german.stdout
+        done = run(*words, "xx")
+        assert (done.returncode, "is not available in the language 'xx'" in done.stderr) == (
+            2,
+            True,
+        )

@@ -73,7 +73,7 @@ def simulate(
         other = opened.enter_context(workspace.DataSet.open(against)) if against else None
         planned = None if draft is None else read_draft(draft)
         described = data.description
-        voice = speaker(described.language_asked(language) or described.own_language)
+        voice = speaker(described.language_named(language) or described.own_language)
         found, changes = trials.simulated(data, wanted, draft=planned, against=other)
     looked = trials.small_numbers(path, found, who=_asker(None)).sentences() if rehearse else ()
     if json:

@@ -100,7 +100,7 @@ def _ready(path: str, output: Path, language: str) -> str:
     if output.is_dir():
         raise InputError(f"{output} is a folder; name a file such as {output / 'report.html'}.")
     check_writable(output.parent)
-    return read(workspace.resolve(path)).description.language_asked(language)
+    return read(workspace.resolve(path)).description.language_named(language)
 
 
 def _tell(found: Compared, written: Path, json: bool, voice: Voice) -> None:

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import RecipeError, Refusal, did_you_mean
-from ..languages import counted, known, language_of, say
+from ..languages import counted, known, one_of_several, say
 from . import zeros
 from .domain import Axis, AxisRef, Condition, Count, Domain, Flags, Variable
 from .family import Family
@@ -200,29 +200,24 @@ class Description:
     def language_named(self, asked: str) -> str:
         """The language among those there are that is meant: `FR` and `fr-CA` mean fr.
 
-        Where no text says its language all are taken as the one asked for: given is one that
-        sentences are there in, else "".
+        There are those its labels are in, and those that sentences are in: a total, a note and a
+        guarantee are then said in it, and labels stay in the data set's own language. Any other is
+        refused; nothing asked is "".
         """
-        own = {code.casefold(): code for code in self.languages}
+        there = {code.casefold(): code for code in (*known(), *self.languages)}
         for code in (asked.casefold(), asked.casefold().partition("-")[0]):
-            if code in own:
-                return own[code]
-        if not asked or not own:
-            spoken = language_of(asked)
-            return spoken if asked.casefold().startswith(spoken) else ""
+            if code in there:
+                return there[code]
+        if not asked:
+            return ""
         raise RecipeError(
-            f"{self.name} has no labels in the language {asked[:20]!r}; it has "
-            f"{', '.join(self.languages)}."
-        )
-
-    def language_asked(self, asked: str) -> str:
-        """As `language_named`; one that neither labels nor sentences are in is refused."""
-        found = self.language_named(asked)
-        if asked and not found:
-            raise RecipeError(
-                f"There are no words in the language {asked[:20]!r}; there are {', '.join(known())}."
+            say(
+                "{name} is not available in the language {asked}. Choose {there}.",
+                name=self.name,
+                asked=repr(asked[:20]),
+                there=one_of_several(dict.fromkeys((*self.languages, *known()))),
             )
-        return found
+        )
 
     @property
     def own_language(self) -> str:

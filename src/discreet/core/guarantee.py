@@ -7,16 +7,17 @@ readers who hold the stated prior; *none* is none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from ..languages import Number, Sentence, listed, number, say, says, together
+from ..languages import Number, Sentence, known, listed, number, say, says, together
 from .exact import exact, plain, rounded_up
 from .loss import ZcdpLoss
 from .portrait import Portrait, Portrayed
+from .text import Text
 
 SAID_DELTA = Fraction(1, 10**6)
 """δ at which a ρ guarantee is said in ε."""
@@ -24,6 +25,7 @@ SAID_DELTA = Fraction(1, 10**6)
 
 _NUMBERS = ("epsilon", "delta", "rho")
 _TEXTS = ("invariants", "notices", "caveats", "odds", "risks")
+_WORDS = ("unit", "neighbours", "scope", *_TEXTS)
 
 
 class Kind(StrEnum):
@@ -201,6 +203,20 @@ class Guarantee(Portrayed):
             "sentence": self.sentence().says(language),
         }
 
+    def to_stored(self, languages: Iterable[str] = ()) -> dict[str, Any]:
+        """As `to_json`, with its words in further languages where they are others there.
+
+        >>> made = Guarantee(Kind.DP, "patient", "replace one", Fraction(1))
+        >>> Guarantee.from_json(made.to_stored(["de"])).unit.says("de")
+        'Patient'
+        """
+        own, others = self.to_json(), {}
+        for language in dict.fromkeys((*known(), *languages)):
+            told = self.to_json(language)
+            if words := {name: told[name] for name in _WORDS if told[name] != own[name]}:
+                others[language] = words
+        return own | ({"languages": others} if others else {})
+
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> Guarantee:
         """Read back what `to_json` wrote; its δ was rounded up, so nothing is understated.
@@ -209,18 +225,37 @@ class Guarantee(Portrayed):
         >>> Guarantee.from_json(made.to_json()) == made
         True
         """
-        known: dict[str, Any] = {n: facts[n] for n in ("exact", "scope") if n in facts}
-        known |= {n: exact(facts[n], n) for n in _NUMBERS if facts.get(n) is not None}
-        known |= {n: tuple(facts.get(n, ())) for n in _TEXTS}
-        known["composition"] = tuple(
+        facts = {**facts, **_all_words(facts)}
+        given: dict[str, Any] = {n: facts[n] for n in ("exact", "scope") if n in facts}
+        given |= {n: exact(facts[n], n) for n in _NUMBERS if facts.get(n) is not None}
+        given |= {n: tuple(facts.get(n, ())) for n in _TEXTS}
+        given["composition"] = tuple(
             (exact(point["epsilon"], "epsilon"), exact(point["delta"], "delta"))
             for point in facts.get("composition", ())
         )
-        return cls(Kind(facts["kind"]), facts["unit"], facts["neighbours"], **known)
+        return cls(Kind(facts["kind"]), facts["unit"], facts["neighbours"], **given)
 
     def for_scope(self, scope: str) -> Guarantee:
         """The same promise said of another scope."""
         return replace(self, scope=scope)
+
+
+def _all_words(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Words that were stored in several languages, as texts that are said later."""
+    others: Mapping[str, Mapping[str, Any]] = facts.get("languages", {})
+
+    def text(own: str, by_language: dict[str, str]) -> str:
+        return Text.of({"": own, **by_language}).sentence()
+
+    words: dict[str, Any] = {}
+    for name in _WORDS:
+        told = {language: said[name] for language, said in others.items() if name in said}
+        if told and name in _TEXTS:
+            lines = enumerate(facts[name])
+            words[name] = [text(own, {lang: told[lang][i] for lang in told}) for i, own in lines]
+        elif told:
+            words[name] = text(facts[name], told)
+    return words
 
 
 def unit_words(unit: str) -> str:

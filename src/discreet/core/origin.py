@@ -28,6 +28,8 @@ class Origin:
     """Digest of the synthetic records."""
     measured: tuple[tuple[tuple[str, ...], float], ...] = ()
     """Variables that were measured together, and the standard error of one cell before the fit."""
+    languages: tuple[str, ...] = ()
+    """Further languages that the guarantee's words are kept in."""
 
     def measured_with(self, variables: set[str]) -> tuple[tuple[str, ...], float] | None:
         """The fewest variables measured together that hold all these; None where there are none."""
@@ -39,7 +41,7 @@ class Origin:
         return {
             "dataset": self.dataset,
             "release": self.release,
-            "guarantee": self.guarantee.to_json(),
+            "guarantee": self.guarantee.to_stored(self.languages),
             "records": self.records,
             "measured": [[list(names), sd] for names, sd in self.measured],
         }

@@ -12,7 +12,7 @@ from ..core.description import Description
 from ..core.text import Text
 from ..errors import InputError, RecipeError
 from ..formats import Format, views
-from ..languages import ENGLISH, language_of
+from ..languages import ENGLISH, known, language_of, one_of_several, say
 from .problems import Problem
 
 VARY = "Accept, Accept-Language, Authorization, Cookie"
@@ -113,17 +113,39 @@ def _matches(media_range: str, media_type: str) -> bool:
 def chosen_language(asked: str | None, accept: str | None, description: Description) -> str:
     """The language a client wants among those there are, else the data set's own; empty: not said.
 
-    One asked for by name must be there; a header says wishes, of which none need be met.
+    One asked for by name must be there; a header says wishes, of which none need be met. A language
+    that only sentences are in is given where labels stay as they would be without it.
     """
     if asked:
         return description.language_named(asked)
+    wished = []
     for code in _by_quality(accept or ""):
         if code == "*":
             break
         with contextlib.suppress(RecipeError):
-            if language := description.language_named(code):
-                return language
-    return description.own_language
+            wished.append(description.language_named(code))
+    labels = [code for code in wished if code in description.languages]
+    best = labels[0] if labels else description.own_language
+    for code in wished:
+        if code == best or spoken(description, code) == spoken(description, best):
+            return code
+    return best
+
+
+def require_language(asked: str, descriptions: Iterable[Description]) -> None:
+    """Refuse a language asked for of several data sets that is there in none of them."""
+    meant = {asked.casefold(), asked.casefold().partition("-")[0]}
+    if not asked or not meant.isdisjoint(known()):
+        return
+    codes = dict.fromkeys(code for one in descriptions for code in one.languages)
+    if meant.isdisjoint(code.casefold() for code in codes):
+        raise RecipeError(
+            say(
+                "No data set is available in the language {asked}. Choose {there}.",
+                asked=repr(asked[:20]),
+                there=one_of_several(codes | dict.fromkeys(known())),
+            )
+        )
 
 
 def reader_language(request: Request) -> str:

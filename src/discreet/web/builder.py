@@ -30,6 +30,7 @@ from ..release import Release
 from ..server import refusals
 from ..server.asking import Asking, Wish, spends, understood
 from ..server.auth import Asker
+from ..server.negotiation import chosen_language
 from ..server.problems import Problem
 from ..server.service import Service, told
 from ..workspace import DataSet
@@ -99,7 +100,7 @@ class Builder:
     # -- the answer -------------------------------------------------------------------------
 
     def _answer(self) -> None:
-        wish = Wish(language=self.recipe.layouts[0].language)
+        wish = Wish(language=shown_language(self.data, self.recipe, self.voice))
         asking = Asking(
             self.service, self.asker, self.data, self.recipe, wish, request=self.request
         )
@@ -366,6 +367,12 @@ def recipe_of(asker: Asker, data: DataSet, mapping: dict[str, Any], language: st
         known = {code.casefold() for code in data.description.languages}
         said["language"] = language if language.casefold() in known else ""
     return understood(asker, data, said)
+
+
+def shown_language(data: DataSet, recipe: Recipe, voice: Voice) -> str:
+    """What a table is shown in: as its address says, else as its reader is spoken to."""
+    said = recipe.layouts[0].language
+    return said or chosen_language(None, voice.language, data.description)
 
 
 MEANINGS = {

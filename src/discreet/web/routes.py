@@ -28,7 +28,7 @@ from . import (
     views,
 )
 from .address import Place, read
-from .builder import Builder, recipe_of
+from .builder import Builder, recipe_of, shown_language
 from .custody.routes import ROUTERS as CUSTODY
 from .frame import PageRoute, fields, first, page, voice
 from .front import catalogue_facts, dataset_facts, front_facts
@@ -116,7 +116,8 @@ def file(request: Request, service: Serving, asker: CurrentAsker, dataset: DataS
     with service.dataset(asker, dataset) as data:
         mapping, _ = read([pair for pair in pairs if pair[0] != "format"])
         recipe = recipe_of(asker, data, mapping, voice(request).language)
-        wish = Wish(chosen_format(wished[0], None), recipe.layouts[0].language)
+        language = shown_language(data, recipe, voice(request))
+        wish = Wish(chosen_format(wished[0], None), language)
         asking = Asking(service, asker, data, recipe, wish, request)
         asking.may_ask()
         asking.verdict.enforce()
@@ -145,7 +146,7 @@ def _released(request: Request, service: Service, dataset: str, at: str) -> Resp
         mapping, view = read(parse_qsl(at, keep_blank_values=True))
         recipe = recipe_of(asker, data, mapping, voice(request).language)
         place = Place.of(dataset, recipe, data.policy.method, data.description, view)
-        wish = Wish(language=recipe.layouts[0].language)
+        wish = Wish(language=shown_language(data, recipe, voice(request)))
         asking = Asking(service, asker, data, recipe, wish, request)
         back = RedirectResponse(place.address, 303)
         try:

@@ -91,7 +91,7 @@ class Draft:
     licence: str = ""
     contact: str = ""
     attribution: str = ""
-    notes: list[str] = field(default_factory=list)
+    notes: list[str | dict[str, str]] = field(default_factory=list)
     language: str = ""
     id: str | None = None
     weight: WeightDraft | None = None

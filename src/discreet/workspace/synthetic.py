@@ -23,7 +23,7 @@ from ..core.origin import Origin
 from ..core.text import Text
 from ..durable import make_folder, plain_errors, sync_folder
 from ..errors import Cancelled, InputError
-from ..languages import Sentence
+from ..languages import Sentence, known, say, says
 from . import loading, versions
 from .dataset import DataSet
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
@@ -69,6 +69,7 @@ def make_synthetic(
                 guarantee=guarantee,
                 records=versions.file_digest(spare / RECORDS),
                 measured=tuple(measured),
+                languages=data.description.languages,
             )
             write(draft_of(data.description, name, axes, origin), spare)
             loading.load_synthetic(spare, origin, control)
@@ -87,14 +88,20 @@ def draft_of(description: Description, name: str, axes: Sequence[AxisRef], origi
     variables = [variable for variable in description.variables if variable.name in base]
     return Draft(
         dataset=name,
-        title=_words(description.title, ": synthetic records"),
+        title=_words(description.title, say(": synthetic records")),
         source={"file": RECORDS},
         variables=[_variable(variable, base[variable.name]) for variable in variables],
         **{name: _spoken(getattr(description, name)) for name in _CARRIED},
         attribution=_spoken(description.source),
         notes=[
             *map(_spoken, description.notes),
-            f"Records made from release {origin.release[:12]} of {origin.dataset}.",
+            _in_all_languages(
+                say(
+                    "Records made from release {release} of {dataset}.",
+                    release=origin.release[:12],
+                    dataset=origin.dataset,
+                )
+            ),
         ],
         family="synthetic",
         method="synthetic",
@@ -112,8 +119,13 @@ def _spoken(value: Any) -> Any:
     return next((_words(text) for text in texts if isinstance(text, Text)), value)
 
 
+def _in_all_languages(words: Sentence) -> dict[str, str]:
+    """A sentence as a text by language, which discreet.yaml can hold."""
+    return {language: words.says(language) for language in known()}
+
+
 def _words(text: Text, more: str = "") -> str | dict[str, str]:
-    by_language = {language: words + more for language, words in text.by_language}
+    by_language = {language: words + says(more, language) for language, words in text.by_language}
     return by_language.get("", by_language)
 
 

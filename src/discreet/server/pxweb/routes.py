@@ -14,6 +14,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from ...formats.reading import codes_of
+from ...languages import known
 from ..auth import ASKERS, CurrentAsker, guarded
 from ..service import Serving
 from . import code_lists
@@ -47,7 +48,7 @@ _PARTS = ("metadata", "data", "defaultselection")
 @router.get("/config", response_model=ConfigOut)
 def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Limits and languages, as PxWebApi v2 names them."""
-    languages: dict[str, None] = {"en": None}
+    languages: dict[str, None] = dict.fromkeys(known())
     for _, data in service.readable(asker):
         languages |= dict.fromkeys(data.description.languages)
     return {

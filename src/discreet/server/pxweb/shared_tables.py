@@ -23,11 +23,13 @@ from ...core.names import find_axis
 from ...core.table import ProtectedTable
 from ...errors import DiscreetError, InputError, did_you_mean
 from ...formats import reading
+from ...languages import ENGLISH
 from ...recipe import to_mapping
 from ...store.catalogue import Saved
 from .. import table_answers
 from ..asking import Asking, Wish, understood
 from ..auth import Asker
+from ..negotiation import chosen_language
 from ..problems import Problem, not_found
 from ..service import Service
 from .selection import variable_named
@@ -48,10 +50,15 @@ class SharedTable:
         return max(datetime.fromtimestamp(self.saved.created, UTC), loaded)
 
     def language(self, asked: str) -> str:
-        """The language that labels come in where this one is asked for."""
-        known = self.asking.data.description.languages
-        alike = [name for name in known if name.casefold() == asked.casefold()]
-        return alike[0] if alike else next(iter(known), "en")
+        """The language of labels and totals where this one is asked for.
+
+        English is asked for by whoever says nothing: it is no wish for English totals elsewhere.
+        """
+        description = self.asking.data.description
+        alike = [name for name in description.languages if name.casefold() == asked.casefold()]
+        if alike or asked.casefold() == ENGLISH:
+            return alike[0] if alike else description.own_language or ENGLISH
+        return chosen_language(None, asked, description) or ENGLISH
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -177,8 +184,7 @@ def as_json_stat(
     """
     table = shown.at_levels(levels)
     asking, lang = table.asking, table.language(asked)
-    if lang in asking.data.description.languages:
-        asking = replace(asking, wish=Wish(language=lang))
+    asking = replace(asking, wish=Wish(language=lang))
     answer = table_answers.respond(asking)
     request.state.notes.update(asking.notes)
     whole: dict[str, Any] = _renamed(json.loads(bytes(answer.body)), levels)

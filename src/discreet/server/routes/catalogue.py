@@ -19,7 +19,7 @@ from ...workspace import DataSet
 from .. import responses, search
 from ..asking import understood
 from ..auth import EVERYONE, Asker, CurrentAsker, guarded
-from ..negotiation import chosen_language, joined, spoken, spoken_in
+from ..negotiation import chosen_language, joined, require_language, spoken, spoken_in
 from ..problems import not_found
 from ..search import MOST, Match, Query, cut
 from ..service import Service, Serving, told
@@ -89,16 +89,11 @@ def datasets(
     """
     summaries = []
     spoken_languages: set[str] = set()
-    languages: dict[str, None] = {}
-    missing, words = bool(language), Query.of(query)
+    words = Query.of(query)
+    require_language(language, (told(asker, data) for _, data in service.readable(asker)))
     for name, data in service.readable(asker):
         description = told(asker, data)
-        languages |= dict.fromkeys(description.languages)
-        try:
-            shown = chosen_language(language, wishes, description)
-            missing = False
-        except RecipeError:
-            shown = ""
+        shown = chosen_language(None, language or wishes, description)
         texts = [name, *(words for _, words in description.title.by_language)]
         texts += [description.population, description.period, description.source]
         for variable in description.variables:
@@ -106,10 +101,6 @@ def datasets(
         if words.rank(search.folded(" ".join(texts))) is not None:
             summaries.append(_summary(service, name, data, description, shown))
             spoken_languages.add(spoken(description, shown, [description.title]))
-    if missing and languages:
-        raise RecipeError(
-            f"No data set has labels in the language {language!r}; there are {', '.join(languages)}."
-        )
     response.headers.update(spoken_in(joined(spoken_languages, language)))
     return {"datasets": summaries}
 

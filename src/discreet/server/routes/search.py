@@ -10,7 +10,7 @@ from ...core.description import Description
 from ...errors import InputError
 from .. import publishing, responses
 from ..auth import ASKERS, EVERYONE, Asker, CurrentAsker, guarded
-from ..negotiation import chosen_language
+from ..negotiation import chosen_language, require_language
 from ..search import LIMIT, Match, Query, cut, folded, matches, near, variable_rank
 from ..service import Service, Serving, told
 from . import catalogue, saved
@@ -41,6 +41,7 @@ def search(
     categories: list[tuple[str, Match]] = []
     tables: list[tuple[int, dict[str, Any]]] = []
     seen: list[Description] = []
+    require_language(language, (told(asker, data) for _, data in service.readable(asker)))
     for name, data in service.readable(asker):
         if dataset and name != dataset:
             continue
