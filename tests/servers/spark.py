@@ -24,7 +24,10 @@ from .ports import free_port, listens
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = Path(os.environ.get("DISCREET_SPARK_ENVIRONMENT", ROOT / ".venv" / "spark"))
+BRISK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+"""Java that begins at once and never becomes fast: right for many small questions."""
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 
 
 def home() -> Path | None:
@@ -41,15 +44,16 @@ class SparkCluster:
     home: Path
     master_port: int
     connect_port: int
+    java: str = ""
     parts: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @classmethod
-    def start(cls) -> SparkCluster:
+    def start(cls, java: str = "") -> SparkCluster:
         """Start all parts and wait until questions are taken."""
         where = home()
         assert where is not None
         folder = Path(tempfile.mkdtemp(prefix="discreet-spark-"))
-        cluster = cls(folder, where, free_port(), free_port())
+        cluster = cls(folder, where, free_port(), free_port(), java)
         try:
             cluster._begin()
         except BaseException:
@@ -82,6 +86,8 @@ class SparkCluster:
             "spark.sql.catalogImplementation": "in-memory",
             "spark.task.maxFailures": "8",
         }
+        if self.java:
+            settings |= dict.fromkeys(_JAVA_OPTIONS, self.java)
         words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
         self._run("connect", "800m", "spark-submit", "--master", master, "--class", _CONNECT, *words, "spark-internal")  # fmt: skip
         self._wait("connect", self.connect_port)
@@ -100,6 +106,7 @@ class SparkCluster:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_NO_DAEMONIZE": "1",
             "SPARK_DAEMON_MEMORY": memory,
+            "SPARK_DAEMON_JAVA_OPTS": self.java,
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
         }
         with (self.folder / f"{part}.log").open("wb") as log:
@@ -149,7 +156,7 @@ def shared(folder: Path) -> Iterator[SparkCluster]:
             where, home_, master, connect, users, pids = json.loads(note.read_text())
             cluster = SparkCluster(Path(where), Path(home_), master, connect)
         else:
-            cluster, users = SparkCluster.start(), 0
+            cluster, users = SparkCluster.start(BRISK), 0
             pids = [process.pid for process in cluster.parts.values()]
         said = [str(cluster.folder), str(cluster.home), cluster.master_port, cluster.connect_port]
         note.write_text(json.dumps([*said, users + 1, pids]))
