@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import signal
 
 from .board import Board, Whole, components
 from .cell_weights import CellLaw, Floats
@@ -21,9 +20,6 @@ from .tilt import Cumulants, Equations
 
 DIRECT = 200_000
 """Products of array sizes up to which sums are made one by one; beyond, by Fourier transforms."""
-
-
-_CONVOLVE: Any = signal.convolve  # type: ignore[attr-defined]
 
 
 class Undecided(Exception):
@@ -98,6 +94,14 @@ def _rests(kernels: list[Floats], goal: tuple[int, ...]) -> list[Floats]:
     return [_sum(one, two) for one, two in zip(before, reversed(after), strict=True)]
 
 
+def _convolve(one: Floats, two: Floats, method: str) -> Floats:
+    """Imported when a law is worked out: it takes longer to load than all of discreet."""
+    from scipy import signal
+
+    convolve: Any = signal.convolve  # type: ignore[attr-defined]
+    return np.asarray(convolve(one, two, method=method), dtype=np.float64)
+
+
 def _sum(one: Floats, two: Floats) -> Floats:
     """The law of a sum, up to the size of the first; its largest number 1."""
     if not one.shape:
@@ -105,7 +109,7 @@ def _sum(one: Floats, two: Floats) -> Floats:
     else:
         box = two[tuple(slice(0, int(k.max(initial=0)) + 1) for k in np.nonzero(two))]
         method = "direct" if one.size * box.size <= DIRECT else "fft"
-        product = np.maximum(_CONVOLVE(one, box, method=method), 0)
+        product = np.maximum(_convolve(one, box, method=method), 0)
         product = product[tuple(slice(0, size) for size in one.shape)]
     most = float(product.max())
     if not most > 0:

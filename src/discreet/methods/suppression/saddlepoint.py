@@ -10,7 +10,6 @@ them, closer towards the ends, and a cubic spline through log q − log look-ahe
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from .tilt import Equations, Tilted
 
 NODES = 16
 """Against solving at every count this changes chances by less than 1e-4 of them (tests)."""
-interpolate: Any = import_module("scipy.interpolate")
 
 
 class Refit:
@@ -81,7 +79,10 @@ class Refit:
         near = self.first[self.counts]
         if len(self.nodes) < len(self.counts):
             correction = logged - np.log(near[self.nodes])
-            spline = interpolate.CubicSpline(self.counts[self.nodes], correction)
+            # imported when it is needed: it takes long to load
+            spline = import_module("scipy.interpolate").CubicSpline(
+                self.counts[self.nodes], correction
+            )
             logged, solved = spline(self.counts) + np.log(near), near > 0
         if not np.isfinite(logged).any() or near[~solved].sum() > 1e-6:
             raise Undecided
