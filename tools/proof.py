@@ -118,9 +118,16 @@ def main() -> int:
 
 
 def _commit() -> str:
-    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude", "*"]
-    done = subprocess.run(git, check=False, capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
+    """The commit that is run, and whether anything but the page of evidence differs from it."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *words], check=False, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    changed = git("status", "--porcelain", "-uno", "--", ".", ":!docs/evidence.md")
+    return (git("describe", "--always", "--exclude", "*") or "unknown") + "-dirty" * bool(changed)
 
 
 if __name__ == "__main__":
