@@ -16,8 +16,6 @@ import numpy.typing as npt
 from ..core.noise_law import Floats
 from ..errors import InputError
 
-special: Any = import_module("scipy.special")
-
 Tables = npt.NDArray[np.generic]
 
 
@@ -57,6 +55,7 @@ def association(tables: Floats) -> Association:
     >>> found.chi_square.tolist(), found.cramers_v.tolist()
     ([20.0], [1.0])
     """
+    special: Any = import_module("scipy.special")
     rows, columns = tables.sum(axis=2), tables.sum(axis=1)
     total = rows.sum(axis=1)
     many = (rows > 0).sum(axis=1) - 1.0, (columns > 0).sum(axis=1) - 1.0

@@ -16,7 +16,6 @@ from ..languages import Number, number, say, together
 if TYPE_CHECKING:
     from .results import Comparison, Result
 
-special: Any = import_module("scipy.special")
 
 DOUBT = 1e-3
 """The chance, over all sentences of a comparison, that one of them is wrong by bad luck."""
@@ -67,6 +66,7 @@ def certain(first: Floats, second: Floats, many: int) -> bool:
     gap = second.mean() - first.mean()
     if spread == 0:
         return bool(gap > 0)
+    special: Any = import_module("scipy.special")
     limit = float(special.ndtri(1 - DOUBT / max(1, many) / 2))
     return bool(gap / sqrt(spread) > limit * _few(min(len(first), len(second))))
 
@@ -181,6 +181,7 @@ def _kept(results: Sequence[Result]) -> list[str]:
 
 def _at_least(times: int, of: int, doubt: float) -> float:
     """Clopper and Pearson's lower bound of a share."""
+    special: Any = import_module("scipy.special")
     return float(special.betaincinv(times, of - times + 1, doubt)) if times else 0.0
 
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from ...languages import say
 
-optimize: Any = import_module("scipy.optimize")
-
 Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
@@ -156,6 +154,7 @@ def intervals(
     published: Any, values: Whole, wanted: Any, bounds: list[tuple[int, int]]
 ) -> tuple[Whole, Whole]:
     """Between what sums of unknown counts lie, given published sums of them; rows of 0 and 1."""
+    optimize: Any = import_module("scipy.optimize")
     low, high = (np.zeros(wanted.shape[0], np.int64) for _ in range(2))
     for k in range(wanted.shape[0]):
         goal = np.asarray(wanted[k]).ravel()

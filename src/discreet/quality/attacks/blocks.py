@@ -22,9 +22,6 @@ from .findings import Finding, percent
 from .game import Claim, Whole, lower
 from .twin import Twin
 
-optimize: Any = import_module("scipy.optimize")
-sparse: Any = import_module("scipy.sparse")
-
 SHAPE = (2, 18, 6, 2)
 """Sex, age, origin and the secret."""
 PEOPLE = 50
@@ -121,6 +118,9 @@ def _reconstructed(answers: Whole) -> np.ndarray[Any, Any]:
     tables = _tables()
     rows, cells = tables.shape
     goal = np.concatenate([np.zeros(cells), np.ones(rows)])
+    # imported when it is played: servers start without
+    optimize: Any = import_module("scipy.optimize")
+    sparse: Any = import_module("scipy.sparse")
     slack = -sparse.identity(rows, format="csr")
     summed = sparse.csr_matrix(tables)
     above = sparse.vstack([sparse.hstack([summed, slack]), sparse.hstack([-summed, slack])])

@@ -21,8 +21,6 @@ import numpy.typing as npt
 from ...languages import number, say
 from .findings import percent
 
-special: Any = import_module("scipy.special")
-
 Whole = npt.NDArray[np.int64]
 Release = Callable[[Whole], Whole]
 """Protects cells, one row a round: the answers to so many rounds at once."""
@@ -88,6 +86,7 @@ def lower(times: int, of: int, confidence: float = CONFIDENCE) -> float:
     >>> round(lower(10, 10, 0.999), 3), lower(0, 10)
     (0.501, 0.0)
     """
+    special: Any = import_module("scipy.special")  # when it is played: servers start without
     return float(special.betaincinv(times, of - times + 1, 1 - confidence)) if times else 0.0
 
 
