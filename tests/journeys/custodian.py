@@ -184,7 +184,7 @@ def _begin(journey: Journey, stays: list[dict[str, str]]) -> None:
         assert 'mark: ","' in (journey.folder / "work/stays/discreet.yaml").read_text()
     with journey.step("check does not read the source again"):
         with _unreadable(journey.folder / "stays.csv"):
-            checked = journey.discreet("check", "work/stays", code=5)  # nothing is declared yet
+            checked = journey.discreet("check", "work/stays", code=3)  # nothing is declared yet
         assert f"one value has up to {most:,} records" in flat(checked), checked
         assert "    discreet declare work/stays area" in checked, checked
     with journey.step("what was read is declared"):

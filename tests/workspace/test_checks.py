@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from discreet.errors import InputError
 from discreet.workspace import check, declare, init, load
 from discreet.workspace.description_file import read
 
+from ..command import run
 from .people import YAML, loaded_people, make_people
 
 
@@ -37,11 +39,29 @@ def test_a_typo_is_the_one_finding(people: Path) -> None:
 
 def test_found_variables_under_dp_are_refused_until_declared(people: Path) -> None:
     (people / "discreet.yaml").write_text(YAML + 'family: dp\nbudget: {epsilon: "1"}\n')
-    told = said(people, "error")
+    told = said(people, "to do")
     assert "refuses questions about sex" in told
     assert f"discreet declare {people} sex" in told
-    declare(people)
     assert said(people, "error") == ""
+    declare(people)
+    assert said(people, "to do") == ""
+
+
+def test_a_fresh_data_set_is_to_be_declared_and_not_broken(tmp_path: Path) -> None:
+    """`check` after `init --family dp` says what to do and ends with 3; done, it ends with 0."""
+    people = make_people(tmp_path / "source", 60) / "people.csv"
+    folder = tmp_path / "fresh"
+    made = run("init", people, "--into", folder, "--family", "dp")
+    assert (made.returncode, "discreet check" in made.stdout) == (0, True)
+    checked = run("check", folder)
+    assert (checked.returncode, "error:" in checked.stdout) == (3, False)
+    command = next(
+        line for line in checked.stdout.splitlines() if line.startswith("    discreet declare")
+    )
+    assert run(*shlex.split(command)[1:]).returncode == 0
+    assert run("check", folder).returncode == 0
+    (folder / "secret" / "salt").unlink()
+    assert run("check", folder).returncode == 5
 
 
 @pytest.mark.slow
@@ -67,7 +87,7 @@ def test_damage_is_found(people: Path) -> None:
     data.write_bytes(content)
     assert "its digest differs" in said(people, "error")
     (people / "current").unlink()
-    assert "not loaded yet" in said(people, "error")
+    assert "not loaded yet" in said(people, "to do")
     (people / "secret" / "salt").unlink()
     assert "salt cannot be read" in said(people, "error")
 

@@ -62,7 +62,7 @@ def test_a_stay_is_not_taken_for_a_person(undecided: Path) -> None:
 
 def test_check_tells_the_custodian_how_often_ids_repeat(undecided: Path) -> None:
     said = "\n".join(map(str, workspace.check(undecided)))
-    assert "error: discreet.yaml: who one unit of protection is, is undecided" in said
+    assert "to do: discreet.yaml: who one unit of protection is, is undecided" in said
     assert "patient_id: may name the unit of protection: 80 values, up to 3 records each" in said
     assert "fall_id: may name the unit of protection: 159 values, one record each" in said
 
@@ -104,9 +104,30 @@ def test_comments_and_order_stay(undecided: Path) -> None:
         'records_per_unit: "2"',
         "unit: person",
     ]
-    assert [line for line in before if line.startswith("#")] == [
-        line for line in after if line.startswith("#")
+    gone = [line for line in before if line not in after]
+    assert [line for line in gone if not line.startswith("#")] == [
+        "unit: undecided",
+        "records_per_unit: 1",
     ]
+    first, *_, placeholder = (line for line in gone if line.startswith("#"))
+    assert (first.startswith("# While it is undecided"), placeholder) == (True, "# id: <column>")
+    assert after[after.index('id: "patient_id"') - 1].endswith("never published and never stored.")
+
+
+def test_a_comment_on_the_unit_goes_when_it_is_said(tmp_path: Path) -> None:
+    """What `init` wrote of a record that nobody claimed; what a custodian wrote stays."""
+    source = tmp_path / "people.csv"
+    source.write_text("sex,ward\n" + "f,a\nm,b\n" * 30)
+    folder = tmp_path / "people"
+    init(source, folder, **DP)
+    path = folder / "discreet.yaml"
+    path.write_text(path.read_text().replace("unit: record", "# Mine.\nunit: record"))
+    assert "Nobody said whom a record is about" in path.read_text()
+    declare_unit(folder, UnitChoice("person"))
+    text = path.read_text()
+    assert "Nobody said" not in text
+    assert "# Mine.\nunit: person\n" in text
+    assert "No column names the unit" in text  # which is still so
 
 
 @pytest.mark.slow

@@ -247,6 +247,9 @@ def declare(
 def check(path: DataSetPath, json: Json = False) -> None:
     """Is the data set sound, and what makes it unsafe? For the custodian.
 
+    Ends with 3 while something is to do before questions are answered, with 5 where something is
+    broken.
+
     [bold]discreet check demo/deaths[/bold]
     """
     from .. import rules, workspace
@@ -265,15 +268,16 @@ def check(path: DataSetPath, json: Json = False) -> None:
     else:
         show.pairs(("family", family), ("method", method), *(("rule", r) for r in said))
         _tell_findings(findings)
-    if any(finding.severity == "error" for finding in findings):
-        raise typer.Exit(5)
+    found = {finding.severity for finding in findings}
+    if not found.isdisjoint(("error", "to do")):
+        raise typer.Exit(5 if "error" in found else 3)
 
 
 def _tell_findings(findings: Sequence[Finding]) -> None:
     """Each finding as a paragraph, with its remedy below it."""
     if not findings:
         show.console().print("Sound; nothing to mend.")
-    styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
+    styles = {"error": "bold red", "to do": "bold", "warning": "yellow", "note": "dim"}
     for finding in findings:
         show.console().print()
         show.prose(f"{finding.severity}: {finding.where}", style=styles[finding.severity])

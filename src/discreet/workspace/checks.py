@@ -19,7 +19,7 @@ from . import loading, origins, secrets, served_laws, versions
 from .description_file import DescribedData, read
 from .featured_file import featured_findings
 from .file_modes import mode_findings
-from .finding import Finding
+from .finding import SEVERITIES, Finding
 from .source_checks import source_findings
 from .unit_checks import strong_keys, undecided
 
@@ -51,6 +51,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
     except DiscreetError as problem:
         return [Finding("error", problem.message, DESCRIPTION)]
     findings = [
+        *undecided(described),  # to be said before anything can be loaded
         *_told(SECRETS, _secret(folder)),
         *_told(VERSIONS, _version(folder, described)),
         *_told(DESCRIPTION, _served(folder, described)),
@@ -62,11 +63,9 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *_labels(described),
         *featured_findings(described),
         *mode_findings(folder),
-        *undecided(described),
         *source_findings(described, control),
     ]
-    order = ("error", "warning", "note")
-    return sorted(findings, key=lambda finding: order.index(finding.severity))
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def _told(where: str, findings: Iterator[Finding]) -> Iterator[Finding]:
@@ -94,7 +93,7 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
     again = f"Run `discreet load {quote(str(folder))}`."
     current = versions.current(folder)
     if current is None:
-        yield Finding("error", "described but not loaded yet.", VERSIONS, again)
+        yield Finding("to do", "described but not loaded yet.", VERSIONS, again)
         return
     version, manifest = current
     try:
@@ -277,12 +276,13 @@ def _policy(described: DescribedData) -> Iterator[Finding]:
     if description.undeclared and not policy.family.shows_found:
         names = " ".join(description.undeclared)
         yield Finding(
-            "error",
+            "to do",
             f"family {policy.family} refuses questions about {', '.join(description.undeclared)}, and a "
             "server shows them to custodians only: their categories were found in the data, so the "
             "list itself is about people.",
             DESCRIPTION,
-            f"Read the warnings on them, then run `discreet declare {quote(str(described.folder))} {names}`.",
+            "Read what is said of each below, then declare those whose lists are public knowledge: "
+            f"`discreet declare {quote(str(described.folder))} {names}`.",
         )
     if description.weight and description.weight.bound is None and policy.family is Family.DP:
         yield Finding(

@@ -31,7 +31,7 @@ def undecided(described: DescribedData) -> Iterator[Finding]:
     refuses = needs_a_unit(described)
     what = "who one unit of protection is, is undecided"
     yield Finding(
-        "error" if refuses else "warning",
+        "to do" if refuses else "warning",
         f"{what}: questions are refused until it is said."
         if refuses
         else f"{what}: guarantees speak of one record only.",

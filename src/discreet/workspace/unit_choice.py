@@ -7,6 +7,7 @@ is given until somebody says.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from ..errors import InputError
 from ..file_names import DESCRIPTION
 from . import source_facts
 from .description_file import DescribedData, read
+from .unit_comments import with_id_named, with_unit_said
 from .vocabulary import is_event_name, is_person_name
 from .yaml_edit import with_value
 
@@ -116,6 +118,10 @@ def declare_unit(
     if choice.drop:
         lines["bound"] = "drop"
     text = path.read_text(encoding="utf-8-sig")
+    if "unit" in lines:
+        text = with_unit_said(text)
+    if "id" in lines:
+        text = with_id_named(text, f"id: {json.dumps(lines['id'], ensure_ascii=False)}")
     for key, value in lines.items():
         text = with_value(text, [key], value, str(path), after="unit")
     edit_text(path, text)

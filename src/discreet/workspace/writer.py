@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from ..core.description import RECORD, UNDECIDED
 from ..durable import make_folder, replace_text
 from ..file_names import CATEGORIES, DESCRIPTION
+from . import unit_comments
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft
 
 INLINE = 30
@@ -88,9 +88,9 @@ class _Page:
 
     def say(self, *sentences: str, depth: int = 0) -> None:
         for sentence in sentences:
-            words, width = " ".join(sentence.split()), 96 - 2 * depth
-            for line in textwrap.wrap(words, width, break_on_hyphens=False):
-                self.put(depth, f"# {line}")
+            words, width = " ".join(sentence.split()), unit_comments.WIDTH - 2 * depth
+            for line in unit_comments.commented(words, width):
+                self.put(depth, line)
 
     def gap(self) -> None:
         self.lines.append("")
@@ -213,18 +213,9 @@ def _unit(out: _Page, draft: Draft) -> None:
     )
     if draft.unit == UNDECIDED:
         columns = ", ".join(one.column for one in draft.units.candidates)
-        out.say(
-            "While it is undecided, strong cell keys and differential privacy refuse: say which "
-            f"column names the unit ({columns}), what one unit is, and how many records of one unit "
-            "count. `discreet check` says what was found, `discreet declare --unit WORD --id COLUMN` "
-            "writes it here."
-        )
+        out.say(unit_comments.UNDECIDED_UNIT.format(columns=columns))
     if draft.unit == RECORD:
-        out.say(
-            "Nobody said whom a record is about, so guarantees speak of one record. Write person or "
-            "household where that is what one record is; where one has several records, name the "
-            "column that tells them apart as `id`."
-        )
+        out.say(unit_comments.ONE_RECORD)
     out.put(0, f"unit: {scalar(draft.unit) if isinstance(draft.unit, str) else _flow(draft.unit)}")
     out.put(0, f"records_per_unit: {draft.records_per_unit}")
     if draft.records_from_data:
@@ -237,17 +228,10 @@ def _unit(out: _Page, draft: Draft) -> None:
     if draft.family == "synthetic":
         out.say("Synthetic records have no ids.")
     elif draft.id is None and draft.unit != UNDECIDED:
-        out.say(
-            "No column names the unit, so record keys were drawn when the data were loaded; a "
-            "later load cannot match records and begins a new key epoch. If there is such a "
-            "column, name it here."
-        )
+        out.say(unit_comments.NO_ID)
     else:
-        out.say(
-            "The column that names the unit. Record keys are made from it, so the same person keeps "
-            "the same key in every version. It is never published and never stored."
-        )
-    out.put(0, f"id: {scalar(draft.id)}" if draft.id else "# id: <column>")
+        out.say(unit_comments.WITH_ID)
+    out.put(0, f"id: {scalar(draft.id)}" if draft.id else unit_comments.PLACEHOLDER)
 
 
 def _protection(out: _Page, draft: Draft) -> None:
