@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
+from discreet.demo import genes
 from discreet.workspace.description_file import read
 
 
@@ -67,9 +68,21 @@ def test_headlines_of_private_tables(demo: Path, tmp_path: Path):
         assert inside.sort_values("count")["region"].iloc[-1] == "E12000008"
 
 
-def test_stars_tell_nothing(demo: Path, tmp_path: Path):
-    """Every number of the featured table of suppression is exact or not there."""
+def test_four_counts_are_stars_and_all_others_exact(demo: Path, tmp_path: Path):
+    """The featured table of suppression shows what its words say, each number as it is in the records."""
     folder = tmp_path / "genes"
     shutil.copytree(demo / "genes", folder)
+    (one,) = read(folder).description.featured
+    assert str(one.says).startswith("Four of these sixteen counts are withheld")
     table = shown(folder, "An exact count, or a star")
-    assert set(table["status"]) <= {"", "s", "d"}
+    cells = table[(table["eyes"] != "_T") & (table["hair"] != "_T")]
+    assert (len(cells), (cells["status"] == "s").sum()) == (16, 4)
+    assert set(table["status"]) == {"", "s", "d"}
+    assert table["count"].isna().tolist() == (table["status"] == "s").tolist()
+    lines = (line.split(",") for line in genes.records().splitlines()[1:])
+    north = [
+        (eyes, hair) for _, town, eyes, hair, gene in lines if (town, gene) == ("north", "yes")
+    ]
+    for row in table[table["status"] != "s"].itertuples():
+        true = sum(row.eyes in ("_T", eyes) and row.hair in ("_T", hair) for eyes, hair in north)
+        assert row.count == true

@@ -221,6 +221,7 @@ def test_a_star_tells_nothing_and_says_so(served: Served):
     with served.client("ana") as ana:
         said = ana.post("/datasets/genes/tables", json=asked).json()["value"]
     shown = ["✱" if value is None else f"{value:,}" for value in said]
+    assert shown.count("✱") == 4
     assert [re.sub("<[^>]*>", "", cell) for cell in cells(page)] == shown
 
 

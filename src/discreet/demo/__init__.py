@@ -2,7 +2,7 @@
 
     deaths      529,655 deaths by area, cause, age, sex, month, marital status; family cell-key
     deaths-dp   the same records and description under differential privacy, budget ε = 10
-    genes       2,320 people by town, eyes and hair; who has a gene is private; family suppression
+    genes       4,352 people by town, eyes and hair; who has a gene is private; family suppression
 
 The records are fixed; the keys are drawn afresh in every workspace, so two demo workspaces publish
 different noise about the same records, as two custodians would.

@@ -90,6 +90,16 @@ def test_large_cells_are_expected_to_come_out():
     assert expected(small, (3, 3), 0.2, 0.01).stars == 9
 
 
+def test_no_star_is_expected_alone():
+    """One that stands alone follows from the totals: two a row, four a table are the fewest."""
+    sizes = [300] * 14 + [24, 28]
+    cells = [CellPeople.of({(0.7, 0.3): many}) for many in sizes]
+    found = expected(cells, (4, 4), 0.5, 0.15)
+    assert found.stars == 4
+    assert found.spent <= 0.15
+    assert expected(cells[:-1], (15,), 0.5, 0.02).stars == 2
+
+
 @pytest.mark.slow
 def test_a_refusal_proposes_groups_at_the_median_where_no_level_serves(tmp_path: Path):
     """Declared as proposed, the coarser table is not refused."""
