@@ -20,6 +20,7 @@ from ..errors import InputError, did_you_mean
 from ..languages import say
 from ..languages.catalogue import catalogue, language_of
 from .flat import flatten
+from .terminal_grid import MARKS
 
 KINDS = ("dots", "bars", "lines", "multiples", "heat", "tiles")
 MOST_MARKS = 2_000
@@ -272,7 +273,7 @@ class Chart:
         else:
             value, shown = float(flat.values[cell]), bool(flat.shown[cell])
             low, high = (value if e is None else float(e[cell]) for e in (flat.lower, flat.upper))
-        mark = "" if shown else f"[{status.letter or 'x'}]"
+        mark = "" if shown else "[x]" if status.has_value else MARKS[status]
         return Point(label, value, low, high, shown, unreliable, mark)
 
     # -- words ------------------------------------------------------------------------------

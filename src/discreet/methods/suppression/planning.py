@@ -116,5 +116,4 @@ def expected(
     stars = open_ - released
     if stars:  # totals give one alone in its row or column away: two a row, four a table
         stars = min(max(stars, 2 ** len(shape)), open_)
-        released = open_ - stars
     return Expected(stars, len(cells), float(spent[released - 1]) if released else 0.0)
