@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from .serving import Served
@@ -64,6 +66,27 @@ def test_every_answer_is_in_the_audit_log(served: Served) -> None:
     asked = [(row["route"], row["dataset"], row["status"]) for row in rows]
     assert len(asked) == 3
     assert len(set(asked)) == 1
+
+
+def test_files_of_the_pages_are_no_rows_of_the_audit_log(served: Served) -> None:
+    """A style sheet is the same to everybody; a page, and a name that is no file, are rows."""
+    with served.client("odo") as auditor:
+        (latest,) = auditor.get("/audit", params={"most": 1}).json()["rows"]
+        page = auditor.get(f"{served.url}/data", headers={"Accept": "text/html"}).text
+        files = re.findall(r'(?:href|src)="(/assets/[^"]*)"', page)
+        for address in (*files, "/api/v1/docs/docs.css"):
+            assert auditor.get(f"{served.url}{address}").is_success
+        assert auditor.head(f"{served.url}{files[0]}").is_success
+        assert auditor.get(f"{served.url}/assets/none.css").status_code == 404
+        rows = auditor.get("/audit", params={"most": 100}).json()["rows"]
+    new = [
+        (row["route"], row["status"])
+        for row in rows
+        if row["number"] > latest["number"] and "route" in row
+    ]
+    assert [one for one in new if one[0] == "/data"] == [("/data", 200)]
+    files_noted = [one for one in new if one[0] in ("/assets/{name}", "/api/v1/docs/{name}")]
+    assert files_noted == [("/assets/{name}", 404)]
 
 
 def test_nothing_of_a_body_is_read_for_who_may_not_ask(served: Served) -> None:

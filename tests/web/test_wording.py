@@ -64,6 +64,57 @@ def test_a_number_that_follows_from_others_is_explained(served: Served) -> None:
     assert "Number with Gene: has it." in text_of(page)
 
 
+SUP_COLOURS = """() => {
+  const row = document.querySelector(".grid tbody tr");
+  const colour = (kind, letter) => {
+    const cell = row.appendChild(document.createElement("td"));
+    cell.className = kind;
+    const raised = cell.appendChild(document.createElement("sup"));
+    raised.textContent = letter;
+    return getComputedStyle(raised).color;
+  };
+  const noise = document.body.appendChild(document.createElement("span"));
+  noise.className = "noisy";
+  return [colour("", "d"), colour("u", "u"), getComputedStyle(noise).color];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_number_that_follows_is_not_coloured_as_noise(
+    served: Served, chromium: Any, scheme: str
+) -> None:
+    """Violet is noise and nothing else: a raised u has it, a raised d has not."""
+    window = chromium.new_context(color_scheme=scheme)
+    page = window.new_page()
+    page.goto(served.url + CAUSE)
+    derived, unreliable, noise = page.evaluate(SUP_COLOURS)
+    window.close()
+    assert unreliable == noise
+    assert derived != noise
+
+
+HINT = """() => {
+  const field = document.getElementById("find");
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = getComputedStyle(field).font;
+  return [pen.measureText(field.placeholder).width, field.clientWidth];
+}"""
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_hint_where_one_finds_variables_is_whole(
+    served: Served, chromium: Any, language: str
+) -> None:
+    """On a desk, a tablet and a telephone."""
+    for width in (1920, 1360, 1024, 768, 390, 320):
+        window = chromium.new_context(locale=language, viewport={"width": width, "height": 800})
+        page = window.new_page()
+        page.goto(served.url + CAUSE)
+        wanted, there = page.evaluate(HINT)
+        window.close()
+        assert wanted <= there, width
+
+
 def test_what_a_page_refused_is_what_people_wanted(served: Served) -> None:
     """A custodian reads which table it was, not only that a rule refused something."""
     assert httpx.get(served.url + REFUSED).status_code == 403

@@ -1,7 +1,7 @@
 """The gate every request comes through: limits, who is asking, headers, the audit log.
 
 It is the outermost layer: whatever goes wrong inside becomes a problem without a trace here, and
-no answer leaves before its row is in the audit log.
+no answer leaves before its row is in the audit log, where it has one (`FILES`).
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ scripts, so it carries its CSRF token in the body."""
 
 PROBES = ("/health", "/ready", "/metrics")
 """What operators watch: the same to everybody, and told while accounts and audit log are out of reach."""
+FILES = ("/assets/{name}", "/api/v1/docs/{name}")
+"""Style sheets, scripts and icons, the same to everybody: no rows of the audit log."""
 OPEN = (*PROBES, "/api/v1/docs", "/api/v1/openapi.json")
 """Pages that need no guard: they say nothing about any data set."""
 
@@ -308,10 +310,11 @@ class Passage:
             "milliseconds": milliseconds,
             **self.notes,
         }
-        written = self.service.audit.add(row)
-        if not self.probe:
-            # a client that hangs up ends this wait, never the writing of its row
-            await asyncio.shield(asyncio.wrap_future(written))
+        if route not in FILES or status >= 400:
+            written = self.service.audit.add(row)
+            if not self.probe:
+                # a client that hangs up ends this wait, never the writing of its row
+                await asyncio.shield(asyncio.wrap_future(written))
         logs.say(
             "info",
             event="request",
