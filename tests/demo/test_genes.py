@@ -14,6 +14,8 @@ from discreet.demo import genes
 from discreet.errors import Refusal
 from discreet.workspace import check, load
 
+from ..command import run
+
 DIGEST = "34f5f1de1e3e7c100e62d03e9ecb066b1e2f752192837947427e1be9fc442058"
 
 
@@ -76,3 +78,13 @@ def test_stars_stay_though_other_counts_lie_behind_them(fresh_demo: Path) -> Non
         after = data.table(**table).release().protected
     assert stars(after) == stars(before) != []
     assert (after.values == before.values).all()
+
+
+def test_a_plan_says_what_to_expect_and_no_budget_where_there_is_none(demo: Path) -> None:
+    """Before anything is read: stars to expect, and no line of what is left of a budget."""
+    words = ("--rows", "eyes", "--columns", "hair", "--where", "town=north", "--dry-run")
+    done = run("table", demo / "genes", *words)
+    assert done.returncode == 0
+    assert "about 4 of 16 cells will be stars" in " ".join(done.stdout.split())
+    assert "None" not in done.stdout
+    assert "left" not in done.stdout

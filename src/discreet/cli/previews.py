@@ -33,10 +33,10 @@ def show_preview(seen: Asked, language: str, json: bool) -> None:
     seen.verdict.enforce()
     voice = speaker(language)
     if plan.charge is not None:
-        show.pairs(
-            (voice.of(say("cost")), voice.of(_cost(seen))),
-            (voice.of(say("left")), voice.of(seen.left)),
-        )
+        told = [(voice.of(say("cost")), voice.of(_cost(seen)))]
+        if seen.left is not None:
+            told.append((voice.of(say("left")), voice.of(seen.left)))
+        show.pairs(*told)
     if plan.errors:
         _expected(plan, voice)
     if len(plan.alternatives) > 1:
