@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from discreet.workspace import check, load
 
 from ..command import run
 
+ROOT = Path(__file__).resolve().parents[2]
 DIGEST = "34f5f1de1e3e7c100e62d03e9ecb066b1e2f752192837947427e1be9fc442058"
 
 
@@ -88,3 +90,38 @@ def test_a_plan_says_what_to_expect_and_no_budget_where_there_is_none(demo: Path
     assert "about 4 of 16 cells will be stars" in " ".join(done.stdout.split())
     assert "None" not in done.stdout
     assert "left" not in done.stdout
+
+
+def test_the_page_of_the_method_shows_this_table(fresh_demo: Path) -> None:
+    """Every line of the table stands in the docs, and the figures that explain its stars are these."""
+    page = (ROOT / "docs" / "concepts" / "suppression.md").read_text(encoding="utf-8")
+    words = ("--rows", "eyes", "--columns", "hair", "--where", "town=north")
+    done = run("table", fresh_demo / "genes", *words, "--notes")
+    table = done.stdout.partition("       Hair\n")[2].partition("✱ suppressed")[0]
+    lines = [line.rstrip() for line in table.splitlines()]
+    assert len(lines) == 8
+    assert "\n".join(lines) in page
+    assert "This table spent 0.0486 of δ = 0.2" in " ".join(done.stdout.split())
+    assert "0.007, and eight counts, the large ones first, 0.042 together" in page
+    with dc.open(fresh_demo / "genes") as data:
+        asked = data.table(rows="eyes", columns="hair", where={"town": "north"})
+        charged = asked.release().protected.law.about["risk"]
+    spent = sum(charged) / 10**15
+    assert (round(spent, 3), round(0.0486 - spent, 3)) == (0.042, 0.007)
+    assert sum(one > 0 for one in charged) == 8
+    assert "is\n0.24, more than δ" in page
+
+
+def test_the_four_stars_would_tell_too_much_with_a_chance_above_delta() -> None:
+    """The chance is worked out from what is out, without the method: it is the 0.24 of the docs."""
+    total = unsafe = 0.0
+    for red in range(16):  # of green eyes; the others follow from what is left of the totals
+        cells = ((28, 0.2, red), (24, 0.3, 15 - red), (100, 0.3, 28 + red), (200, 0.2, 40 - red))
+        weight = math.prod(math.comb(n, m) * p**m * (1 - p) ** (n - m) for n, p, m in cells)
+        moved = [abs(1 - m / (n * p)) for n, p, m in cells]
+        moved += [abs(1 - (n - m) / (n * (1 - p))) for n, p, m in cells]
+        total += weight
+        unsafe += weight * (max(moved) > 0.5 + 1e-12)
+    assert 0.235 < unsafe / total < 0.236
+    left = [85 - 44 - 26, 183 - 42 - 73, 125 - 26 - 56, 123 - 44 - 39]
+    assert left == [15, 68, 43, 40]
