@@ -19,6 +19,7 @@ from discreet.workspace import DataSet
 from discreet.workspace.policy_change import change_policy
 
 from .. import command
+from ..languages.german import english_in
 from ..patience import wait_until
 from .serving import Served, add_accounts, serving
 
@@ -67,8 +68,8 @@ def test_figures_are_those_of_the_command_line(studio: Served, dataset: str, wis
     text = html.unescape(seen.text)
     plain = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", text))
     scale = expected["scale"]
-    assert f"Each needs ε {scale['floor']}." in plain
-    assert f"A ceiling of {scale['ceiling']}." in plain
+    assert f"Each needs ε = {scale['floor']}," in plain
+    assert f"at most ε = {scale['ceiling']}: the ceiling." in plain
     for sentence in (*scale["sentences"], *expected["sentences"]):
         assert sentence in plain
     if scale["recommended"]:
@@ -191,6 +192,26 @@ def test_what_a_rehearsal_found_is_on_its_custodians_page_alone(studio: Served, 
     assert page(studio, "/data/deaths", "ana").status_code == 200
     left = list((studio.workspace / REHEARSAL_REPORTS).glob(f"{job}*"))
     assert left == []
+
+
+def test_a_german_custodian_reads_german(studio: Served):
+    """The studio with its unit, and what a rehearsal found; no word is marked English."""
+    german = {"Accept-Language": "de", "Authorization": f"Bearer {studio.tokens['cas']}"}
+    with httpx.Client(base_url=studio.url, headers=german, timeout=600) as cas:
+        shown = cas.get("/custodian/deaths/policy").text
+        begun = cas.post("/custodian/deaths/rehearse", data={"what": "simulate", "tables": "1"})
+        at = begun.headers["location"]
+        job = f"/api/v1/rehearsals/{at.rpartition('/')[2]}"
+        wait_until(lambda: cas.get(job).json()["state"] in ("done", "failed"), "its end")
+        rehearsed = cas.get(at).text
+        found = cas.get(f"{job}/report").json()["custodian_only"]
+        assert cas.post(f"{at}/delete", data={"csrf": ""}).status_code == 303
+    assert 'lang="en"' not in shown + rehearsed
+    assert "Eine Einheit (Person)" in shown
+    assert "(person)" not in shown
+    assert found
+    assert english_in(found) == {}
+    assert all(sentence in html.unescape(rehearsed) for sentence in found)
 
 
 def test_a_policy_is_written_in_its_place(demo: Path, tmp_path: Path):

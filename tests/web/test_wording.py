@@ -60,6 +60,7 @@ def test_a_number_that_follows_from_others_is_explained(served: Served) -> None:
     with signed_in(served, "ana") as client:
         page = client.get("/build/genes?rows=eyes&columns=hair&where=town:south")
     assert "<sup>d</sup></td>" in page.text
+    assert "12<sup>d</sup>" in page.text  # the key below: no violet, which is noise
     assert "follows from other published numbers" in text_of(page)
     assert "Number with Gene: has it." in text_of(page)
 

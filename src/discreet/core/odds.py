@@ -265,8 +265,8 @@ def worst_case(loss: Loss, unit: str, *, add_remove: bool) -> Sentence | None:
 
     >>> from discreet.core.loss import PureLoss
     >>> worst_case(PureLoss(2), "person", add_remove=True)
-    'In the worst case all of it together makes a guess that was 10 % sure, that one person is in the \
-data, at most 46 % sure.'
+    'In the worst case, all of it together makes somebody who was 10 % sure that one person is in the \
+data at most 46 % sure.'
     """
     kept = loss.to_approximate(RARELY) if isinstance(loss, ZcdpLoss) else loss
     delta = kept.delta if isinstance(kept, ApproxLoss) else Fraction(0)
@@ -278,14 +278,14 @@ data, at most 46 % sure.'
         surer = odds_of(kept.epsilon or Fraction(1, 10**9), delta).surer("0.1")
     if add_remove:
         return say(
-            "In the worst case all of it together makes a guess that was 10 % sure, that one {unit} "
-            "is in the data, {surer}.",
+            "In the worst case, all of it together makes somebody who was 10 % sure that one {unit} "
+            "is in the data {surer}.",
             unit=unit_words(unit),
             surer=surer,
         )
     return say(
-        "In the worst case all of it together makes a guess that was 10 % sure, about one {unit}, "
-        "{surer}.",
+        "In the worst case, all of it together makes somebody who was 10 % sure of something about "
+        "one {unit} {surer}.",
         unit=unit_words(unit),
         surer=surer,
     )

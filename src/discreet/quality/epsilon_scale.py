@@ -20,6 +20,7 @@ from ..core.brackets import exp_bracket, floor_to
 from ..core.design import epsilon_for_accuracy, epsilon_for_risk
 from ..core.exact import Exact, exact, plain, whole
 from ..core.gaussian import DiscreteGaussian
+from ..core.guarantee import unit_words
 from ..core.loss import ZcdpLoss
 from ..core.neighbours import Neighbours
 from ..core.odds import Odds, odds_of
@@ -49,7 +50,7 @@ class Unit:
             "One {unit} with one record is protected ({neighbours}).",
             "One {unit} with up to {n} records is protected ({neighbours}).",
             self.records,
-            unit=self.name,
+            unit=unit_words(self.name),
             neighbours=say("one is added or removed")
             if self.neighbours.moved == 1
             else say("one is replaced by another"),
@@ -72,7 +73,7 @@ class Suspicion:
     def in_words(self) -> str:
         """One clause."""
         return say(
-            "who is {prior} % sure may become {most} % sure at most",
+            "somebody who is {prior} % sure becomes at most {most} % sure",
             prior=_number(self.prior * 100),
             most=_number(self.most * 100),
         )
@@ -219,7 +220,7 @@ class Scale:
                     ceiling=_number(self.ceiling),
                     fits=self.fits,
                 ),
-                say("It has δ = 0: no release, however rare, is without its bound."),
+                say("δ is 0: the bound holds in every release, however rare."),
             ),
         )
 
@@ -271,7 +272,7 @@ class Scale:
                     "Or count fewer than {records} records of each {unit} (`bound: drop`): the noise "
                     "shrinks with that number.",
                     records=self.unit.records,
-                    unit=self.unit.name,
+                    unit=unit_words(self.unit.name),
                 )
             )
         if self.unit.neighbours.moved > 1:
@@ -320,7 +321,7 @@ class Scale:
             say(
                 "A guess about one {unit} that was 10 % sure becomes {surer}; which category the {unit} "
                 "is in, {category}.",
-                unit=self.unit.name,
+                unit=unit_words(self.unit.name),
                 surer=self.odds.surer("0.1"),
                 category=self.category_odds.surer("0.1"),
             )

@@ -170,8 +170,8 @@ class Simulation:
         elif passed:
             yield (
                 say(
-                    "How many cells would be reliable needs the number of records, roughly: write "
-                    "`about:` in discreet.yaml or say --records."
+                    "How many cells would be reliable depends on the number of records: write about how "
+                    "many there are as `about:` in discreet.yaml, or give --records."
                 )
             )
 

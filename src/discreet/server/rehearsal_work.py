@@ -19,6 +19,7 @@ from typing import Any
 from ..core.control import Control
 from ..durable import OWN, replace_text
 from ..errors import DiscreetError
+from ..languages import told
 
 REPORT = "report.json"
 PAGE = "report.html"
@@ -55,6 +56,7 @@ def perform(place: Path, scratch: Path, request: Request, who: str, control: Con
 
     try:
         found, page = KINDS[request["what"]](place, request.get("options", {}), who, control)
+        found = told(found, request.get("language", ""))
     except DiscreetError as error:
         found, page = problems.behind(error).body(), None
         _write(scratch, found)

@@ -121,9 +121,9 @@ def rehearse(
     request.state.notes |= {"dataset": dataset, "reason": f"rehearsal: {body.what}"}
     with service.dataset(asker, dataset) as data:
         options = _options(data, body)
-    job = rehearsal_jobs.create(
-        service, asker.user, {"dataset": dataset, "what": body.what, "options": options}
-    )
+    asked = {"dataset": dataset, "what": body.what, "options": options}
+    asked["language"] = reader_language(request)
+    job = rehearsal_jobs.create(service, asker.user, asked)
     headers = {"Location": f"/api/v1/rehearsals/{job.id}", "Retry-After": "1"}
     return JSONResponse(rehearsal_jobs.facts(service, job), 202, OWN | headers)
 

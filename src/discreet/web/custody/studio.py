@@ -16,6 +16,7 @@ from ... import rules, trials
 from ...core.description import Description
 from ...core.exact import exact, plain
 from ...core.family import Family
+from ...core.guarantee import unit_words
 from ...core.names import find_axis
 from ...core.odds import odds_of_plan, percent_up
 from ...core.plan_loss import Move
@@ -123,7 +124,7 @@ def facts(service: Service, data: DataSet, said: Answers) -> dict[str, Any]:
         "said": said,
         "now": in_force(data),
         "rules_now": rules.in_words(data.policy),
-        "unit": data.description.protects,
+        "unit": unit_words(data.description.protects),
         "records_per_unit": data.description.records_per_unit,
         "wrong": "",
         "found": None,

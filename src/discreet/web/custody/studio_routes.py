@@ -22,7 +22,7 @@ from ...server.routes import oversight, rehearsals
 from ...server.routes.catalogue import DataSetId
 from ...server.routes.rehearsals import RehearsalId
 from ...server.service import Service, Serving
-from ..frame import PageRoute, fields, first, page
+from ..frame import PageRoute, fields, first, page, voice
 from . import forms, studio
 from .studio import Answers
 
@@ -144,6 +144,7 @@ def _begun(
             raise Problem(400, "input", error.message) from None
         risk = [list(pair) for pair in wishes.pop("risk")]
         body = forms.read(SimulateRehearsal, what="simulate", risk=risk, **wishes)
+    request.state.language = voice(request).language
     started = rehearsals.rehearse(request, service, asker, dataset, body)
     return str(json.loads(bytes(started.body))["id"])
 
