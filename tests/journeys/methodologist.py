@@ -70,7 +70,7 @@ def _choose(journey: Journey) -> None:
             "--records",
             "3000",
         )
-        for words in ("no record was read", "Floor: ε = ", "Ceiling: ε = ", "Recommended: laplace"):
+        for words in ("no record was read", "Floor: ε = ", "Ceiling: ε = ", "Recommended: Laplace"):
             assert words in said, said
     with journey.step("a table that is too fine is seen before it is asked"):
         told = json.loads(

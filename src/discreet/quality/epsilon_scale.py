@@ -312,7 +312,7 @@ class Scale:
         said.append(
             say(
                 "Recommended: {law} noise, ε = {epsilon} a table.",
-                law=found.law,
+                law=found.law.capitalize(),
                 epsilon=number(_up(found.table_epsilon)),
             )
         )
