@@ -185,3 +185,24 @@ def test_the_price_on_a_telephone_stands_beside_its_button(chromium: Any, served
         assert button["height"] <= 36
         assert bar["height"] <= 90
         assert bar["y"] + bar["height"] <= 900, "its last line is below the screen"
+
+
+@pytest.mark.slow
+def test_code_and_charts_run_from_left_to_right_in_every_language(
+    chromium: Any, served: Served
+) -> None:
+    """Where text runs the other way, code keeps its brackets and no label leaves its picture."""
+    outside = """() => {
+      const sheet = document.querySelector(".picture > svg").getBoundingClientRect();
+      return [...document.querySelectorAll(".picture text")].map(e => e.getBoundingClientRect())
+        .filter(box => box.left < sheet.left - 1 || box.right > sheet.right + 1).length;
+    }"""
+    with watched(chromium, served) as seen:
+        cookie = {"name": "discreet-language", "value": "qps-rtl", "url": served.url}
+        seen.page.context.add_cookies([cookie])
+        seen.open("/build/deaths?rows=region&columns=age&view=code")
+        ways = "all => all.map(e => getComputedStyle(e).direction)"
+        assert set(seen.page.eval_on_selector_all("pre", ways)) == {"ltr"}
+        assert seen.page.evaluate("document.documentElement.dir") == "rtl"
+        seen.open("/build/deaths?rows=region&columns=age&view=chart")
+        assert seen.page.evaluate(outside) == 0
