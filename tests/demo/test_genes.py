@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +126,17 @@ def test_the_four_stars_would_tell_too_much_with_a_chance_above_delta() -> None:
     assert 0.235 < unsafe / total < 0.236
     left = [85 - 44 - 26, 183 - 42 - 73, 125 - 26 - 56, 123 - 44 - 39]
     assert left == [15, 68, 43, 40]
+
+
+def test_an_attribute_that_is_not_private_is_to_do(demo: Path, tmp_path: Path) -> None:
+    """`check` calls nothing sound in which every question is refused; it names the line to write."""
+    folder = tmp_path / "genes"
+    shutil.copytree(demo / "genes", folder)
+    file = folder / "discreet.yaml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("    role: private\n", ""), encoding="utf-8")
+    (one,) = [f for f in check(folder) if f.severity != "note"]
+    assert one.severity == "to do"
+    assert "`role: private` with gene" in one.todo
+    with dc.open(folder) as data, pytest.raises(Refusal, match="role: private"):
+        _ = data.table(rows="eyes").standing

@@ -60,6 +60,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *_laws(folder, described),
         *small_keys(folder, described),
         *_policy(described),
+        *_not_private(described),
         *_labels(described),
         *featured_findings(described),
         *mode_findings(folder),
@@ -293,6 +294,23 @@ def _policy(described: DescribedData) -> Iterator[Finding]:
         )
     if policy.family is Family.CELL_KEY and len(description.variables) < 2:
         yield Finding("note", "there is one variable only.", DESCRIPTION)
+
+
+def _not_private(described: DescribedData) -> Iterator[Finding]:
+    """Attributes whose counts are protected by stars and which may stand on an axis all the same."""
+    policy = described.policy
+    if policy.family is not Family.SUPPRESSION:
+        return
+    attributes = policy.parameters(policy.method).get("attributes", {})
+    for variable in described.description.variables:
+        if variable.name in attributes and variable.role != "private":
+            yield Finding(
+                "to do",
+                f"family {policy.family} refuses every question about {variable.name}: it is counted as "
+                "a private attribute and not declared to be one.",
+                DESCRIPTION,
+                f"Write `role: private` with {variable.name} under `variables:`.",
+            )
 
 
 def _labels(described: DescribedData) -> Iterator[Finding]:
