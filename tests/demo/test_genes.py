@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import discreet as dc
 from discreet.core.control import Control
 from discreet.demo import genes
 from discreet.errors import Refusal
+from discreet.formats.svg import to_svg
 from discreet.workspace import check, load
 
 from ..command import run
@@ -140,3 +142,13 @@ def test_an_attribute_that_is_not_private_is_to_do(demo: Path, tmp_path: Path) -
     assert "`role: private` with gene" in one.todo
     with dc.open(folder) as data, pytest.raises(Refusal, match="role: private"):
         _ = data.table(rows="eyes").standing
+
+
+def test_pictures_have_every_label_and_every_star(fresh_demo: Path) -> None:
+    """Four colours have room below each small picture; a heat map has a star where the table has one."""
+    with dc.open(fresh_demo / "genes") as data:
+        asked = data.table(rows="eyes", columns="hair", where={"town": "north"})
+        table = asked.release().protected
+    small, warm = (re.findall(">([^<>]+)</text>", to_svg(table, k)) for k in ("multiples", "heat"))
+    assert small.count("Blonde") == small.count("Red") == 4
+    assert small.count("✱") == warm.count("✱") == 4

@@ -17,7 +17,7 @@ from discreet.core.domain import Text
 from discreet.core.table import Status
 from discreet.formats.chart import KINDS, Chart
 from discreet.formats.svg import to_svg
-from discreet.formats.svg_sheet import cut, room_of
+from discreet.formats.svg_sheet import cut, room_before
 from discreet.formats.vegalite import to_vegalite
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -115,8 +115,8 @@ def test_a_withheld_number_is_not_drawn(regions):
 
 def test_a_short_label_of_wide_letters_is_whole():
     """In DejaVu Sans at 12 points "Brown" takes 37.9, more than five letters of usual width."""
-    assert room_of(["Blue", "Brown"]) > 37.9
-    assert cut("Brown", room_of(["Blue", "Brown"])) == "Brown"
+    assert room_before(["Blue", "Brown"]) > 37.9
+    assert cut("Brown", room_before(["Blue", "Brown"])) == "Brown"
 
 
 def test_too_much_for_one_picture_is_said(deaths):

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from ..core.table import ProtectedTable
 from ..errors import InputError
 from .chart import Chart, Panel, Point
-from .svg_sheet import WIDE, WIDTH, Scale, Sheet, cut, room_of
+from .svg_sheet import WIDE, WIDTH, Scale, Sheet, cut, room_before, room_of
 
 THEMES = ("page", "print")
 
@@ -52,7 +52,7 @@ def _row_block(
 ) -> float:
     """Lines of dots or bars between two edges; how far down they reach."""
     each = 28 if len(points) <= 40 else 18
-    room = room_of([point.label for point in points])
+    room = room_before([point.label for point in points])
     scale = Scale(chart.extent, begin + room + 14, end - 24)
     bottom = top + each * len(points)
     for tick in scale.ticks:
@@ -167,7 +167,7 @@ def _heat(chart: Chart, sheet: Sheet) -> float:
     bands = chart.bands()
     most = max((p.value for p in chart.points if p.shown and not p.unreliable), default=1) or 1
     labels = [line.title for _, lines in bands for line in lines]
-    room = room_of(labels, most=230)
+    room = room_before(labels, most=230)
     columns = len(bands[0][1][0].points)
     wide = min(96.0, (WIDTH - room - 14) / columns)
     y = 4.0

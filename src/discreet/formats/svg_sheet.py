@@ -140,8 +140,13 @@ def _step(rough: float) -> float:
 
 
 def room_of(labels: Sequence[str], size: float = 12, most: float = 250) -> float:
-    """About how wide the longest of some labels is, and a letter more: short ones may have wide letters."""
-    return min(most, (max((len(label) for label in labels), default=0) + 1) * size * WIDE)
+    """About how wide the longest of some labels is."""
+    return min(most, max((len(label) for label in labels), default=0) * size * WIDE)
+
+
+def room_before(labels: Sequence[str], most: float = 250) -> float:
+    """Room for labels at the left edge: a letter more, since short ones may be of wide letters."""
+    return min(most, room_of(labels) + 12 * WIDE)
 
 
 def cut(words: str, room: float, size: float = 12) -> str:
