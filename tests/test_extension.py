@@ -97,7 +97,7 @@ def test_the_ledger_shows_records_and_verifies(folder: Path, tmp_path: Path):
     with dc.open(folder) as data:
         draft = data.table(rows="area")
         assert draft.standing == "affordable"
-        assert draft.cost == "recorded, no loss"
+        assert draft.cost == "recorded, from no budget"
         table = draft.release()
         facts = data.ledger_facts()
         assert [entry["kind"] for entry in facts["entries"]].count("record") == 1

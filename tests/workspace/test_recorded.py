@@ -57,14 +57,14 @@ def test_the_ledger_of_records_claims_no_budget(recorded, tmp_path):
     assert facts["by_version"] == {}
     assert [(entry["kind"], entry["loss"]) for entry in facts["entries"]] == [
         ("open", ""),
-        ("record", "recorded, no loss"),
+        ("record", "recorded, from no budget"),
     ]
     register = json.loads((tmp_path / "register.json").read_text())
     assert (register["budget"], register["spent"]) == (None, None)
     assert register["charges"][0]["parameter_released"] == "12"
     shown = CliRunner().invoke(app, ["ledger", "show", str(recorded)])
     assert shown.exit_code == 0
-    assert "recorded, no loss" in shown.stdout
+    assert "recorded, from no budget" in shown.stdout
     assert "ana (atlas)" in shown.stdout
     assert "ε" not in shown.stdout
     verified = CliRunner().invoke(app, ["ledger", "verify", str(recorded), "--json"])

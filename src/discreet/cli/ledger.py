@@ -27,7 +27,7 @@ def show_ledger(path: DataSetPath, json: Json = False) -> None:
     if json:
         show.as_json(facts)
         return
-    sums = [("budget", "none: what is released is recorded, and nothing is spent")]
+    sums = [("budget", "none: what is released is recorded")]
     if facts["cap"] is not None:
         sums = [
             ("allowed", facts["cap"]),

@@ -42,7 +42,7 @@ FORM = 1
 RECORD_FORM = 2
 """The stored forms of charges with a loss and of records."""
 
-_RECORDED = say("recorded, no loss")
+_RECORDED = say("recorded, from no budget")
 _LOSSES: Mapping[str, Callable[[Mapping[str, str], int], Loss]] = {
     "discrete-laplace": lambda given, cells: PureLoss(Fraction(given["epsilon"]) * cells),
     "discrete-gaussian": lambda given, cells: ZcdpLoss(cells / (2 * Fraction(given["variance"]))),

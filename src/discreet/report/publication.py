@@ -183,7 +183,7 @@ def _facts(data: DataSet, release: Release, checksums: dict[str, str]) -> Releas
         when = "" if stored is None else stored.at[:10]  # asked again, a release keeps its date
         ledger = LedgerSummary(
             budget=say("none") if spent is None else _in_words(book.cap()),
-            spent=say("no loss, only records") if spent is None else in_words(spent),
+            spent=say("only records, from no budget") if spent is None else in_words(spent),
             left=book.left_in_words() or say("no budget is needed"),
             charges=_charges(book),
             chain_head=str(release.receipt.get("hash", "")),
