@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from ..core.loss import PureLoss
+from ..core.loss import PureLoss, read_as
 from ..errors import Refusal
 from ..languages import number, say, together
 from ..methods.declaration import Spends
@@ -221,7 +221,8 @@ def _costs(asking: Asking, place: Place) -> Verdict:
         facts.append(Fact(say("cost"), amount(loss)))
         return Verdict("cost", say("Sign in to spend"), tuple(facts), signing)
     if budget is not None:
-        facts.append(Fact(say("left after"), of_cap(budget.left - loss, budget.cap)))
+        after = budget.left - read_as(loss, budget.left.kind)
+        facts.append(Fact(say("left after"), of_cap(after, budget.cap)))
     words = say("Allowed, for {cost}", cost=amount(loss))
     return Verdict("cost", words, tuple(facts), _release(place, asking))
 
