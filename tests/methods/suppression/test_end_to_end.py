@@ -193,10 +193,8 @@ def test_tables_of_other_people_break_at_most_what_is_spent():
     assert spent <= delta + 1e-9
 
 
-@pytest.mark.parametrize(
-    "cells_first",
-    [pytest.param(False, marks=pytest.mark.proof), pytest.param(True, marks=pytest.mark.slow)],
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("cells_first", [False, True])
 def test_a_further_split_breaks_at_most_what_is_spent(cells_first: bool):
     """Totals of two rows, one of them split in two afterwards, then the cells: one bound."""
     epsilon, delta = 0.9, 0.85
