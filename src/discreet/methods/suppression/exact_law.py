@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -94,12 +93,43 @@ def _rests(kernels: list[Floats], goal: tuple[int, ...]) -> list[Floats]:
     return [_sum(one, two) for one, two in zip(before, reversed(after), strict=True)]
 
 
-def _convolve(one: Floats, two: Floats, method: str) -> Floats:
-    """Imported when a law is worked out: it takes longer to load than all of discreet."""
-    from scipy import signal
+def _convolve(one: Floats, two: Floats, *, direct: bool) -> Floats:
+    """The sum's law before it is scaled, as large as both together."""
+    full = tuple(a + b - 1 for a, b in zip(one.shape, two.shape, strict=True))
+    if not direct:
+        sizes = [_quick(size) for size in full]
+        axes = list(range(one.ndim))
+        waves = np.fft.rfftn(one, sizes, axes) * np.fft.rfftn(two, sizes, axes)
+        return np.fft.irfftn(waves, sizes, axes)[tuple(slice(0, size) for size in full)]
+    # laid out in one row, with room beside each axis but the first, no sum runs into the next
+    row = np.convolve(_in_a_row(one, full[1:]), _in_a_row(two, full[1:]))
+    whole = np.zeros(math.prod(full))
+    whole[: row.size] = row
+    return whole.reshape(full)
 
-    convolve: Any = signal.convolve  # type: ignore[attr-defined]
-    return np.asarray(convolve(one, two, method=method), dtype=np.float64)
+
+def _in_a_row(law: Floats, room: tuple[int, ...]) -> Floats:
+    """An array as one row, its axes but the first as long as `room`; without zeros at the end."""
+    wide = np.zeros((law.shape[0], *room))
+    wide[tuple(slice(0, size) for size in law.shape)] = law
+    row = wide.ravel()
+    return row[: int(np.flatnonzero(row).max(initial=0)) + 1]
+
+
+def _quick(size: int) -> int:
+    """The next length without prime factors above 5, for which Fourier transforms are quick.
+
+    >>> [_quick(size) for size in (1, 7, 11, 17, 121)]
+    [1, 8, 12, 18, 125]
+    """
+    while True:
+        rest = size
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            return size
+        size += 1
 
 
 def _sum(one: Floats, two: Floats) -> Floats:
@@ -108,8 +138,8 @@ def _sum(one: Floats, two: Floats) -> Floats:
         product = one * two
     else:
         box = two[tuple(slice(0, int(k.max(initial=0)) + 1) for k in np.nonzero(two))]
-        method = "direct" if one.size * box.size <= DIRECT else "fft"
-        product = np.maximum(_convolve(one, box, method=method), 0)
+        direct = one.size * box.size <= DIRECT
+        product = np.maximum(_convolve(one, box, direct=direct), 0)
         product = product[tuple(slice(0, size) for size in one.shape)]
     most = float(product.max())
     if not most > 0:

@@ -9,8 +9,6 @@ them, closer towards the ends, and a cubic spline through log q − log look-ahe
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 
 from .beliefs import Model
@@ -18,6 +16,7 @@ from .board import Board, Whole
 from .cell_weights import Flags, Floats
 from .exact_law import Undecided
 from .outlook import BRIDGE, NEGLIGIBLE, Outlook
+from .spline import through
 from .tilt import Equations, Tilted
 
 NODES = 16
@@ -79,11 +78,12 @@ class Refit:
         near = self.first[self.counts]
         if len(self.nodes) < len(self.counts):
             correction = logged - np.log(near[self.nodes])
-            # imported when it is needed: it takes long to load
-            spline = import_module("scipy.interpolate").CubicSpline(
-                self.counts[self.nodes], correction
+            if not np.isfinite(correction).all():
+                raise Undecided
+            places, every = (
+                self.counts[which].astype(float) for which in (self.nodes, slice(None))
             )
-            logged, solved = spline(self.counts) + np.log(near), near > 0
+            logged, solved = through(places, correction, every) + np.log(near), near > 0
         if not np.isfinite(logged).any() or near[~solved].sum() > 1e-6:
             raise Undecided
         weight = np.exp(logged - logged.max())
