@@ -102,7 +102,13 @@ def as_plain(figure: Figure) -> dict[str, Any]:
 def table(rows: Sequence[tuple[str, Figure, str]]) -> str:
     """Bench, figure and load, as an aligned Markdown table."""
     head = ("bench", "what", "measured", "bar", "holds", "load")
-    body = [(name, f.what, f.found, f.bar, f.verdict, load) for name, f, load in rows]
+    return aligned(
+        head, [(name, f.what, f.found, f.bar, f.verdict, load) for name, f, load in rows]
+    )
+
+
+def aligned(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A Markdown table whose columns stand below each other."""
     widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
     lines = [
         "| " + " | ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)) + " |"
