@@ -7,7 +7,7 @@ RUNS   := $(VENV)/.runs
 # hundreds of processes are started below: what one compiled the next may read
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test check hooks proof bench docs papers screens clean
+.PHONY: help setup demo test check needs static hooks proof bench docs papers screens clean
 
 help:            ## these words
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -25,19 +25,21 @@ $(RUNS): pyproject.toml constraints.txt
 demo: $(RUNS)    ## build the demo workspace and serve it at 127.0.0.1:8000 until Ctrl-C
 	$(BIN)/discreet demo --into demo
 
+# many tests wait for servers: three processes keep two cores busy
 test: $(STAMP)   ## everything: format, lint, types, import rules, all tests
-	$(BIN)/python tools/system_needs.py
-	$(BIN)/ruff format --check src tests bench tools
-	$(BIN)/ruff check src tests bench tools
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -n 2 -m 'not proof' --doctest-modules src tests
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line needs static
+	$(BIN)/python -m pytest -n 3 -m 'not proof' --doctest-modules src tests
 
-check: $(STAMP)  ## under two minutes: format, lint, types, import rules, fast tests
+needs: $(STAMP)
+	$(BIN)/python tools/system_needs.py
+
+static: $(STAMP)
 	$(BIN)/ruff format --check src tests bench tools
 	$(BIN)/ruff check src tests bench tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+check: static    ## under two minutes: format, lint, types, import rules, fast tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --hypothesis-profile quick -m 'not proof and not slow' --doctest-modules src tests
 
 hooks: $(STAMP)  ## before each commit, run the quick part of `make check` on what changed

@@ -109,6 +109,9 @@ def _read() -> dict[str, Row]:
 
 def main() -> int:
     """Run the proofs, two at a time; what they showed is written after each."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(__doc__)
+        return 0
     collector, proofs = Collector(), ["-m", "proof"]
     pytest.main(["--collect-only", "-q", "--no-header", *proofs, "tests"], plugins=[collector])
     chosen = [*proofs, *(sys.argv[1:] or ["tests"])]

@@ -207,6 +207,14 @@ def test_an_auditor_sees_when_each_request_came(served: Served):
     assert abs(datetime.now(UTC) - newest) < timedelta(days=1)
 
 
+def test_neighbours_are_told_where_a_promise_compares_them(served: Served):
+    """Noise and cell keys do; suppression's promise is about beliefs and names no neighbours."""
+    for name, told in (("deaths", True), ("deaths-dp", True), ("genes", False)):
+        page = get(served, f"/data/{name}", "cas")
+        assert page.status_code == 200
+        assert ("Neighbours" in page.text) == told, name
+
+
 def test_a_star_tells_nothing_and_says_so(served: Served):
     """What is withheld has no number on the page; what is private stands on no axis."""
     at = "rows=eyes&columns=hair&where=town:north"

@@ -23,3 +23,12 @@ class Family(StrEnum):
         Elsewhere the list itself would tell of people what no budget or prior covers.
         """
         return self in (Family.CELL_KEY, Family.SYNTHETIC)
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether its promises compare neighbouring data sets; suppression compares beliefs.
+
+        >>> Family.DP.has_neighbours, Family.SUPPRESSION.has_neighbours
+        (True, False)
+        """
+        return self not in (Family.SUPPRESSION, Family.CLASSIC)

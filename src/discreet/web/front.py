@@ -146,5 +146,7 @@ def dataset_facts(asker: Asker, data: DataSet, speaks: Voice) -> dict[str, Any]:
         "rules": list(rules.in_words(data.policy)),
         "budget": budget,
         "starts": featured_or_any(asker, data, speaks.language),
-        "neighbours": neighbours_words(about.neighbours.words),
+        "neighbours": neighbours_words(about.neighbours.words)
+        if data.policy.family.has_neighbours
+        else None,
     }
