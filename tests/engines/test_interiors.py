@@ -86,6 +86,21 @@ def test_margins_levels_and_filters_need_no_count() -> None:
     assert len(below.asked) == before + 1
 
 
+def test_a_thousand_small_questions_leave_few_to_look_through() -> None:
+    """What is kept is bounded in number too: a new question costs no more after many others."""
+    engine, _, people = kept()
+    many = [
+        (Condition("town", "town", codes), Condition("age", "age", (age,)))
+        for size in range(1, 4)
+        for codes in itertools.combinations(people.variables[0].finest.codes, size)
+        for age in next(v for v in people.variables if v.name == "age").finest.codes
+    ]
+    assert len(many) > 64
+    for where in many:
+        engine.count([Count((AxisRef("sex", "sex"),), where)], keys=True)
+    assert 0 < len(engine._kept) <= 64
+
+
 def test_what_cannot_be_had_is_counted() -> None:
     """Finer levels, other variables, a filter on a variable that is gone, codes that are not there."""
     engine, below, people = kept()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from discreet.core.control import Control
 from discreet.engines.coding import Profile, Source
@@ -64,6 +68,72 @@ def test_hierarchies_and_twins_are_found(tmp_path: Path) -> None:
     assert ("town", "town_name") in found.twins
     assert found.parent_maps["town", "region"] == {"a": "N", "b": "N", "c": "S"}
     assert found.parent_maps["town", "town_name"] == {"a": "Alfa", "b": "Beta", "c": "Gama"}
+
+
+cells_of_columns = st.lists(
+    st.tuples(st.integers(0, 5), *(st.integers(0, 3) for _ in range(2))), min_size=12, max_size=40
+)
+
+
+@settings(max_examples=15)
+@given(cells_of_columns, st.permutations(range(7)), st.sampled_from([None, 0, 5]))
+def test_relations_are_those_of_brute_force(rows: Any, order: list[int], gap: int | None) -> None:
+    """Columns in any order, said in other words, coarser, or with gaps: each relation, and no other."""
+    made = [
+        (
+            f"a{a}",
+            f"z{5 - a}",
+            f"m{(a * 5 + 3) % 7}",
+            f"up{a // 2}",
+            f"b{b}",
+            f"c{c}",
+            f"w{a // 2 + 4}",
+        )
+        for a, b, c in rows
+    ]
+    names = [f"v{i}" for i in range(7)]
+    columns = {
+        names[place]: ["" if i == gap and not n % 5 else row[i] for n, row in enumerate(made)]
+        for place, i in enumerate(order)
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.csv"
+        lines = zip(*columns.values(), strict=True)
+        path.write_text("\n".join([",".join(columns), *map(",".join, lines)]) + "\n")
+        found = profile(Source.guess(path))
+    said = {**dict.fromkeys(found.parents, False), **dict.fromkeys(found.twins, True)}
+    assert said == brute_force(columns)
+    for (child, parent), values in found.parent_maps.items():
+        pairs = zip(columns[child], columns[parent], strict=True)
+        assert values == {a: b for a, b in pairs if a}
+        assert list(values) == sorted(values)
+
+
+def brute_force(columns: dict[str, list[str]]) -> dict[tuple[str, str], bool]:
+    """Which columns lie in which, and whether one to one; said once, from the first of two."""
+    found = {}
+    records = len(next(iter(columns.values())))
+    kinds = {name: set(filter(None, column)) for name, column in columns.items()}
+    gaps = {name: "" in column for name, column in columns.items()}
+    usable = [
+        name
+        for name in columns
+        if len(kinds[name]) + gaps[name] >= 2 and len(kinds[name]) <= max(2, records // 2)
+    ]
+    for child, parent in itertools.permutations(usable, 2):
+        fewer, same = (
+            len(kinds[parent]) < len(kinds[child]),
+            len(kinds[parent]) == len(kinds[child]),
+        )
+        if not (fewer or gaps[child] or (same and child < parent)):
+            continue
+        pairs = {(a, b) for a, b in zip(columns[child], columns[parent], strict=True) if a}
+        if len(pairs) != len(kinds[child]):
+            continue
+        one_to_one = same and len({b for _, b in pairs}) == len(kinds[child])
+        if not (one_to_one and child > parent):
+            found[child, parent] = one_to_one
+    return found
 
 
 def test_one_exception_breaks_a_hierarchy(tmp_path: Path) -> None:

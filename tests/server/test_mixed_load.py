@@ -20,7 +20,7 @@ import pytest
 from ..patience import PATIENCE
 from .serving import Processes, add_accounts
 
-CAUSES = ["A00-B99", "C00-D48", "E00-E90", "F00-F99", "G00-H95", "I00-I99", "J00-J99", "K00-K93"]
+CAUSES = ["A00-B99", "C00-D48", "E00-E90", "F00-F99", "G00-G99", "I00-I99", "J00-J99", "K00-K93"]
 SMALL = "small uncached table"
 
 

@@ -29,6 +29,8 @@ from .projection import domain_of, summed
 Passing = npt.NDArray[np.bool_]
 _LARGEST_SHARE = 4
 """One interior takes at most this part of the room."""
+_MOST_INTERIORS = 64
+"""So many are looked through for each new question, and a small one takes more memory than its arrays."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ class KeptInteriors:
             before = self._kept.pop(count, None)
             self._kept[count] = own
             self._bytes += own.bytes - (0 if before is None else before.bytes)
-            while self._bytes > self._most:
+            while self._bytes > self._most or len(self._kept) > _MOST_INTERIORS:
                 _, oldest = self._kept.popitem(last=False)
                 self._bytes -= oldest.bytes
 

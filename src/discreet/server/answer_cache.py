@@ -17,6 +17,8 @@ from starlette.types import Scope
 from ..core.table import ProtectedTable
 
 _MOST_REQUESTS = 20_000
+_BESIDE = 2048
+"""Bytes that an answer takes beside its body: headers, tags, the objects themselves."""
 _NEVER = ("prefer", "idempotency-key", "if-none-match")
 """Headers with a meaning of their own: a request that has one is never known."""
 
@@ -35,6 +37,11 @@ class Answer:
     language: str
     headers: dict[str, str]
     body: bytes
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory it takes."""
+        return len(self.body) + _BESIDE
 
 
 class AnswerCache:
@@ -57,15 +64,15 @@ class AnswerCache:
 
     def put(self, answer: Answer) -> None:
         """Keep an answer while there is room."""
-        if len(answer.body) > self._most // 4:
+        if answer.size > self._most // 2:
             return
         with self._lock:
             before = self._answers.pop(answer.tag, None)
-            self._size += len(answer.body) - (len(before.body) if before else 0)
+            self._size += answer.size - (before.size if before else 0)
             self._answers[answer.tag] = answer
             while self._size > self._most:
                 _, dropped = self._answers.popitem(last=False)
-                self._size -= len(dropped.body)
+                self._size -= dropped.size
 
     def known(self, key: bytes) -> Answer | None:
         """The answer to a request that came before with the same bytes."""

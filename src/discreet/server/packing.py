@@ -40,7 +40,7 @@ class Packed:
                 self._kept.move_to_end(key)
                 return kept
         packed = _packed(body)
-        if tag and len(packed) * 8 < self._most:
+        if tag and len(packed) * 2 < self._most:
             with self._lock:
                 before = self._kept.pop(key, b"")
                 self._kept[key] = packed

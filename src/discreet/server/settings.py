@@ -48,7 +48,8 @@ class Settings:
     """Tables made at once in each process."""
     waiting: int = 32
     """Requests that may wait for a slot in each process."""
-    cache_bytes: int = 64 << 20
+    cache_bytes: int = 16 << 20
+    """What each process keeps in memory of finished answers, and a quarter of it packed."""
     interior_bytes: int = 32 << 20
     """What each process keeps in memory of a data set's recent keyed interiors; 0 for nothing."""
     lease_seconds: float = 15.0
