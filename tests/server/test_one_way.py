@@ -71,7 +71,8 @@ def test_every_answer_is_in_the_audit_log(served: Served) -> None:
 def test_files_of_the_pages_are_no_rows_of_the_audit_log(served: Served) -> None:
     """A style sheet is the same to everybody; a page, and a name that is no file, are rows."""
     with served.client("odo") as auditor:
-        (latest,) = auditor.get("/audit", params={"most": 1}).json()["rows"]
+        before = auditor.get("/audit", params={"most": 1}).json()["rows"]
+        latest = max((row["number"] for row in before), default=0)
         page = auditor.get(f"{served.url}/data", headers={"Accept": "text/html"}).text
         files = re.findall(r'(?:href|src)="(/assets/[^"]*)"', page)
         for address in (*files, "/api/v1/docs/docs.css"):
@@ -80,9 +81,7 @@ def test_files_of_the_pages_are_no_rows_of_the_audit_log(served: Served) -> None
         assert auditor.get(f"{served.url}/assets/none.css").status_code == 404
         rows = auditor.get("/audit", params={"most": 100}).json()["rows"]
     new = [
-        (row["route"], row["status"])
-        for row in rows
-        if row["number"] > latest["number"] and "route" in row
+        (row["route"], row["status"]) for row in rows if row["number"] > latest and "route" in row
     ]
     assert [one for one in new if one[0] == "/data"] == [("/data", 200)]
     files_noted = [one for one in new if one[0] in ("/assets/{name}", "/api/v1/docs/{name}")]
