@@ -10,7 +10,7 @@ def answer(tag: str, size: int) -> Answer:
 
 
 def test_small_answers_count_with_what_lies_beside_them() -> None:
-    """A hundred thousand answers of a few bytes do not take a hundred times the room agreed."""
+    """Ten thousand answers of a few bytes do not take twenty times the room agreed."""
     room = 1 << 20
     cache = AnswerCache(room)
     for number in range(10_000):

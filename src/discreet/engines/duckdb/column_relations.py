@@ -73,7 +73,7 @@ class _Relation:
     child: int
     parent: int
     values: Values = field(default_factory=dict, repr=False)
-    records: int = 0
+    records: int = field(default=0, repr=False)
     code: str = field(default="", repr=False)
 
     def told_of(self, child: int, parent: int, to: Mapping[int, Values]) -> _Relation:
@@ -96,8 +96,8 @@ class _Alike:
 class _Search:
     runner: Runner
     records: int = field(repr=False)
-    columns: dict[int, ColumnProfile]
-    texts: dict[int, Sql]
+    columns: dict[int, ColumnProfile] = field(repr=False)
+    texts: dict[int, Sql] = field(repr=False)
     sample: _Sample
 
     def alike(self) -> _Alike:
