@@ -112,6 +112,7 @@ def main() -> int:
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(__doc__)
         return 0
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two proofs at a time fill two cores
     collector, proofs = Collector(), ["-m", "proof"]
     pytest.main(["--collect-only", "-q", "--no-header", *proofs, "tests"], plugins=[collector])
     chosen = [*proofs, *(sys.argv[1:] or ["tests"])]

@@ -114,8 +114,10 @@ def printed_level(
     found = statistics([made], kinds, shown, model, starts=1)
     printed = (found.information.sum(1) >= 2 * model.design.shape[1]) & (shown > 0).any(1)
     rejected = 0
-    # further starts move the statistic a little: tables near the point are judged too
-    for row in np.flatnonzero(printed & (found.p_score <= 0.12)):
+    # further starts move the statistic a little: tables near the point are fitted again
+    near = np.flatnonzero(printed & (found.p_score <= 0.12))
+    again = statistics([made], kinds, shown[near], model)
+    for row in near[again.p_score <= 0.05]:
         used = np.ones(shown.shape[1], dtype=bool)
         try:
             evidence = Evidence(shown[row], kinds, (made,), used, shape)
