@@ -30,6 +30,8 @@ class DataSets:
         self.chance = np.ones(len(self.values))
         for person, law in enumerate(laws):
             self.chance *= np.array(law)[self.values[:, person]]
+        possible = self.chance > 0  # whose value is certain has no other
+        self.values, self.chance = self.values[possible], self.chance[possible]
         self.tables = np.stack(
             [self.values[:, self.place == cell].sum(axis=1) for cell in range(len(cells))], axis=1
         )
