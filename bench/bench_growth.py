@@ -13,6 +13,7 @@ import hashlib
 import math
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 
 import discreet
 from bench.bars import measured
+from bench.bench_server import Server
 from discreet import demo
 from discreet.core.control import Control
 from discreet.core.domain import variable
@@ -47,7 +49,7 @@ def seconds(work: Callable[[], object], times: int = 3) -> float:
 
 
 def made(folder: Path) -> Path:
-    (folder / "source").mkdir()
+    (folder / "source").mkdir(parents=True)
     pq.write_table(deaths.table().slice(0, RECORDS), folder / demo.SOURCE)
     draft = demo.draft("deaths-dp")
     draft.budget = {"epsilon": "1000000"}
@@ -115,6 +117,36 @@ def costs(folder: Path, size: int) -> dict[str, float]:
         }
 
 
+PAGES = {
+    "the catalogue": "/api/v1/datasets",
+    "a data set": "/api/v1/datasets/deaths",
+    "a search": "/api/v1/search?query=region",
+    "what is left": "/api/v1/datasets/deaths/budget",
+    "the register": "/api/v1/datasets/deaths/register?most=100",
+    "a page": "/data/deaths",
+}
+
+
+def costs_of_a_server(workspace: Path) -> dict[str, float]:
+    """Processor seconds of a server until it is ready, and of what it is asked often."""
+    with Server(workspace, 1) as server:
+
+        def get(page: str) -> None:
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{page}") as answer:
+                assert answer.status == 200
+                answer.read()
+
+        get("/ready")
+        found = {"a server's start": server.processor_seconds()}
+        for name, page in PAGES.items():
+            get(page)
+            before = server.processor_seconds()
+            for _ in range(50):
+                get(page)
+            found[f"{name}, served"] = max((server.processor_seconds() - before) / 50, 0.001)
+    return found
+
+
 def report(name: str, found: dict[int, float]) -> None:
     sizes = sorted(found)
     last, before = sizes[-1], sizes[-2]
@@ -125,7 +157,7 @@ def report(name: str, found: dict[int, float]) -> None:
 
 def ledgers(root: Path, most: int) -> None:
     sizes = [size for size in (100, 1_000, 10_000, 100_000) if size <= most]
-    folder, filled = made(root), 0
+    folder, filled = made(root / "deaths"), 0
     found: dict[str, dict[int, float]] = {}
     for size in sizes:
         fill(folder, filled, size)
@@ -133,7 +165,7 @@ def ledgers(root: Path, most: int) -> None:
         with discreet.open(folder) as opened:
             entries = sum(1 for _ in opened._data.ledger().entries())
         assert entries >= size, entries
-        for name, value in costs(folder, size).items():
+        for name, value in {**costs(folder, size), **costs_of_a_server(root)}.items():
             found.setdefault(name, {})[size] = value
     for name, by_size in found.items():
         report(f"{name} by charges", by_size)
