@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from discreet.core.cell_law import CellLaw, MarginLaw
 from discreet.core.description import Description
@@ -179,6 +181,33 @@ def test_what_was_rounded_or_never_measured_is_refused() -> None:
         independence_test(least_squares(1, 3)[0])
 
 
+@pytest.mark.parametrize(("plan", "consistency"), [("interior", "none"), ("best", "integers")])
+def test_balanced_tables_have_no_cell_law(plan: str, consistency: str) -> None:
+    """Values moved together to stay above 0 and add up: no question reads them as cut at 0."""
+    world = Tabled()
+    world.counts = independent_counts(np.random.default_rng(3), 6)
+    asked = world.plan(
+        world.spec("a", "b"), epsilon="1", plan=plan, consistency=consistency, negatives="balance"
+    )
+    t = Conclusions(world.release(asked)[0])
+    one, other = {"a": "1", "b": "2"}, {"a": "2", "b": "2"}
+    for ask in (
+        t.independence_test,
+        lambda: t.loglinear(["a", "b"]),
+        lambda: t.goodness_of_fit({str(i): "0.2" for i in range(5)}, "a"),
+        lambda: t.cell_interval(one, level="0.9"),
+        lambda: t.rate(one),
+        lambda: t.total([one, other]),
+        lambda: t.difference(one, other),
+        lambda: t.ratio(one, other),
+        lambda: t.share(one),
+        lambda: t.ranking("a"),
+        lambda: t.posterior(one),
+    ):
+        with pytest.raises(CannotConclude, match="moved together"):
+            ask()
+
+
 def test_intervals_and_differences_of_estimates() -> None:
     """They use the covariance: near the intervals that the table carries, and named as about."""
     table = least_squares(1, 60)[0]
@@ -196,3 +225,28 @@ def test_intervals_and_differences_of_estimates() -> None:
     expected = sum(residuals.covariance(one) for one in places) - 2 * residuals.covariance(*places)
     assert apart.noise_sd == pytest.approx((expected + 1 / 6) ** 0.5)
     assert both.value((1, 2)) == apart.released[0]
+
+
+def test_rates_of_estimates_are_per_exposure() -> None:
+    """What rates are of counts in fitted tables too: alike per head, whatever the sizes' unit."""
+    made = Conclusions(least_squares(1, 60)[0])
+    one, other = {"a": "1"}, {"a": "2", "b": "1"}
+    plain, same = made.difference(one, other), made.difference(one, other, exposures=("7", "7"))
+    assert plain.p_same_rate < 0.001
+    assert same.p_same_rate == pytest.approx(plain.p_same_rate)
+    assert plain.exposures is None
+    per_head = made.difference(one, other, exposures=tuple(map(str, plain.released)))
+    assert per_head.p_same_rate == 1.0
+    assert per_head.p_same_count == plain.p_same_count
+    assert "per exposure" in per_head.sentence
+
+
+def test_estimates_reach_as_far_as_laplace_draws() -> None:
+    """At 99 and 99.9 % an interval holds a Laplace draw so often, and p-values agree with it."""
+    estimates = Estimates(Reading(least_squares(1, 60)[0]))
+    for level in (0.8, 0.9, 0.95, 0.99, 0.999):
+        half = estimates.half_width(4.0, level)
+        assert 1 - math.exp(-half / 2 * 2**0.5) >= level - 1e-12
+        assert 2 * ndtr(half / 2) - 1 >= level - 1e-12
+        assert estimates.tail(half, 4.0) == pytest.approx(1 - level)
+    assert estimates.tail(0, 4.0) == 1.0

@@ -54,7 +54,7 @@ def difference(
             )
         )
     if is_fitted(reading):
-        return _fitted(reading, one, other, share)
+        return _fitted(reading, one, other, share, exposures)
     symbols = reading.symbol(one), reading.symbol(other)
     channels = reading.channel(one), reading.channel(other)
     same_count = p_same_count(channels, symbols)
@@ -74,20 +74,31 @@ def difference(
     return Answer(sentence, numbers, tuple(caveats))
 
 
-def _fitted(reading: Reading, one: Place, other: Place, level: float) -> Answer:
+def _fitted(
+    reading: Reading,
+    one: Place,
+    other: Place,
+    level: float,
+    exposures: tuple[Exact, Exact] | None,
+) -> Answer:
     """Two estimates from several tables: by the covariance of their noise."""
     estimates = Estimates(reading)
     values = estimates.value(one), estimates.value(other)
     variance = estimates.variance(one, other)
     gap = values[0] - values[1]
-    chance = variance + max(values[0], 0) + max(values[1], 0)
     half = estimates.half_width(variance, level)
+    sizes = _exposures(exposures)
+    apart = values[0] / sizes[0] - values[1] / sizes[1]
+    shares = 1 / sizes[0], 1 / sizes[1]
+    common = (max(values[0], 0) + max(values[1], 0)) / sum(sizes)
+    chance = estimates.variance(one, other, shares) + common * sum(shares)
     numbers: dict[str, Any] = {
         "a": reading.cell_label(one),
         "b": reading.cell_label(other),
         "released": list(values),
-        "p_same_count": _normal_tail(gap, estimates.half_width(variance, 0.95) / 1.96),
-        "p_same_rate": _normal_tail(gap, chance**0.5),
+        "p_same_count": estimates.tail(gap, variance),
+        "p_same_rate": _normal_tail(apart, chance**0.5),
+        "exposures": None if exposures is None else list(sizes),
         "difference": gap,
         "lower": math.floor(gap - half),
         "upper": math.ceil(gap + half),
@@ -100,7 +111,7 @@ def _fitted(reading: Reading, one: Place, other: Place, level: float) -> Answer:
             "covariance was used, and the p-values are approximate."
         ),
     )
-    return Answer(_sentence(numbers, False), numbers, caveats)
+    return Answer(_sentence(numbers, exposures is not None), numbers, caveats)
 
 
 def _normal_tail(gap: float, sd: float) -> float:

@@ -9,12 +9,13 @@ the noise; elsewhere, and where no covariance is known, they are refused.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from ..core.product import subsets
 from ..core.residual_law import ResidualAxis, Residuals
@@ -31,8 +32,8 @@ from .verdict import LEVEL, Tested, smallest_effect_words
 _MOST_CELLS = 2_000
 _ROUNDED = 1 / 12
 """The variance that rounding to whole numbers adds."""
-_LAPLACE_WIDER = 2.118 / 1.96
-"""95 % of a Laplace draw is within 2.118 standard deviations, of a normal one within 1.96."""
+_ROOT_2 = math.sqrt(2)
+"""P(a Laplace draw is beyond z standard deviations) is e^(−√2 z): 5 % beyond 2.118, normal 1.96."""
 
 
 def is_fitted(reading: Reading) -> bool:
@@ -163,16 +164,18 @@ class Estimates:
             product = np.kron(product, side)
         return product
 
-    def variance(self, one: Place, other: Place | None = None) -> float:
-        """Of the estimate of a cell or total; with `other`, of their difference."""
+    def variance(
+        self, one: Place, other: Place | None = None, factors: tuple[float, float] = (1.0, 1.0)
+    ) -> float:
+        """Of the estimate of a cell or total; with `other`, of their difference, each by its factor."""
         residuals = self.reading.law.residual_variance
         assert residuals is not None
         first = dict(zip(self.reading.names, one, strict=True))
-        total = residuals.covariance(first) + _ROUNDED
+        total = factors[0] ** 2 * (residuals.covariance(first) + _ROUNDED)
         if other is not None:
             second = dict(zip(self.reading.names, other, strict=True))
-            total += residuals.covariance(second) + _ROUNDED
-            total -= 2 * residuals.covariance(first, second)
+            total += factors[1] ** 2 * (residuals.covariance(second) + _ROUNDED)
+            total -= 2 * factors[0] * factors[1] * residuals.covariance(first, second)
         if not np.isfinite(total):
             raise CannotConclude(say("How well this cell is known was not measured."))
         return max(total, 0.0)
@@ -187,9 +190,28 @@ class Estimates:
         return int(self.values[index])
 
     def half_width(self, variance: float, level: float) -> float:
-        """How far an interval reaches: a little wider than normal where draws are Laplace."""
-        gaussian = all(source.law.name == "gaussian" for source in self.reading.law.sources)
-        return float(ndtri((1 + level) / 2) * variance**0.5 * (1.0 if gaussian else _LAPLACE_WIDER))
+        """How far an interval reaches: as far as one Laplace draw or a normal one, if that is more.
+
+        An estimate is a sum of draws, so its tails lie between the two; Gaussian draws are normal.
+        """
+        width = float(ndtri((1 + level) / 2))
+        if not self._gaussian:
+            width = max(width, -math.log1p(-level) / _ROOT_2)
+        return float(width * variance**0.5)
+
+    def tail(self, gap: float, variance: float) -> float:
+        """P(noise of this variance is as far from 0), by the same two laws; 1 where there is no gap."""
+        if not gap:
+            return 1.0
+        if variance <= 0:
+            return 0.0
+        away = abs(gap) / variance**0.5
+        normal = float(2 * ndtr(-away))
+        return normal if self._gaussian else max(normal, math.exp(-_ROOT_2 * away))
+
+    @property
+    def _gaussian(self) -> bool:
+        return all(source.law.name == "gaussian" for source in self.reading.law.sources)
 
 
 def evidence_of(estimates: Estimates) -> Evidence:

@@ -278,7 +278,7 @@ def require_law(law: CellLaw) -> None:
 
 
 def require_cells(law: CellLaw) -> None:
-    """Refuse estimates from many cells together, and mean weights: no cell has a law of its own."""
+    """Refuse tables of which no cell has a law of its own: fitted, balanced, with mean weights."""
     if law.mean_weight:
         raise CannotConclude(
             say(
@@ -302,6 +302,14 @@ def require_cells(law: CellLaw) -> None:
                 "({consistency}), so their noise is correlated and no cell has a law of its own. "
                 "Use the measured tables.",
                 consistency=law.consistency,
+            )
+        )
+    if law.negatives == "balance":
+        raise CannotConclude(
+            say(
+                "The numbers of this table were moved together so that none is below 0 and they "
+                "add up (negatives: balance), so no cell has a law of its own. Ask for it with "
+                "negatives keep or clip; its stated intervals still hold."
             )
         )
 
