@@ -16,7 +16,7 @@ from discreet.errors import CannotConclude, InputError
 from discreet.formats.table_files import read_tables
 from discreet.inference.cell_sets import cell_range, coverage
 from discreet.inference.channel import Treatment, channel
-from discreet.inference.functions import draw_counts, quantiles
+from discreet.inference.functions import divisor, draw_counts, quantiles
 from discreet.inference.intervals import interval, total
 from discreet.inference.posterior import posterior_of
 from discreet.inference.questions import Conclusions
@@ -204,6 +204,33 @@ def test_what_cannot_be_said_is_refused() -> None:
         interval(cut, a, level="1.5")
 
 
+def test_ratios_are_of_the_counts_themselves() -> None:
+    """With hardly any noise a noise interval is next to the ratio of what was counted, and holds it."""
+    made = Conclusions(table(np.array([[15, 24], [7, 0]]), cell_law(PureLaplace.of("8"))))
+    a, b, c, d = ({"region": f"R{i}", "cause": f"C{j}"} for i in (0, 1) for j in (0, 1))
+    for found, value in (
+        (made.ratio(a, b, "noise"), 15 / 24),
+        (made.ratio(d, b, "noise"), 0.0),
+        (made.odds_ratio(d, b, c, a, "noise"), 0.0),
+    ):
+        assert found.lower <= value <= found.upper
+        assert found.upper - found.lower < 0.01
+    assert made.ratio(b, d, "noise").upper == 48
+
+
+def test_high_levels_have_draws_beyond_their_ends() -> None:
+    """More draws at higher levels, so that intervals grow; beyond what can be drawn it is said."""
+    made = Conclusions(table(np.array([60, 41]), cell_law(PureLaplace.of("0.2"))))
+    a, b = {"region": "R0"}, {"region": "R1"}
+    ends = [made.ratio(a, b, level=level) for level in ("0.95", "0.999", "0.9999", "0.99999")]
+    assert [one.lower for one in ends] == sorted((one.lower for one in ends), reverse=True)
+    assert [one.upper for one in ends] == sorted(one.upper for one in ends)
+    assert ends[3].upper > 1.2 * ends[1].upper
+    assert "200,000 draws" in ends[2].says()
+    with pytest.raises(InputError, match=r"levels up to 0\.99999"):
+        made.ratio(a, b, level="0.999999")
+
+
 MEANS = np.array([1.0, 1.6, 0.8, 2.0])
 
 
@@ -213,9 +240,9 @@ def drawn_coverage(law: AnyLaw, treatment: Treatment, mean: float, times: int) -
     random = np.random.default_rng(17)
     means = mean * MEANS
     functions = {
-        "ratio": lambda x: x[0] / x[1],
+        "ratio": lambda x: x[0] / divisor(x[1]),
         "share": lambda x: x[0] / (x[0] + x[1]),
-        "odds ratio": lambda x: x[0] * x[3] / (x[1] * x[2]),
+        "odds ratio": lambda x: x[0] * x[3] / (divisor(x[1]) * divisor(x[2])),
     }
     held = {f"{kind} {name}": 0 for name in functions for kind in ("noise", "sampling")}
     for number in range(times):
@@ -225,7 +252,7 @@ def drawn_coverage(law: AnyLaw, treatment: Treatment, mean: float, times: int) -
         rates = random.gamma(counts + 0.5)
         for name, function in functions.items():
             for kind, draws, truth in (
-                ("noise", counts + 0.5, true + 0.5),
+                ("noise", counts, true),
                 ("sampling", rates, means),
             ):
                 low, _, high = quantiles(np.sort(function(draws)), 0.95)

@@ -10,6 +10,7 @@ Totals of many cells are never drawn so: a flat prior on each would bias their s
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +26,8 @@ from .evidence import Place, Reading, require_counts
 from .intervals import KINDS, Cell, read_level
 from .sums import combination, nested, overlapping
 
-DRAWS = 4000
+DRAWS, _MOST_DRAWS, _BEYOND = 4000, 2_000_000, 10
+"""At high levels more draws are made, so that about so many lie beyond either end."""
 Part = tuple[int, Channel]
 """A released number and the channel it came through."""
 
@@ -43,7 +45,7 @@ def ratio(
         one=capital(reading.cell_label(one)),
         other=reading.cell_label(other),
     )
-    return _drawn(parts, lambda x: x[0] / x[1], words, "ratio", kind, level)
+    return _drawn(parts, lambda x: x[0] / divisor(x[1]), words, "ratio", kind, level)
 
 
 def share(
@@ -88,7 +90,11 @@ def odds_ratio(
         "The odds ratio of {a} to {b} against {c} to {d}",
         **dict(zip("abcd", named, strict=True)),
     )
-    return _drawn(parts, lambda x: x[0] * x[3] / (x[1] * x[2]), words, "odds ratio", kind, level)
+
+    def odds(x: Reals) -> Reals:
+        return np.asarray(x[0] * x[3] / (divisor(x[1]) * divisor(x[2])))
+
+    return _drawn(parts, odds, words, "odds ratio", kind, level)
 
 
 def _reading(table: ProtectedTable) -> Reading:
@@ -156,8 +162,9 @@ def _drawn(
             say("kind must be noise or sampling, got {kind}.", kind=repr(str(kind)[:40]))
         )
     wanted = read_level(level)
-    counts = draw_counts(parts, seed_of(parts))
-    values = counts + 0.5 if name != "share" else np.maximum(counts, 1e-9)
+    draws = draws_for(wanted)
+    counts = draw_counts(parts, seed_of(parts), draws)
+    values = np.maximum(counts, 1e-9) if name == "share" else counts
     if kind == "sampling":
         values = np.random.default_rng(seed_of(parts) + 1).gamma(counts + 0.5)
     found = np.sort(function(values))
@@ -190,7 +197,7 @@ def _drawn(
         say(
             "From {draws} draws of the true counts given the released numbers, every count as "
             "likely beforehand as any other; at small counts it errs on the long side.",
-            draws=DRAWS,
+            draws=draws,
         ),
     )
     return Answer(sentence, numbers, caveats)
@@ -204,6 +211,29 @@ def apart(low: float, high: float) -> tuple[str, str]:
     """
     texts = [(f"{low:.{digits}g}", f"{high:.{digits}g}") for digits in range(3, 13)]
     return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
+
+
+def draws_for(level: float) -> int:
+    """How many draws the ends of an interval need.
+
+    >>> draws_for(0.95), draws_for(0.999)
+    (4000, 20000)
+    """
+    needed = math.ceil(2 * _BEYOND / (1 - level) * (1 - 1e-9))
+    if needed > _MOST_DRAWS:
+        raise InputError(
+            say(
+                "Ratios, shares and odds ratios have levels up to {most}, got {level}.",
+                most=number(f"{1 - 2 * _BEYOND / _MOST_DRAWS:.12g}"),
+                level=number(f"{level:.12g}"),
+            )
+        )
+    return max(DRAWS, needed)
+
+
+def divisor(counts: Reals) -> Reals:
+    """Counts as they are, and ½ for 0, by which nothing can be divided."""
+    return np.where(counts > 0, counts, 0.5)
 
 
 def draw_counts(parts: Sequence[Part], seed: int, draws: int = DRAWS) -> Reals:
