@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,29 @@ def test_totals_with_noise_of_their_own_are_independent() -> None:
     rest = total(made, [{}, {"region": "R0"}], factors=[1, -1])
     expected = float(laplace("1", 7).variance + 3 * laplace("0.5", 7).variance) ** 0.5
     assert rest.noise_sd == pytest.approx(expected)
+
+
+def test_a_total_may_be_the_sum_of_a_measured_margin() -> None:
+    """Regions were measured too, and the grand total is their sum: it shares their draws."""
+    law, own = laplace("0.5", 7), laplace("1", 7)
+    margins = (
+        MarginLaw(("region", "cause"), 0),
+        MarginLaw(("region",), 1),
+        MarginLaw(("cause",), 0, 2),
+        MarginLaw((), 1, 2),
+    )
+    two = CellLaw((Source("cells", law), Source("regions", own)), margins)
+    made = table(SHOWN, two, totals=True)
+    one = {"region": "R0"}
+    rest = total(made, [{}, one], factors=[1, -1])
+    assert rest.noise_sd == pytest.approx(float(own.variance) ** 0.5)
+    both = total(made, [{}, one])
+    assert both.noise_sd == pytest.approx(float(5 * own.variance) ** 0.5)
+    apart = total(made, [{}, {"cause": "C0"}], factors=[1, -1])
+    assert apart.noise_sd == pytest.approx(float(2 * own.variance + 2 * law.variance) ** 0.5)
+    crossed = replace(two, cells=(margins[0], margins[1], MarginLaw(("cause",), 1), margins[3]))
+    with pytest.raises(CannotConclude, match="draws of a table that is not shown"):
+        total(table(SHOWN, crossed, totals=True), [one, {"cause": "C0"}])
 
 
 def test_the_two_kinds_are_never_printed_without_their_name() -> None:

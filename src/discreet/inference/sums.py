@@ -8,7 +8,7 @@ the other's records: such pairs are refused.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +49,7 @@ def combination(reading: Reading, cells: Mapping[Place, int]) -> Combination:
             channels[key] = channel
     if reading.law.shared == "keys":
         _require_apart(reading, list(cells))
+    _require_known(reading, [key for key, factor in parts.items() if factor])
     start, masses = 0, np.ones(1)
     for key, factor in parts.items():
         if factor:
@@ -86,22 +87,31 @@ def _draws(reading: Reading, place: Place) -> dict[tuple[object, Place], Channel
     """The independent draws behind a cell: its own, or those of the cells it is a sum of."""
     part, summed = reading.margin(place)
     channel = reading.channel(place)
-    inner = tuple(0 for _ in place)
     if None not in place or reading.law.shared == "keys" or part.source is None:
         return {(part.source, place): channel}
-    inside, _ = reading.margin(inner)
-    if inside.source != part.source:
+    cells = cells_of(reading, place, _finest(reading, part.source))
+    draws = {cell: reading.margin(cell) for cell in cells}
+    same = all(inside.source == part.source for inside, _ in draws.values())
+    if not same or sum(many for _, many in draws.values()) != summed:
         return {(part.source, place): channel}
-    cells = cells_of(reading, place)
-    draws = {cell: reading.margin(cell)[1] for cell in cells}
-    if sum(draws.values()) != summed:
-        return {(part.source, place): channel}
-    return {(part.source, cell): reading.channel(cell) for cell, many in draws.items() if many}
+    return {(part.source, cell): reading.channel(cell) for cell, (_, many) in draws.items() if many}
 
 
-def cells_of(reading: Reading, place: Place) -> list[Place]:
-    """The cells without totals that a total holds."""
-    sides = [range(reading.shape[axis]) if at is None else (at,) for axis, at in enumerate(place)]
+def _finest(reading: Reading, source: int) -> list[int]:
+    """The axes of the finest part of the table that has draws of a source: all others are its sums."""
+    named = [part.axes for part in reading.law.cells if part.source == source]
+    if None in named:
+        return list(range(len(reading.names)))
+    known = {name for axes in named for name in axes or ()}
+    return [axis for axis, name in enumerate(reading.names) if name in known]
+
+
+def cells_of(reading: Reading, place: Place, axes: Sequence[int]) -> list[Place]:
+    """The cells over these axes, at the totals of all others, that a total holds."""
+    sides: list[Iterable[int | None]] = [
+        range(reading.shape[axis]) if at is None and axis in axes else (at,)
+        for axis, at in enumerate(place)
+    ]
     return list(itertools.product(*sides))
 
 
@@ -128,6 +138,29 @@ def _require_apart(reading: Reading, places: list[Place]) -> None:
                     other=reading.cell_label(other),
                 )
             )
+
+
+def _require_known(reading: Reading, keys: Sequence[tuple[object, Place]]) -> None:
+    """Refuse cells of two margins of one measured table whose common draws no margin shows."""
+    named = {part.source for part in reading.law.cells if part.axes is not None}
+    margins: dict[object, dict[tuple[int, ...], list[Place]]] = {}
+    for source, place in keys:
+        kept = tuple(axis for axis, at in enumerate(place) if at is not None)
+        margins.setdefault(source, {}).setdefault(kept, []).append(place)
+    for source, places in margins.items():
+        if source is None or source not in named or reading.law.shared == "keys":
+            continue
+        for some, others in itertools.combinations(places.values(), 2):
+            for one, other in itertools.product(some, others):
+                if overlapping(one, other):
+                    raise CannotConclude(
+                        say(
+                            "{one} and {other} have draws of a table that is not shown in common, "
+                            "so what they make together has no known law. Use a published total.",
+                            one=reading.cell_label(one),
+                            other=reading.cell_label(other),
+                        )
+                    )
 
 
 def _scaled(channel: Additive, factor: int) -> tuple[int, Reals]:
