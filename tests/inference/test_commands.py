@@ -201,3 +201,62 @@ def test_misshapen_cells_are_refused(file: Path) -> None:
     for cell in ("region", "region=", "=R0", "region=R0,region=R1"):
         with pytest.raises(InputError):
             app(["infer", "interval", str(file), cell], standalone_mode=False)
+
+
+def test_options_name_the_rest_of_a_cell(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without totals, goodness of fit and regressions are of one row: --cell names it."""
+    shares, at = "C0=0.3,C1=0.3,C2=0.4", ["--cell", "region=R0"]
+    t = Conclusions(*read_tables(file))
+    fitted = said(capsys, "goodness-of-fit", str(file), shares, "--axis", "cause", *at)
+    expected = t.goodness_of_fit(
+        {"C0": "0.3", "C1": "0.3", "C2": "0.4"}, "cause", cell={"region": "R0"}
+    )
+    assert fitted == expected.to_json()
+    data = file.with_name("data.csv")
+    data.write_text("code,x\nC0,1\nC1,2\nC2,5\n")
+    words = ["regression", str(file), str(data), "--terms", "x", "--axis", "cause", *at]
+    rates = {code: {"x": x} for code, x in (("C0", 1), ("C1", 2), ("C2", 5))}
+    found = t.regression(rates, "x", axis="cause", cell={"region": "R0"})
+    assert said(capsys, *words) == found.to_json()
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [
+        ({"name": "normal", "parameters": {"epsilon": "1"}}, "needs max_perturbation"),
+        ({"threshold": -3}, "threshold must be a whole number that is not below 0"),
+        ({"threshold": True}, "threshold must be a whole number"),
+        ({"threshhold": 5}, "Did you mean threshold"),
+    ],
+)
+def test_laws_given_in_other_words(file: Path, law: dict[str, object], words: str) -> None:
+    """What a law by name lacks, or cannot mean, is one sentence; nothing is passed over."""
+    given = file.with_name("law.json")
+    given.write_text(json.dumps({"name": "laplace", "parameters": {"epsilon": "1"}, **law}))
+    with pytest.raises(DiscreetError, match=words):
+        app(["infer", "independence", str(file), "--law", str(given)], standalone_mode=False)
+
+
+def test_totals_of_other_peoples_tables_have_no_law(tmp_path: Path) -> None:
+    """The law given is of cells: of a total it says nothing, and that is what is said."""
+    theirs, law = tmp_path / "theirs.csv", tmp_path / "law.json"
+    rows = [f"{r},{c},{n}" for r, c, n in (("N", "x", 9), ("N", "y", 12), ("N", "_T", 20))]
+    theirs.write_text("\n".join(["region,cause,count", *rows, "S,x,7", "S,y,8", "S,_T,16"]))
+    law.write_text(json.dumps({"name": "laplace", "parameters": {"epsilon": "1"}}))
+    with pytest.raises(DiscreetError, match="says nothing of N"):
+        app(
+            ["infer", "interval", str(theirs), "region=N", "--law", str(law)], standalone_mode=False
+        )
+
+
+@pytest.mark.parametrize("name", ["t.sdmx.csv", "t.csv", "data.csv"])
+def test_a_field_beyond_measure_is_one_sentence(tmp_path: Path, file: Path, name: str) -> None:
+    """Longer than the reader of CSV files takes."""
+    long = tmp_path / "long" / name
+    long.parent.mkdir()
+    long.write_text("region,count\nR0," + "1" * 200_000 + "\n")
+    words = ["independence", str(long)]
+    if name == "data.csv":
+        words = ["regression", str(file), str(long), "--terms", "count"]
+    with pytest.raises(DiscreetError, match="be read"):
+        app(["infer", *words], standalone_mode=False)

@@ -12,6 +12,7 @@ from discreet.core.pure_laplace import PureLaplace
 from discreet.errors import CannotConclude, InputError
 from discreet.inference.channel import Treatment, channel
 from discreet.inference.comparison import _gap_tail, difference, p_same_count, p_same_rate
+from discreet.inference.questions import Conclusions
 from discreet.inference.ranking import range_quantile, ranking
 
 from .tables import LAWS, TREATMENTS, cell_law, ptable, table
@@ -127,3 +128,12 @@ def test_counts_with_one_law_need_no_second_look(treatment: str) -> None:
         gap = float(abs(symbols[0] - symbols[1]))
         every = max(_gap_tail((made, made), n, gap) for n in range(first, last + 1))
         assert p_same_count((made, made), symbols) == pytest.approx(every, abs=1e-12)
+
+
+def test_ranks_and_sums_need_possible_numbers() -> None:
+    """−9 where noise ends at −7: no rank and no sum is concluded from it."""
+    made = table(np.array([-9, 14, 22]), cell_law(laplace("0.5", 7)))
+    with pytest.raises(CannotConclude, match="which its law cannot give"):
+        ranking(made, "region")
+    with pytest.raises(CannotConclude, match="which its law cannot give"):
+        Conclusions(made).total([{"region": "R0"}, {"region": "R1"}])

@@ -25,7 +25,7 @@ from discreet.inference.independence import independence_test
 from discreet.inference.likelihood import Cells
 from discreet.inference.starts import maximise_globally
 
-from .tables import LAWS, cell_law, released, table
+from .tables import LAWS, cell_law, ptable, released, table
 
 TWO_WAY = [(0,), (1,)]
 
@@ -216,3 +216,26 @@ def test_a_zero_row_is_named() -> None:
     answer = independence_test(table(counts, LAW))
     assert any("region 1 shows nothing above 0" in words for words in answer.caveats)
     assert answer.p > 0.05
+
+
+@pytest.mark.parametrize("cut", [Treatment(least=120), Treatment(hidden_below=120)])
+def test_cuts_far_above_small_means(cut: Treatment) -> None:
+    """A law that ends, and a cut that small means never reach: tested; refused where all is hidden."""
+    shown, _ = released(ptable(5, "2"), np.full((3, 4), 140.0), 5, cut)
+    assert 0 < independence_test(table(shown, cell_law(ptable(5, "2"), cut))).p <= 1
+    nothing, _ = released(ptable(5, "2"), np.full((3, 4), 40.0), 5, cut)
+    with pytest.raises(CannotConclude, match="shows a number above 0"):
+        independence_test(table(nothing, cell_law(ptable(5, "2"), cut)))
+
+
+def test_what_is_left_beside_suppressed_cells() -> None:
+    """The axis that leaves most is named; where none leaves two categories, that is said."""
+    counts = np.full((3, 4), 40)
+    status = np.zeros(counts.shape, dtype=np.uint8)
+    status[0, 1] = status[2, 1] = Status.SUPPRESSED
+    law = cell_law(laplace("0.5", 7))
+    with pytest.raises(CannotConclude, match="without cause cause 1: the other 3 can be tested"):
+        independence_test(table(counts, law, status=status))
+    status[1, 0] = status[0, 2] = Status.SUPPRESSED
+    with pytest.raises(CannotConclude, match="fewer, larger categories"):
+        independence_test(table(counts, law, status=status))

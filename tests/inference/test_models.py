@@ -17,7 +17,7 @@ from discreet.inference.channel import AS_DRAWN, channel
 from discreet.inference.goodness import binomial, goodness_of_fit
 from discreet.inference.likelihood import Cells
 from discreet.inference.loglinear import loglinear
-from discreet.inference.questions import answer
+from discreet.inference.questions import Conclusions, answer
 from discreet.inference.regression import logistic_fit, odds_of_many, poisson_fit, regression
 
 from .tables import LAWS, cell_law, released, table
@@ -205,3 +205,17 @@ def test_odds_of_groups_near_their_noise_are_refused(
         return
     with pytest.raises(CannotConclude, match=f"{groups} groups are too small"):
         odds_of_many(cells, covariates)
+
+
+def test_odds_need_no_totals() -> None:
+    """A table without totals: the other category, or the exact sum of the others."""
+    data = {f"R{i}": {"x": i} for i in range(4)}
+    event = {"cause": "C0"}
+    law = cell_law(PureLaplace.of("0.5"))
+    counts = np.array([[60, 40, 21], [66, 35, 18], [82, 30, 20], [90, 33, 17]])
+    two, three = (Conclusions(table(counts[:, :n], law)) for n in (2, 3))
+    joined = Conclusions(table(np.column_stack([counts[:, 0], counts[:, 1:].sum(1)]), law))
+    found = [t.regression(data, "x", event=event).coefficients["x"] for t in (two, three, joined)]
+    assert found[0]["estimate"] > 0
+    assert found[1]["estimate"] == pytest.approx(found[2]["estimate"], abs=0.02)
+    assert found[1]["se"] > found[2]["se"]

@@ -41,6 +41,7 @@ Kind = Annotated[
 CellText = Annotated[
     str, Argument(metavar="CELL", help="region=London,sex=F; others at the total.")
 ]
+AtCell = Annotated[str, Option("--cell", help="At these categories of other variables: sex=F.")]
 
 
 @infer_app.command()
@@ -68,6 +69,7 @@ def goodness_of_fit(
     file: TableFile,
     proportions: Annotated[str, Argument(help="F=0.51,M=0.49: for each category, adding up to 1.")],
     axis: Annotated[str, Option(help="Of which variable.")] = "",
+    cell: AtCell = "",
     records: Annotated[
         int | None, Option(help="The public number of records, to test one proportion exactly.")
     ] = None,
@@ -78,7 +80,7 @@ def goodness_of_fit(
 ) -> None:
     """Do the categories of a variable follow given proportions?"""
     shares = _pairs(proportions, "proportions", "F=0.51,M=0.49")
-    more = {"proportions": shares, "axis": axis, "records": records}
+    more = {"proportions": shares, "axis": axis, "cell": _cell(cell), "records": records}
     _ask("goodness-of-fit", file, law, table, language, json, **more)
 
 
@@ -110,6 +112,7 @@ def regression(
     axis: Annotated[str, Option(help="The variable whose categories are the observations.")] = "",
     offset: Annotated[str, Option(help="The column of sizes that rates are of.")] = "",
     event: Annotated[str, Option(help="For odds: the category that is the event, sex=F.")] = "",
+    cell: AtCell = "",
     law: LawFile = None,
     table: Number = 1,
     language: Language = "",
@@ -119,6 +122,7 @@ def regression(
     """Poisson regression of published counts on covariates, or of the odds of an event."""
     more: dict[str, Any] = {"terms": _names(terms), "axis": axis, "offset": offset, "level": level}
     more |= {"event": _cell(event)} if event else {}
+    more |= {"cell": _cell(cell)}
     _ask("regression", file, law, table, language, json, data=_covariates(data), **more)
 
 
@@ -166,7 +170,7 @@ def difference(
 def ranking(
     file: TableFile,
     axis: Annotated[str, Argument(help="The variable whose categories are ranked.")],
-    cell: Annotated[str, Option(help="At these categories of other variables: sex=F.")] = "",
+    cell: AtCell = "",
     level: Level = "0.95",
     law: LawFile = None,
     table: Number = 1,
@@ -324,7 +328,7 @@ def _covariates(file: Path) -> dict[str, dict[str, str]]:
     try:
         with file.open(newline="", encoding="utf-8-sig") as stream:
             header, *rows = csv.reader(stream)
-    except (OSError, ValueError):
+    except (OSError, ValueError, csv.Error):
         raise InputError(
             f"{file} cannot be read. Give a CSV file in UTF-8: a line of names, then lines of a code "
             "and its numbers."
@@ -343,7 +347,7 @@ def _tell(answer: Answer, language: str, json: bool) -> None:
         return
     out = show.console()
     out.print(f"[bold]{_plain(says(answer.sentence, language))}[/bold]")
-    show.pairs(*((name.replace("_", " "), _plain(text)) for name, text in answer.shown()))
+    show.pairs(*((name.replace("_", " "), text) for name, text in answer.shown()))
     for words in answer.caveats:
         out.print(f"[dim]· {_plain(says(words, language))}[/dim]")
 

@@ -49,13 +49,22 @@ def for_cells(
     law: AnyLaw, table: ProtectedTable, treatment: Mapping[str, Any] | None = None
 ) -> CellLaw:
     """One draw of a law in every cell of a table, and what was done afterwards."""
-    said = {name: value for name, value in (treatment or {}).items() if name in _TREATMENT}
+    given = treatment or {}
+    for name in given:
+        if name not in _TREATMENT and (meant := did_you_mean(name, _TREATMENT)):
+            raise LawError(
+                f"A law is given with {', '.join(_TREATMENT)}; got {name[:40]!r}.{meant}"
+            )
+    said = {name: value for name, value in given.items() if name in _TREATMENT}
     negatives = said.setdefault("negatives", "threshold" if said.get("threshold") else "keep")
     if negatives not in ("keep", "clip", "threshold"):
         raise LawError(f"negatives must be keep, clip or threshold, got {str(negatives)[:40]!r}.")
     for name in _TREATMENT[1:]:
-        if not isinstance(said.get(name), int | None):
-            raise LawError(f"{name} must be a whole number, got {str(said[name])[:40]!r}.")
+        value = said.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | None) or (value or 0) < 0:
+            raise LawError(
+                f"{name} must be a whole number that is not below 0, got {str(value)[:40]!r}."
+            )
     return CellLaw(
         (Source("given", law),), (MarginLaw(axis_names(table.domain), 0),), shared="keys", **said
     )
@@ -89,6 +98,8 @@ def _by_name(data: Mapping[str, Any]) -> AnyLaw:
 
 def _built(name: str, parameters: Mapping[str, Any]) -> AnyLaw:
     most = parameters.get("max_perturbation")
+    if most is None and name in ("normal", "max-entropy"):
+        raise LawError(f"The law {name} needs max_perturbation, its largest perturbation.")
     bits = int(parameters.get("key_bits", 64))
     if name == "gaussian":
         return DiscreteGaussian.of(exact(str(parameters["sigma2"]), "sigma2"))

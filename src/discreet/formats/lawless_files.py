@@ -57,7 +57,7 @@ def read_lawless(file: Path) -> Lawless:
     try:
         text = file.read_text(encoding="utf-8-sig")
         return _px(text) if file.suffix.lower() == ".px" else _sdmx(text)
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, csv.Error):
         raise InputError(
             f"No table could be read from {file.name}. Give a PX or SDMX-CSV file that discreet wrote."
         ) from None

@@ -55,7 +55,7 @@ def read_tables(path: str | Path) -> list[ProtectedTable]:
         return reader(file)
     except InputError:
         raise
-    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile):
+    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile, csv.Error):
         raise InputError(
             f"No table could be read from {file.name}. Give a file that discreet wrote, or a CSV file "
             "in UTF-8 with a column for each variable and one named count."

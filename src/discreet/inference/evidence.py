@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..core.cell_law import CellLaw, MarginLaw, axis_names
 from ..core.domain import TOTAL
 from ..core.table import ProtectedTable, Status
-from ..errors import CannotConclude, InputError
+from ..errors import CannotConclude, InputError, LawError
 from ..languages import meant, say
 from .channel import HIDDEN, LOW, Channel, Reals, Treatment, Whole, channel
 
@@ -164,7 +164,16 @@ class Reading:
     def margin(self, place: Place) -> tuple[MarginLaw, int]:
         """What was added to the margin a cell lies in, and how many draws the cell has."""
         named = dict(zip(self.names, place, strict=True))
-        part = self.law.margin(named)
+        try:
+            part = self.law.margin(named)
+        except LawError:
+            raise CannotConclude(
+                say(
+                    "The law of this table says nothing of {place}. Ask about cells that it is of, "
+                    "with a category of every axis.",
+                    place=self.cell_label(place),
+                )
+            ) from None
         return part, part.at(named)
 
     def channel(self, place: Place, *, cut: bool = False) -> Channel:
@@ -215,9 +224,22 @@ class Reading:
         (there,) = np.nonzero(status == Status.SUPPRESSED)
         if not len(there):
             return
-        rows = sorted({int(np.unravel_index(one, self.shape)[0]) for one in there})
-        named = ", ".join(self.label(0, row) for row in rows[:5])
-        rest = self.shape[0] - len(rows)
+        places = np.unravel_index(there, self.shape)
+        touched = [sorted(set(at.tolist())) for at in places]
+        left = [n - len(rows) for n, rows in zip(self.shape, touched, strict=True)]
+        axis = int(np.argmax(left))
+        rows, rest = touched[axis], left[axis]
+        if rest < 2:
+            raise CannotConclude(
+                say(
+                    "{many} of {many_2} cells are suppressed, and why a cell is suppressed depends "
+                    "on its count, so they cannot simply be left out, and too little is without "
+                    "them. Ask for a table with fewer, larger categories.",
+                    many=len(there),
+                    many_2=len(status),
+                )
+            )
+        named = ", ".join(self.label(axis, row) for row in rows[:5])
         raise CannotConclude(
             say(
                 "{many} of {many_2} cells are suppressed, and why a cell is suppressed depends on "
@@ -225,7 +247,7 @@ class Reading:
                 "{named}{value}: the other {rest} can be tested.",
                 many=len(there),
                 many_2=len(status),
-                axes=self.axes[0],
+                axes=self.axes[axis],
                 named=named,
                 value=" …" if len(rows) > 5 else "",
                 rest=rest,

@@ -17,6 +17,7 @@ from scipy.special import gammaln
 from .channel import Channel, Reals, Whole, gathered
 
 _NODES = 100
+_HARDLY, _HEAVY = 1e-100, 1e9
 
 
 def information_at(channel: Channel, mean: float) -> float:
@@ -39,7 +40,9 @@ def moments_at(channel: Channel, mean: float) -> tuple[float, float]:
     held = masses > 1e-300
     square = (firsts[held] / masses[held] - mean) ** 2
     known = float(masses[held] @ square)
-    return known, float(masses[held] @ (square * square)) / max(known, 1e-300) ** 2
+    if known < _HARDLY:  # all counts of this mean are below a cut: as good as never seen
+        return known, _HEAVY
+    return known, min(float(masses[held] @ (square * square)) / known**2, _HEAVY)
 
 
 class Information:

@@ -62,6 +62,8 @@ def ranking(
     places = [reading.place({**(cell or {}), axis: code}) for code in codes]
     symbols = np.array([reading.symbol(place) for place in places])
     channels = [reading.channel(place) for place in places]
+    for one, symbol in zip(channels, symbols.tolist(), strict=True):
+        one.require(symbol)
     above, gap = _surely_above(channels, symbols, wanted)
     return _answer(reading, position, places, symbols, above, gap, wanted)
 

@@ -7,6 +7,7 @@ from the observed information. Covariates and offsets must be public or exact.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -127,17 +128,27 @@ def _event_parts(
     for code in codes:
         cell = reading.place({**event, name: code})
         parts.append((reading.symbol(cell), reading.channel(cell)))
-        parts.append(_others(reading, cell, reading.place({name: code})))
+        parts.append(_others(reading, cell, position))
     return parts
 
 
-def _others(reading: Reading, cell: Place, group: Place) -> tuple[int, Channel]:
-    free = [axis for axis, at in enumerate(group) if at is None and cell[axis] is not None]
-    if len(free) == 1 and reading.shape[free[0]] == 2:
-        (axis,) = free
-        other = (*cell[:axis], 1 - (cell[axis] or 0), *cell[axis + 1 :])
-        return reading.symbol(other), reading.channel(other)
-    rest = combination(reading, {group: 1, cell: -1})
+def _others(reading: Reading, cell: Place, position: int) -> tuple[int, Channel]:
+    """The rest of a group: the other one of two cells, what its total leaves, or a sum of cells."""
+    free = [axis for axis, at in enumerate(cell) if at is not None and axis != position]
+    siblings = [
+        other
+        for other in itertools.product(
+            *(range(n) if axis in free else (cell[axis],) for axis, n in enumerate(reading.shape))
+        )
+        if other != cell
+    ]
+    if len(siblings) == 1:
+        return reading.symbol(siblings[0]), reading.channel(siblings[0])
+    if all(reading.table.totals[axis] for axis in free):
+        group = tuple(None if axis in free else at for axis, at in enumerate(cell))
+        rest = combination(reading, {group: 1, cell: -1})
+    else:
+        rest = combination(reading, dict.fromkeys(siblings, 1))
     return rest.value, Additive(rest.start, rest.masses)
 
 

@@ -42,6 +42,7 @@ def combination(reading: Reading, cells: Mapping[Place, int]) -> Combination:
     parts: dict[tuple[object, Place], int] = {}
     channels: dict[tuple[object, Place], Channel] = {}
     for place, factor in cells.items():
+        reading.channel(place).require(reading.symbol(place))
         if not factor:
             continue
         for key, channel in _draws(reading, place).items():

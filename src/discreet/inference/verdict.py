@@ -163,7 +163,7 @@ def _require_something(evidence: Evidence, model: Model) -> None:
     numbers = np.where(evidence.released <= LOW, cut, evidence.released)
     for kind, symbol in set(zip(evidence.kinds.tolist(), evidence.released.tolist(), strict=True)):
         evidence.channels[kind].require(symbol)
-    if not (numbers > 0).any():
+    if not (evidence.released > 0).any():
         raise CannotConclude(
             say("No cell of this table shows a number above 0, so there is nothing to test.")
         )
