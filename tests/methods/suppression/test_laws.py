@@ -12,7 +12,7 @@ from discreet.methods.suppression.drawn_law import drawn_risk, drawn_safe
 from discreet.methods.suppression.draws import Sampler
 from discreet.methods.suppression.exact_law import marginals, parts
 from discreet.methods.suppression.laws import _exact, beliefs_off
-from discreet.methods.suppression.margins import listed_risk
+from discreet.methods.suppression.margins import draw, listed_risk, margins_risk
 from discreet.methods.suppression.outlook import (
     CARRIES,
     LEAST_VARIANCE,
@@ -233,6 +233,47 @@ def test_thin_cells_are_carried_only_by_two_large_ones_in_every_sum():
     assert carriers(board, cells, thick.ravel(), peopled) is None
     apart = np.kron(np.eye(2), np.full((2, 2), 10.0)) + 0.5
     assert carriers(board, cells, apart.ravel()) is None
+
+
+HEAPED = (0.5, 0.002, 0.498)
+"""Of 0, 1 and 2 hardly anybody has 1: an odd sum tells that somebody has, an even one that nobody has."""
+
+
+def test_totals_of_heaped_values_are_charged_as_they_tell():
+    """Totals that give a rare value between common ones away are no safer by draws than exactly."""
+    cells = tuple(CellPeople.of({HEAPED: 40}) for _ in range(4))
+    model = Model.of(cells, 0.5)
+    unsafe = 0
+    for table in draw(np.random.default_rng(1), cells, 8):
+        grid = table.reshape(2, 2)
+        board = Board.of_grid(model.most.reshape(2, 2), grid.sum(axis=1), grid.sum(axis=0))
+        unsafe += not model.safe_exactly(board)
+    assert unsafe == 8
+    assert margins_risk(cells, (2, 2), 0.5, 0.2) == (1.0, "drawn")
+
+
+def test_heaped_values_carry_no_saddlepoint():
+    """Laws of multiples, and nearly so, are told from smooth ones; all cells of a board must be these."""
+    smooth = [
+        ((0.5, 0.5), 40),
+        ((0.4, 0.3, 0.3), 12),
+        ((0.5, 0.02, 0.48), 200),
+        ((1 / 21,) * 21, 4),
+    ]
+    heaped = [
+        ((0.5, 0.0, 0.5), 400),
+        (HEAPED, 400),
+        ((0.6, *[0.0] * 9, 0.4), 90),
+        ((1 / 21,) * 21, 1),
+    ]
+    assert all(cell_law(CellPeople.of({law: many})).is_even for law, many in smooth)
+    assert not any(cell_law(CellPeople.of({law: many})).is_even for law, many in heaped)
+    for law, carried in (((0.4, 0.3, 0.3), True), (HEAPED, False)):
+        model = Model.of([CellPeople.of({law: 60})] * 9, 0.5)
+        sums = np.full(3, 180)
+        outlook = Outlook(model, Board.of_grid(model.most.reshape(3, 3), sums, sums))
+        assert outlook.solved
+        assert (outlook.carry is not None) == carried
 
 
 @pytest.mark.parametrize("people", [3, 12])

@@ -53,6 +53,11 @@ class Model:
         """The sum of those whose value is certain, by cell."""
         return np.array([law.shift for law in self.laws], dtype=np.int64)
 
+    @cached_property
+    def even(self) -> Flags:
+        """Which cells have laws that a smooth one can stand for (`CellLaw.is_even`)."""
+        return np.array([law.is_even for law in self.laws], dtype=bool)
+
     def off(self, cell: int, belief: Floats) -> float:
         """The largest |1 − posterior/prior| in a cell whose count has this law."""
         law = self.laws[cell]

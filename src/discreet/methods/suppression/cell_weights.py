@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,11 @@ CHECKED = 6
 """Of more types than this in a Boolean cell only so many are checked: the two with the smallest and
 the largest p and some between. The ratio is monotone in p on either side of the mode, and next to the
 mode all ratios are close to 1, so the extremes decide; tests compare with all types."""
+
+
+EVEN = 8.0
+"""Waves beyond FAST ÷ sd must be below exp(−EVEN) in a cell's law, as in a Boolean one of variance 4."""
+FAST = 6.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,36 @@ class CellLaw:
             return np.zeros(len(self.log_weight))
         off = np.abs(1 - self.ratios).max(axis=0)
         return np.where(np.isfinite(self.log_weight), off, np.inf)
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether likely sums next to each other are about as likely, so that a smooth law serves.
+
+        Not so for whole numbers most of which are multiples of one: of values 0 and 2, with a rare 1, an
+        odd sum tells that somebody has it. What a law of multiples of d lets through is the wave of
+        frequency 2πj/d, so these are looked at for every d.
+        """
+        if self.laws.shape[1] == 2 or not self.checked:
+            return True
+        values = np.arange(self.laws.shape[1])
+        waves = _waves(len(values) - 1)
+        mean = self.laws @ values
+        variance = float(self.counts @ (self.laws @ values**2 - mean**2))
+        fast = waves[waves >= min(FAST / np.sqrt(variance), np.pi)]
+        left = np.abs(self.laws @ np.exp(1j * np.outer(values, fast)))
+        logged = self.counts @ np.log(np.maximum(left, 1e-300))
+        return bool(logged.max() <= -EVEN)
+
+
+@lru_cache(maxsize=64)
+def _waves(largest: int) -> Floats:
+    """The frequencies up to π of numbers that are multiples of 2, 3, … `largest`.
+
+    >>> (_waves(3) / np.pi).round(3).tolist()
+    [0.667, 1.0]
+    """
+    parts = {j / d for d in range(2, largest + 1) for j in range(1, d // 2 + 1)}
+    return 2 * np.pi * np.array(sorted(parts))
 
 
 @lru_cache(maxsize=20000)

@@ -128,12 +128,12 @@ def _drawn_risk(
     screen = _Screen(model, shape)
     unsafe = drawn = 0
     while drawn < draws:
-        many = min(CHUNK, draws - drawn)
-        tables = draw(random, people, many)
-        unsafe += int((~screen.safe(tables)).sum())
-        drawn += many
-        if upper_bound(unsafe, draws) > left:
-            return 1.0
+        tables = draw(random, people, min(CHUNK, draws - drawn))
+        for some in np.split(tables, range(screen.quick, len(tables), screen.quick)):
+            unsafe += int((~screen.safe(some)).sum())
+            drawn += len(some)
+            if upper_bound(unsafe, draws) > left or lower_bound(unsafe, drawn) > left:
+                return 1.0
     return upper_bound(unsafe, draws)
 
 
@@ -142,6 +142,11 @@ def upper_bound(unsafe: int, draws: int) -> float:
     if unsafe >= draws:
         return 1.0
     return float(betaincinv(unsafe + 1, draws - unsafe, 1 - CONFIDENCE_LACKS))
+
+
+def lower_bound(unsafe: int, draws: int) -> float:
+    """The smallest chance that so many unsafe draws leave possible: above what is left, no more help."""
+    return float(betaincinv(unsafe, draws - unsafe + 1, CONFIDENCE_LACKS)) if unsafe else 0.0
 
 
 def draw(random: np.random.Generator, people: Sequence[CellPeople], many: int) -> Whole:
@@ -175,7 +180,12 @@ class _Screen:
         self.mean[self.cells] = mean
         self.inverse = np.linalg.inv(self.equations.matrix(variance[None])[0])
         self.low, self.high = _band(model, self.cells)
-        self.thick = carriers(self.board, self.cells, variance) is not None
+        self.thick = self._carriers(variance) is not None
+        self.quick = CHUNK if self.thick else CHUNK // 10
+        """How many tables are looked at together."""
+
+    def _carriers(self, variance: Floats) -> Flags | None:
+        return carriers(self.board, self.cells, variance, even=self.model.even)
 
     def _sums(self, tables: Floats) -> Floats:
         cube = tables.reshape(-1, *self.shape)
@@ -202,13 +212,14 @@ class _Screen:
     def _solved_safe(self, sums: Floats, start: Floats, tables: Whole) -> Flags:
         tilted = self.equations.solve(sums, start)
         near = self._within(tilted.shift)
+        even = bool(self.model.even[self.cells].all())
         fine: Flags = np.zeros(len(sums), dtype=bool)
         for k in range(len(sums)):
             variance = tilted.variance[k]
-            carry = carriers(self.board, self.cells, variance) if tilted.solved[k] else None
+            carry = self._carriers(variance) if tilted.solved[k] else None
             if carry is not None:
                 fine[k] = near[k] or self._refined(tilted, k, guard(carry))
-            elif tilted.solved[k] and variance.min() >= LEAST_VARIANCE / 2:
+            elif even and tilted.solved[k] and variance.min() >= LEAST_VARIANCE / 2:
                 fine[k] = self._refined(tilted, k, THIN_GUARD)
             else:
                 fine[k] = self._exactly(tables[k])

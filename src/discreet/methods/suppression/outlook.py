@@ -30,12 +30,19 @@ NEGLIGIBLE = 1e-11
 
 
 def carriers(
-    board: Board, cells: Whole, variance: Floats, peopled: Flags | None = None
+    board: Board,
+    cells: Whole,
+    variance: Floats,
+    peopled: Flags | None = None,
+    even: Flags | None = None,
 ) -> Flags | None:
     """The cells that carry the saddlepoint; all of them, or those that carry thin ones; None: too thin.
 
-    Thin ones are carried by cells with people only (`peopled`, of all cells of the board).
+    Thin ones are carried by cells with people only (`peopled`, of all cells of the board). A cell
+    whose law is not `even` is taken as thin.
     """
+    if even is not None:
+        variance = np.where(even[cells], variance, 0.0)
     if not len(cells) or float(variance.min()) >= LEAST_VARIANCE:
         return np.ones(len(cells), dtype=bool)
     carry: Flags = variance >= CARRIES
@@ -69,7 +76,8 @@ class Outlook:
         self.carry: Flags | None = None
         """The cells by which the saddlepoint can be trusted; None where it cannot."""
         if self.solved:
-            self.carry = carriers(board, self.cells, self.tilted.variance[0], model.peopled)
+            variance = self.tilted.variance[0]
+            self.carry = carriers(board, self.cells, variance, model.peopled, model.even)
             self._invert()
 
     def _invert(self) -> None:
@@ -123,7 +131,8 @@ class Outlook:
         left = self.leverage_without(place) <= BRIDGE
         left[place] = False
         variance = self.tilted.variance[0, left]
-        return carriers(board, self.cells[left], variance, self.model.peopled) is not None
+        model = self.model
+        return carriers(board, self.cells[left], variance, model.peopled, model.even) is not None
 
     def others_off(self, place: int, counts: Whole) -> float:
         """The largest first-order |1 − ratio| in other cells when one has any of these counts."""
