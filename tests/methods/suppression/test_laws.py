@@ -235,6 +235,17 @@ def test_thin_cells_are_carried_only_by_two_large_ones_in_every_sum():
     assert carriers(board, cells, apart.ravel()) is None
 
 
+def test_cells_that_follow_from_several_sums_together_are_derived():
+    """Two rows take all that two columns hold: no single sum shows it, all together do."""
+    grid = np.array([[2, 2, 1, 1], [2, 2, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]])
+    board = Board.of_grid(np.full((4, 4), 2), grid.sum(axis=1), grid.sum(axis=0))
+    assert board.implied() == {0: 2, 1: 2, 4: 2, 5: 2, 10: 0, 11: 0, 14: 0, 15: 0}
+    alone = Board.of_grid(np.full((4, 4), 2), grid.sum(axis=1), grid.sum(axis=0))
+    model = Model.of([CellPeople.of({(0.5, 0.5): 2})] * 16, 0.9)
+    assert Outlook(model, alone).suspects is None  # all are looked at
+    assert Outlook(model, board).suspects == []
+
+
 HEAPED = (0.5, 0.002, 0.498)
 """Of 0, 1 and 2 hardly anybody has 1: an odd sum tells that somebody has, an even one that nobody has."""
 

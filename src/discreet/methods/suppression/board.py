@@ -3,16 +3,20 @@
 Cells are edges of a bipartite graph: each has a left and a right sum it is part of (its row's and its
 column's). Sums are public from the start of a board. What is left of them after the released counts
 are taken off is the *residual*. A cell alone in a sum, and more generally a *bridge* of the graph of
-unknown cells, follows from the sums, as does one whose bounds meet.
+unknown cells, follows from the sums, as does one that every table with these sums has at its largest
+or at 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, maximum_flow
 
 Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -71,7 +75,8 @@ class Board:
     def implied(self, suspects: Sequence[int] | None = None) -> dict[int, int]:
         """Unknown cells whose count follows from the sums, with it; they become known.
 
-        Where `suspects` are given, only these are looked at as bridges.
+        Where `suspects` are given, only these are looked at as bridges, and none may be stuck at an
+        end that bounds do not show.
         """
         counts: dict[int, int] = {}
         while True:
@@ -83,6 +88,10 @@ class Board:
             for place in meet.tolist():
                 counts[int(cells[place])] = int(low[place])
                 self.fix(int(cells[place]), int(low[place]))
+        if suspects is None:
+            for cell, end in self._stuck().items():
+                counts[cell] = end
+                self.fix(cell, end)
         for cell in self.unknown.tolist() if suspects is None else suspects:
             if self.known[cell] == UNKNOWN and (count := self.bridge(cell)) is not None:
                 counts[cell] = count
@@ -106,6 +115,44 @@ class Board:
                 break
         return low, high
 
+    def _stuck(self) -> dict[int, int]:
+        """Unknown cells that have the same end, 0 or the largest count, in every table with these sums.
+
+        In one such table a count can be moved from a left to a right sum by a cell with room, and back
+        by one above 0. A cell at its end is not stuck if what it moves can come back by others.
+        """
+        cells = self.unknown
+        lefts, rights = len(self.left_sums), len(self.right_sums)
+        most, whole = self.most[cells], int(self.left_sums.sum())
+        left, right = self.left[cells], lefts + self.right[cells]
+        if max(whole, int(most.sum())) >= 2**31 or not len(cells):
+            return {}
+        if len(np.unique(left * (lefts + rights) + right)) < len(cells):
+            return {}  # several cells in the same two sums: a table by one variable, where bounds say all
+        size, ends = lefts + rights, np.arange(lefts + rights)
+        source, sink = size, size + 1
+        from_ends = np.where(ends < lefts, source, ends)
+        to_ends = np.where(ends < lefts, ends, sink)
+        room = _graph(
+            np.concatenate([left, from_ends]),
+            np.concatenate([right, to_ends]),
+            np.concatenate([most, self.left_sums, self.right_sums]),
+            size + 2,
+        )
+        found = maximum_flow(room, source, sink)
+        if found.flow_value != whole:
+            return {}
+        counts = np.asarray(found.flow.toarray()[left, right], dtype=np.int64)
+        out, back = counts < most, counts > 0
+        tails, heads = (
+            np.concatenate([left[out], right[back]]),
+            np.concatenate([right[out], left[back]]),
+        )
+        ways = _graph(tails, heads, np.ones(len(tails), np.int64), size)
+        _, label = connected_components(ways, connection="strong")
+        stuck = np.flatnonzero(label[left] != label[right])
+        return {int(cells[k]): int(counts[k]) for k in stuck}
+
     def span(self, cell: int) -> tuple[int, int]:
         """Between which counts an unknown cell lies, by the residual sums."""
         cells = self.unknown
@@ -124,6 +171,12 @@ class Board:
         lefts = labels[: len(self.left_sums)] == mine
         rights = labels[len(self.left_sums) :] == mine
         return int(self.left_sums[lefts].sum() - self.right_sums[rights].sum())
+
+
+def _graph(tails: Whole, heads: Whole, weights: Whole, size: int) -> Any:
+    """A directed graph as scipy has it."""
+    of_pairs = weights.astype(np.int32), (tails, heads)
+    return csr_array(of_pairs, shape=(size, size))  # type: ignore[no-untyped-call]
 
 
 def components(board: Board, cells: Whole) -> Whole:

@@ -17,6 +17,9 @@ from .tilt import Equations
 BRIDGE = 1 - 1e-6
 """A leverage above this may be a cell that follows from the sums."""
 
+STUCK = 1e-6
+"""A cell of less variance may have the same count in every table with these sums."""
+
 LEAST_VARIANCE = 4.0
 """The saddlepoint's gate: there its law is within 1e-3 of the exact one in total variation."""
 CARRIES = 8.0
@@ -102,10 +105,13 @@ class Outlook:
         return self.near.full(place, self.model.laws[self.cells[place]].most + 1)
 
     @property
-    def suspects(self) -> list[int]:
-        """Cells that may follow from the sums; all of them where no tilt was found."""
-        if not self.solved:
-            return [int(cell) for cell in self.cells]
+    def suspects(self) -> list[int] | None:
+        """Cells that may follow from the sums as bridges; None where any may be stuck at an end.
+
+        One that has the same end in every table has no variance under a tilt that keeps the sums.
+        """
+        if not self.solved or (self.tilted.variance[0] < STUCK).any():
+            return None
         return [int(cell) for cell in self.cells[self.leverage > BRIDGE]]
 
     def response(self, place: int) -> Floats:
