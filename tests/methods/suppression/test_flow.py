@@ -211,6 +211,17 @@ def test_a_new_data_version_closes_the_history(folder: Path, tmp_path: Path):
         assert data.table(**TABLE, where={"half": ["s"]}).standing == "affordable"
 
 
+def test_nobody_is_declared_other_than_himself(folder: Path):
+    """What came out of the very data that are asked stays in their history, whatever is declared."""
+    with dc.open(folder) as data:
+        table = data.table(**TABLE, where={"half": ["n"]}).release().protected
+    version = table.provenance.data_version
+    world.write(folder, other_people=[version])
+    with dc.open(folder) as data, pytest.raises(Refusal) as caught:
+        _ = data.table(**TABLE).standing
+    assert caught.value.rule == "overlapping-table"
+
+
 @pytest.mark.slow
 def test_two_questions_at_once_are_decided_one_after_the_other(folder: Path):
     """Both halves at the same moment: one history, and δ is never overspent."""

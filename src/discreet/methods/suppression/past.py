@@ -108,9 +108,9 @@ def _of_attribute(attribute: str, settings: Settings, facts: Facts) -> Sequence[
         if told["attribute"] not in related:
             continue
         version = told["data_version"]
-        if version in settings.other_people:
-            continue
-        if version != facts.data_version:
+        if version == facts.data_version:  # of these people, whatever is declared
+            found.append(answer)
+        elif version not in settings.other_people:
             raise Refusal(
                 f"Tables about {told['attribute']} were released from another version of these data, "
                 "and what the two versions tell together cannot be worked out: nothing more is "
@@ -121,7 +121,6 @@ def _of_attribute(attribute: str, settings: Settings, facts: Facts) -> Sequence[
                     f"it: `methods: suppression: other_people: [{version}]`.",
                 ),
             )
-        found.append(answer)
     return found
 
 
