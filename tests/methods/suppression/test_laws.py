@@ -246,6 +246,20 @@ def test_cells_that_follow_from_several_sums_together_are_derived():
     assert Outlook(model, board).suspects == []
 
 
+def test_values_that_nobody_can_have_bound_the_sums():
+    """People who have 1 or 2 but never 0 or 3: a total of the smallest values tells every cell."""
+    from_one = CellPeople.of({(0.0, 0.5, 0.5, 0.0): 3, (0.7, 0.3): 2})
+    law = cell_law(from_one)
+    assert (law.shift, law.most) == (3, 5)
+    exact = DataSets([from_one])
+    every = np.ones(len(exact.chance), dtype=bool)
+    assert np.exp(law.log_weight) == pytest.approx(exact.law(0, every, 9)[3:9], abs=EXACT)
+    total = np.array([0], dtype=np.int64)
+    none = np.zeros(2, dtype=np.int64)
+    board = Board(none, none, np.array([law.most] * 2), total, total.copy())
+    assert board.implied() == {0: 0, 1: 0}
+
+
 HEAPED = (0.5, 0.002, 0.498)
 """Of 0, 1 and 2 hardly anybody has 1: an odd sum tells that somebody has, an even one that nobody has."""
 

@@ -45,12 +45,12 @@ class Model:
 
     @cached_property
     def most(self) -> Whole:
-        """The largest sum of those whose value is not certain, by cell."""
+        """The largest sum beyond the smallest one, by cell."""
         return np.array([law.most for law in self.laws], dtype=np.int64)
 
     @cached_property
     def shifts(self) -> Whole:
-        """The sum of those whose value is certain, by cell."""
+        """The smallest sum there can be, by cell."""
         return np.array([law.shift for law in self.laws], dtype=np.int64)
 
     @cached_property

@@ -53,7 +53,7 @@ class Bins:
     ends: list[list[Part]]
     """By axis."""
     sums: list[dict[Part, int]]
-    """By axis the sum of each bin, of people whose value is not certain."""
+    """By axis the sum of each bin, beyond the smallest there can be."""
     spent: list[float]
     """What was spent of δ, by point of the prior."""
     broken: bool = False

@@ -8,7 +8,8 @@ a cell, or the sum of its people's values, is a sum of independent values:
     ratio_k,a(m)   = P(X_k = a | sum m) / P(X_k = a)             = weight without k (m − a) / weight(m)
 
 m is *safe* at ε if |1 − ratio| ≤ ε for everybody and every possible value (nabar, Definition 1).
-People whose value is certain shift the sum and are never checked: their prior cannot change.
+People whose value is certain shift the sum and are never checked: their prior cannot change. Those whose
+smallest possible value is above 0 shift it by that.
 Everything here is public and computed from sums of non-negative numbers, so small ones are accurate too.
 """
 
@@ -64,7 +65,7 @@ class CellLaw:
     """The law of one cell's sum and what each sum would tell about its people."""
 
     shift: int
-    """The sum of those whose value is certain; the arrays are of the sum of all others."""
+    """The smallest sum there can be; the arrays are of what goes beyond it."""
     log_weight: Floats
     """By sum, from 0 to the largest possible; −inf where it is impossible or below 1e-300."""
     ratios: Floats
@@ -77,7 +78,7 @@ class CellLaw:
 
     @property
     def most(self) -> int:
-        """The largest sum of those whose value is not certain."""
+        """The largest sum beyond the smallest one."""
         return len(self.log_weight) - 1
 
     def safe(self, epsilon: float) -> Flags:
@@ -122,16 +123,25 @@ def _waves(largest: int) -> Floats:
     return 2 * np.pi * np.array(sorted(parts))
 
 
+def possible_values(law: Law) -> tuple[int, Law]:
+    """The smallest value that is possible, and the law from there to the largest; one is certain.
+
+    >>> possible_values((0.0, 0.6, 0.4, 0.0)), possible_values((0.0, 1.0))
+    ((1, (0.6, 0.4)), (1, (1.0,)))
+    """
+    values = [a for a, chance in enumerate(law) if chance > 0]
+    return values[0], law[values[0] : values[-1] + 1]
+
+
 @lru_cache(maxsize=20000)
 def cell_law(people: CellPeople) -> CellLaw:
     """The law of a cell with these people."""
     shift, laws, counts = 0, [], []
     for law, many in zip(people.laws, people.counts, strict=True):
-        certain = [a for a, chance in enumerate(law) if chance >= 1]
-        if certain:
-            shift += certain[0] * many
-        else:
-            laws.append(law)
+        least, possible = possible_values(law)
+        shift += least * many
+        if len(possible) > 1:
+            laws.append(possible)
             counts.append(many)
     values = max((len(law) for law in laws), default=2)
     table = np.array([[*law, *[0.0] * (values - len(law))] for law in laws]).reshape(-1, values)

@@ -19,7 +19,7 @@ from ...errors import Refusal
 from ...languages import number, say
 from .beliefs import Model
 from .board import Board, Whole
-from .cell_weights import TIE, CellPeople, Flags, Floats, pooled
+from .cell_weights import TIE, CellPeople, Flags, Floats, pooled, possible_values
 from .exact_law import Undecided, effort, parts
 from .laws import EXACT_ALWAYS, beliefs_off, sure
 from .outlook import LEAST_VARIANCE, THIN_GUARD, carriers, guard
@@ -150,17 +150,16 @@ def lower_bound(unsafe: int, draws: int) -> float:
 
 
 def draw(random: np.random.Generator, people: Sequence[CellPeople], many: int) -> Whole:
-    """Tables from the prior: (many, cells), of those whose value is not certain."""
+    """Tables from the prior: (many, cells), each cell beyond its smallest sum."""
     tables = np.zeros((many, len(people)), dtype=np.int64)
     for cell, some in enumerate(people):
         for law, count in zip(some.laws, some.counts, strict=True):
-            if max(law) >= 1:
-                continue
-            if len(law) == 2:
-                tables[:, cell] += random.binomial(count, law[1], many)
-            else:
-                values = random.multinomial(count, np.array(law) / sum(law), many)
-                tables[:, cell] += values @ np.arange(len(law))
+            _, chances = possible_values(law)
+            if len(chances) == 2:
+                tables[:, cell] += random.binomial(count, chances[1], many)
+            elif len(chances) > 2:
+                values = random.multinomial(count, np.array(chances) / sum(chances), many)
+                tables[:, cell] += values @ np.arange(len(chances))
     return tables
 
 

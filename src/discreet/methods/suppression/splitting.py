@@ -38,7 +38,7 @@ def split_board(
     """The board of a table that splits the rows of an earlier one.
 
     `earlier` are the sums of the earlier rows that are out, `columns` those of the other side; both of
-    people whose value is not certain.
+    what goes beyond the smallest sums there can be.
     """
     places = np.indices(shape)
     left, right = (places[a].ravel() for a in (split.axis, 1 - split.axis))
