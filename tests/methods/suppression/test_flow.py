@@ -269,6 +269,20 @@ def test_bad_parameters_get_one_sentence(tmp_path: Path, changed: dict, words: s
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("hair,p\nblonde,0.5\nblack,0.4\nbrown,0.3\nblonde,0.9\n", "line 5, repeats an earlier"),
+        ("hair,p,low,high\nblonde,0.5,0.1,0.9\n", "a column p and low, high too"),
+    ],
+)
+def test_a_prior_says_one_thing_of_each_type(folder: Path, text: str, words: str):
+    """Two lines for a type, or a value beside an interval: neither is picked."""
+    (folder / "prior.csv").write_text(text)
+    with pytest.raises(InputError, match=words), dc.open(folder) as data:
+        _ = data.table(**TABLE).standing
+
+
 def test_the_command_line_names_no_budget_that_there_is_not(tmp_path: Path):
     """A decision is recorded and costs no loss: nothing is said to be left of one."""
     run = CliRunner().invoke(

@@ -164,6 +164,11 @@ def _file_laws(
     assert file is not None
     chances = [c for c in file.columns if c in ("p", "low", "high") or _numbered(c)]
     types = names_of(file.columns, chances)
+    if "p" in chances and len(chances) > 1:
+        raise InputError(
+            f"The prior of {attribute.name} has a column p and {', '.join(c for c in chances if c != 'p')[:80]} too. Give one "
+            "value, p, or an interval, low and high."
+        )
     for name in types:
         if name not in names:
             raise InputError(
@@ -175,6 +180,8 @@ def _file_laws(
         said = f"The prior of {attribute.name}, line {number}"
         values = dict(zip(file.columns, row, strict=True))
         key = tuple(_code(name, values[name], description, said) for name in types)
+        if key in by_type:
+            raise InputError(f"{said}, repeats an earlier line. Give each type of people once.")
         by_type[key] = _row_laws(values, attribute, said)
     columns = [list(names).index(name) for name in types]
     found = []
