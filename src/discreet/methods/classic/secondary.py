@@ -25,6 +25,11 @@ Whole = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
+FURTHEST = 100
+"""No number has to move by more than this many times the protection. It is far below what a solver
+takes for a whole number (1e-6): with moves as large as a country, numbers left open would move too."""
+
+
 @dataclass(frozen=True)
 class Hidden:
     """Which numbers are hidden, and how far from the fewest that may be."""
@@ -47,13 +52,15 @@ def hide_numbers(
     if not sensitive.any():
         return Hidden(sensitive.copy(), 0.0)
     numbers = system.numbers @ counts.astype(np.float64)
-    reach = float(max(counts.sum(), 1.0))
+    whole = float(max(counts.sum(), 1.0))
+    reach = min(whole, float(FURTHEST * protection))
     places = np.flatnonzero(sensitive)
     size, cells, moves = len(numbers), len(counts), 2 * len(places)
-    lower = np.concatenate([sensitive.astype(float), np.tile(-counts.astype(float), moves)])
+    least = np.maximum(-counts.astype(float), -reach)
+    lower = np.concatenate([sensitive.astype(float), np.tile(least, moves)])
     upper = np.concatenate([np.ones(size), np.full(cells * moves, reach)])
     solved = optimize.milp(
-        np.concatenate([1 + 1e-4 * numbers / reach, np.zeros(cells * moves)]),
+        np.concatenate([1 + 1e-4 * numbers / whole, np.zeros(cells * moves)]),
         constraints=_constraints(system, numbers, reach, places, protection),
         bounds=optimize.Bounds(lower, upper),
         integrality=np.concatenate([np.ones(size), np.zeros(cells * moves)]),
@@ -81,7 +88,7 @@ def _constraints(
     copies = np.ones((moves, 1))
     hidden = sparse.identity(size)
     up = sparse.hstack([sparse.kron(copies, -reach * hidden), moved])
-    down = sparse.hstack([sparse.kron(copies, sparse.diags(numbers)), moved])
+    down = sparse.hstack([sparse.kron(copies, sparse.diags(np.minimum(numbers, reach))), moved])
     own = moved.tocsr()[np.arange(moves) * size + np.repeat(places, 2)]
     least = np.full(moves, float(protection))
     least[1::2] = np.minimum(protection, numbers[places])
