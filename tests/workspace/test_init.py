@@ -200,6 +200,45 @@ def test_missing_children_go_to_a_missing_parent(tmp_path: Path) -> None:
     assert area.levels[1].of_finest == (0, 0, 1, 2)
 
 
+def test_codes_that_readers_take_for_missing_get_another(tmp_path: Path) -> None:
+    """`NA` and its like become `_U`, at every level; one that has a name of its own stays."""
+    rows = [["id", "ward", "side", "answer", "land", "land_label"]]
+    places = [("a", "n"), ("b", "n"), ("c", "s"), ("NA", "NA")]
+    lands = [("NA", "Namibia"), ("DE", "Germany"), ("FR", "France")]
+    answers = ["yes", "no", "nan", "N/A", "null"]
+    rows += [[str(n), *places[n % 4], answers[n % 5], *lands[n % 3]] for n in range(300)]
+    made = init(put(tmp_path / "x.csv", rows), tmp_path / "x")
+    with made.dataset() as data:
+        area, answer, land = data.description.variables
+        assert area.finest.codes == ("a", "b", "c", "_U")
+        assert area.levels[1].codes == ("n", "s", "_U")
+        assert set(answer.finest.codes) == {"yes", "no", "_U"}
+        assert not any(category.missing for category in land.finest.categories)
+        (table,) = data.engine().count([Count((AxisRef("answer", "answer"),))])
+        cells = reveal(table)
+        places = zip(cells.addresses.tolist(), cells.counts.tolist(), strict=True)
+        assert {answer.finest.codes[place]: n for place, n in places}["_U"] == 180
+
+
+def test_a_code_for_missing_that_holds_something_known_stays(tmp_path: Path) -> None:
+    rows = [["id", "ward", "side"]]
+    rows += [
+        [str(n), *[("a", "n"), ("b", "n"), ("c", "NA"), ("NA", "NA")][n % 4]] for n in range(200)
+    ]
+    with init(put(tmp_path / "x.csv", rows), tmp_path / "x").dataset() as data:
+        (area,) = data.description.variables
+        assert area.levels[1].codes == ("n", "NA")
+
+
+def test_a_long_code_is_written_so_that_it_reads_back(tmp_path: Path) -> None:
+    """Up to the longest a code may be, on a line of its own."""
+    codes = ["x" * 119, "y" * 120, "z: " + "z" * 197]
+    rows = [["id", "answer"], *([str(n), codes[n % 3]] for n in range(90))]
+    with init(put(tmp_path / "x.csv", rows), tmp_path / "x").dataset() as data:
+        (answer,) = data.description.variables
+        assert set(answer.finest.codes) == set(codes)
+
+
 @pytest.mark.slow
 def test_awkward_names_and_codes_survive(tmp_path: Path) -> None:
     """Quotes, colons, hashes, formulas and letters of any script, in names and in codes."""

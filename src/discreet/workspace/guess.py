@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..core.domain import TOTAL
@@ -22,6 +22,7 @@ from .source_facts import MOST_VALUES
 from .unit_columns import FEW, UnitColumns
 from .vocabulary import (
     MISSING_WORDS,
+    READ_AS_MISSING,
     in_order,
     is_age,
     is_geography,
@@ -224,7 +225,7 @@ class _Guess:
         return variables
 
     def _variable(self, name: str, chain: list[str], kind: str) -> VariableDraft:
-        missing, comments = self._missing(chain[0])
+        missing, comments = self._missing(chain[0], chain)
         levels = [self._level(col, chain[place + 1 :], missing) for place, col in enumerate(chain)]
         if missing and len(chain) > 1:
             self._missing_above(levels, missing[0])
@@ -301,16 +302,17 @@ class _Guess:
         categories = [CategoryDraft(c, words[c], parents.get(c)) for c in codes]
         return LevelDraft(self.names[column], column, categories)
 
-    def _missing(self, column: str) -> tuple[list[str], list[str]]:
-        """The codes for missing, the category first; and what to tell about them."""
+    def _missing(self, column: str, chain: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+        """The codes for missing, the category first; and what to tell about them.
+
+        A code that readers take for no value gets another, unless something known lies in it.
+        """
         profile = self.columns[column]
         codes = [code for code, _ in profile.values]
         labels = self.labels.get(column, {})
-        missing = [
-            code
-            for code in codes
-            if code.casefold() in MISSING_WORDS or labels.get(code, "").casefold() in MISSING_WORDS
-        ]
+        # NA with the label Namibia is no code for missing
+        said = {code: (labels.get(code) or code).casefold() for code in codes}
+        missing = [code for code in codes if said[code] in MISSING_WORDS]
         missing += [code for code in missing_numbers(codes) if code not in missing]
         perhaps = [code for code in perhaps_missing(codes) if code not in missing]
         comments = []
@@ -324,10 +326,22 @@ class _Guess:
             comments.append(f"These codes look like missing and become one: {', '.join(missing)}.")
         elif missing:
             comments.append(f"The code {missing[0]} looks like missing.")
-        if not missing:
+        parents = {
+            parent
+            for pair in itertools.combinations(chain, 2)
+            for code, parent in self.profile.parent_maps.get(pair, {}).items()
+            if code not in missing
+        }
+        missing.sort(key=lambda code: code.casefold() in READ_AS_MISSING)
+        unread = missing and missing[0].casefold() in READ_AS_MISSING
+        if not missing or (unread and not parents & set(missing)):
             name = next(c for c in ("_U", "missing", "_missing", "not_given") if c not in codes)
-            missing = [name]
-            comments.append(f"Records without a value get the category {name}.")
+            comments.append(
+                f"They get the category {name}: programs that read CSV take {missing[0]} for nothing."
+                if missing
+                else f"Records without a value get the category {name}."
+            )
+            missing.insert(0, name)
         return [*missing, ""] if profile.nulls else missing, comments
 
     def _missing_above(self, levels: list[LevelDraft], code: str) -> None:

@@ -19,6 +19,9 @@ MISSING_WORDS = frozenset(
     ]
 )  # fmt: skip
 
+READ_AS_MISSING = frozenset(["na", "n/a", "nan", "null"])
+"""Codes that pandas and R take for no value at all when they read a CSV file."""
+
 _ID = re.compile(
     r"(^|[^a-z])(id|ids|uuid|guid|pid|record ?(no|nr|number)|serial(no)?|person|respondent|case)$"
 )

@@ -49,10 +49,6 @@ def _escaped(sign: str) -> str:
     return f"\\u{ord(sign):04x}" if ord(sign) <= 0xFFFF else f"\\U{ord(sign):08x}"
 
 
-def _key(text: str) -> str:
-    return scalar(text) if len(text) < 120 else "? " + scalar(text)
-
-
 def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_quoted(k)}: {_flow(v)}" for k, v in value.items()) + "}"
@@ -96,12 +92,12 @@ class _Page:
         self.lines.append("")
 
     def mapping(self, depth: int, key: str, value: Mapping[str, Any]) -> None:
-        self.put(depth, f"{_key(key)}:")
+        self.put(depth, f"{scalar(key)}:")
         for name, part in value.items():
             if isinstance(part, Mapping) and part and depth < 3:
                 self.mapping(depth + 1, str(name), part)
             else:
-                self.put(depth + 1, f"{_key(str(name))}: {_flow(part)}")
+                self.put(depth + 1, f"{scalar(str(name))}: {_flow(part)}")
 
     def text(self) -> str:
         return "\n".join(self.lines) + "\n"
@@ -268,7 +264,7 @@ def _protection(out: _Page, draft: Draft) -> None:
 
 def _variable(out: _Page, variable: VariableDraft) -> None:
     out.gap()
-    out.put(1, f"{_key(variable.name)}:")
+    out.put(1, f"{scalar(variable.name)}:")
     out.say(*variable.comments, depth=2)
     out.key(2, "label", variable.label)
     out.put(2, f"status: {'declared' if variable.declared else 'found'}")
@@ -287,7 +283,7 @@ def _variable(out: _Page, variable: VariableDraft) -> None:
         return
     out.put(2, "levels:")
     for level in variable.levels:
-        out.put(3, f"{_key(level.name)}:")
+        out.put(3, f"{scalar(level.name)}:")
         out.key(4, "label", level.label)
         _level(out, 4, level)
 
@@ -300,7 +296,7 @@ def _level(out: _Page, depth: int, level: LevelDraft) -> None:
         return
     out.put(depth, "categories:")
     for category in level.categories:
-        out.put(depth + 1, f"{_key(category.code)}: {_category(category)}")
+        out.put(depth + 1, f"{scalar(category.code)}: {_category(category)}")
 
 
 def _in_file(level: LevelDraft) -> bool:
