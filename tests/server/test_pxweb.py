@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from csv import DictReader as csv_reader
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxweb import PxApi
 
-from discreet.core.domain import TOTAL
+from discreet.core.domain import TOTAL, Category, Level
+from discreet.core.text import Text
 from discreet.errors import InputError
 from discreet.server import Settings
 from discreet.server.pxweb.selection import cut, select, split
-from discreet.server.pxweb.shared_tables import SharedTable
+from discreet.server.pxweb.shared_tables import SharedTable, unknown_codes
 
 from .serving import Served, add_accounts, serving
 
@@ -228,6 +230,8 @@ def test_config_and_metadata_say_what_readers_need(served: Served, saved: str) -
             "only one can be said",
         ),
         ("valuecodes[sex]=F&valuecodes[SEX]=M", "selected twice"),
+        ("valuecodes=F", "valuecodes names a variable: valuecodes[sex]=…, got 'valuecodes'"),
+        ("codelist[]=x", "codelist names a variable"),
     ],
 )
 def test_bad_selections_get_one_sentence(
@@ -296,6 +300,31 @@ def test_expressions_mean_what_pxweb_says() -> None:
         assert select(split(text), CODES, "v") == wanted, text
 
 
+def test_codes_that_hold_brackets_and_commas_can_be_selected() -> None:
+    """Bands as `pandas.cut` names them, alone and as the ends of a range."""
+    bands = ["[0,10)", "(10,20]", "(20,30]", TOTAL]
+    for text, wanted in {
+        "[(10,20]]": [1],
+        "[[0,10)],[(20,30]]": [0, 2],
+        "[range([0,10),(10,20])]": [0, 1],
+        "[(10*]": [1],
+    }.items():
+        assert select(split(text), bands, "band") == wanted, text
+
+
+def test_a_long_selection_costs_no_more_than_its_codes_and_parts() -> None:
+    """Ten thousand parts over fifty thousand codes; patterns, which cost most, are bounded."""
+    codes = [f"c{i}" for i in range(50_000)]
+    for parts, chosen in (
+        ([f"C{i}" for i in range(10_000)], 10_000),
+        ([f"range(c{i},C49999)" for i in range(10_000)], 50_000),
+        ([f"top(9,{i})" for i in range(10_000)], 10_008),
+    ):
+        assert len(select(parts, codes, "v")) == chosen
+    with pytest.raises(InputError, match="more than 100 patterns"):
+        select([f"c{i}*" for i in range(101)], codes, "v")
+
+
 @given(st.text(max_size=40), st.lists(st.text(max_size=5), min_size=1, max_size=4, unique=True))
 def test_no_selection_breaks_the_reader(text: str, codes: list[str]) -> None:
     """Whatever is sent, the answer is positions in order or one sentence."""
@@ -310,6 +339,10 @@ def test_the_top_of_time_is_what_is_latest() -> None:
     assert select(["top(2)"], years, "year", time=True) == [1, 2]
     assert select(["bottom(1)"], years, "year", time=True) == [0]
     assert select(["top(1,1)"], years, "year", time=True) == [1]
+    open_end = ["2019", "2020", "_U", TOTAL]
+    for text, wanted in {"top(1)": [1], "bottom(9)": [0, 1], "from(2020)": [1], "_U": [2]}.items():
+        assert select([text], open_end, "year", time=True, unknown=["_U"]) == wanted, text
+    assert select(["bottom(1)"], open_end, "year", unknown=["_U"]) == [2]
     dataset = {
         "id": ["year", "ContentsCode"],
         "size": [3, 1],
@@ -322,6 +355,21 @@ def test_the_top_of_time_is_what_is_latest() -> None:
     }
     for name in ("year", "YEAR", "time"):
         assert cut(dataset, {name: ["top(1)"]})["value"] == [3]
+
+
+def test_what_is_unknown_is_no_period() -> None:
+    """Neither the last period of a table nor, at the level it is read at, the top of time."""
+    year = Level(
+        "year",
+        Text.of("Year"),
+        (Category.of("2019"), Category.of("2020"), replace(Category.of("_U"), missing=True)),
+        (0, 1, 2),
+    )
+    variable = SimpleNamespace(kind="time", levels=(year,))
+    table = SharedTable(SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
+    table.__dict__["axes"] = (SimpleNamespace(name="yr", variable=variable, level=year),)
+    assert table.periods == ["2019", "2020"]
+    assert unknown_codes(table, {}) == {"yr": ["_U"]}
 
 
 def test_every_format_of_a_part_holds_the_same_numbers(served: Served, saved: str) -> None:
@@ -365,11 +413,53 @@ def test_a_default_selection_and_a_body_of_nothing_are_the_whole_table(
     assert other.headers["Allow"] == "GET, HEAD, POST"
 
 
+def test_names_are_read_in_any_case(served: Served, saved: str) -> None:
+    """Of parameters, of a body's members and of code lists, as PxWeb's own server reads them."""
+    body = {"Selection": [{"VARIABLECODE": "sex", "ValueCodes": ["f"]}]}
+    with face(served) as client:
+        csv = client.get(f"/tables/{saved}/data?outputformat=csv&ValueCodes[SEX]=f")
+        posted = client.post(f"/tables/{saved}/data?OUTPUTFORMAT=csv", json=body)
+        paged = client.get("/tables?pagesize=1&LANG=de").json()
+        metadata = client.get(f"/tables/{saved}/metadata").json()
+        (listed, *_) = metadata["dimension"]["region"]["extension"]["codeLists"]
+        level = client.get(f"/tables/{saved}/data?codeList[Region]={listed['id'].upper()}")
+    assert (
+        csv.headers["content-type"] == posted.headers["content-type"] == "text/csv; charset=utf-8"
+    )
+    assert csv.text == posted.text
+    assert len(csv.text.splitlines()) == 2
+    assert (len(paged["tables"]), paged["language"]) == (1, "de")
+    assert level.status_code == 200
+
+
+def test_a_variable_posted_without_codes_is_left_out(served: Served, saved: str) -> None:
+    """As PxWeb's page sends it: read at its total; one that is not there is still refused."""
+    with face(served) as client:
+        part = client.post(
+            f"/tables/{saved}/data",
+            json={
+                "selection": [
+                    {"variableCode": "region", "valueCodes": ["top(2)"]},
+                    {"variableCode": "sex", "valueCodes": []},
+                ]
+            },
+        ).json()
+        same = client.get(f"/tables/{saved}/data?valuecodes[region]=top(2)").json()
+        nothing = {"selection": [{"variableCode": "nope", "valueCodes": []}]}
+        unknown = client.post(f"/tables/{saved}/data", json=nothing)
+        half = client.post(f"/tables/{saved}/data", json={"selection": [{"variableCode": "sex"}]})
+    assert part == same
+    assert (unknown.status_code, half.status_code) == (400, 400)
+    assert "no variable 'nope'" in unknown.json()["detail"]
+    assert half.json()["detail"] == "valueCodes is missing."
+
+
 def test_a_language_that_is_not_there_is_not_claimed(served: Served, saved: str) -> None:
     with face(served) as client:
+        listed = client.get("/tables?lang=xx").json()
         one = client.get(f"/tables/{saved}?lang=xx").json()
         data = client.get(f"/tables/{saved}/data?lang=xx").json()
-    assert one["language"] == data["extension"]["px"]["language"] == "en"
+    assert one["language"] == data["extension"]["px"]["language"] == listed["language"] == "en"
     assert {link["hreflang"] for link in one["links"]} == {"en"}
 
 
@@ -516,6 +606,10 @@ def test_csv_comes_with_the_separator_and_the_columns_asked_for(served: Served, 
             f"/tables/{saved}/data?outputFormat=csv&outputFormatParams=SeparatorSemicolon"
             "&outputFormatParams=UseTexts"
         )
+        at_once = client.get(
+            f"/tables/{saved}/data?outputFormat=csv&outputFormatParams=useTexts,SeparatorSemicolon"
+        )
+    assert at_once.text == answer.text
     head, *rows = answer.text.splitlines()
     assert head.split(";")[:3] == ["region_label", "sex_label", "count"]
     assert len(rows) == len(whole(served, saved)["value"])

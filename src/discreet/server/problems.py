@@ -206,7 +206,8 @@ def _invalid(error: RequestValidationError) -> Problem:
     place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
     if len(place) > 1 and place[0] in _FORMS:
         place = place[1:]  # which of several forms it was read as
-    name = next((part for part in place if not part.isdigit()), "The body")
+    named = [part for part in place if not part.isdigit()] or ["The body"]
+    name = named[-1] if first["type"] == "missing" else named[0]
     return Problem(422, "form", _sentence(name, first), where=".".join(place)[:200])
 
 

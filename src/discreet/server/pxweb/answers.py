@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from ...errors import InputError
 from ..negotiation import sent_as
 from .selection import cut, split
 from .shapes import FORMATS, JSON_STAT, PARAMETERS, SelectionForm
-from .shared_tables import as_json_stat, as_table, found, levels_of
+from .shared_tables import as_json_stat, as_table, found, levels_of, unknown_codes
 
 _SEPARATORS = {"separatortab": "\t", "separatorspace": " ", "separatorsemicolon": ";"}
 _TEXTS = {"usecodes": ("codes",), "usetexts": ("texts",), "usecodesandtexts": ("codes", "texts")}
@@ -39,11 +40,16 @@ class Asked:
                 codes.setdefault(name, []).extend(split(value))
             elif (name := _inside("codelist", key)) is not None:
                 code_lists[name] = value
+        for name, parts in codes.items():
+            if not parts:
+                raise InputError(
+                    f"The selection of {name[:60]} holds no code. Select one or more, or *."
+                )
         return cls(codes, code_lists)
 
     @classmethod
     def posted(cls, selection: Sequence[SelectionForm]) -> Asked:
-        """What a body says."""
+        """What a body says; a variable without codes is left out."""
         codes: dict[str, list[str]] = {}
         code_lists: dict[str, str] = {}
         for part in selection:
@@ -56,9 +62,11 @@ class Asked:
 
 def _inside(parameter: str, key: str) -> str | None:
     """The variable of a `parameter[variable]`; None where it is another parameter."""
-    if key.casefold().startswith(f"{parameter}[") and key.endswith("]"):
-        return key[len(parameter) + 1 : -1]
-    return None
+    if not key.casefold().startswith(parameter):
+        return None
+    if not re.fullmatch(r"\[.+\]", key[len(parameter) :], re.DOTALL):
+        raise InputError(f"{parameter} names a variable: {parameter}[sex]=…, got {key[:60]!r}.")
+    return key[len(parameter) + 1 : -1]
 
 
 def answer(
@@ -79,7 +87,8 @@ def answer(
     service, asker = request.app.state.service, request.state.asker
     with found(service, asker, table) as shown:
         levels = levels_of(shown, asked.code_lists)
-        part = cut(as_json_stat(shown, lang, request, levels), asked.codes)
+        whole = as_json_stat(shown, lang, request, levels)
+        part = cut(whole, asked.codes, unknown_codes(shown, levels))
     if output.casefold() != JSON_STAT:
         told = formats.by_name(form)
         headers = {"Content-Disposition": f'attachment; filename="{table}{told.extension}"'}
@@ -91,12 +100,11 @@ def answer(
 
 def _written(table: ProtectedTable, form: str, parameters: Sequence[str]) -> bytes:
     """The file; of CSV the separator and which of codes and texts it holds can be chosen."""
-    said = [parameter.casefold() for parameter in parameters]
-    for parameter, one in zip(parameters, said, strict=True):
+    words = [word.strip(" []") for text in parameters for word in text.split(",")]
+    said = [word.casefold() for word in words]
+    for word, one in zip(words, said, strict=True):
         if one not in {name.casefold() for name in PARAMETERS}:
-            raise InputError(
-                f"outputFormatParams are {', '.join(PARAMETERS)}, got {parameter[:40]!r}."
-            )
+            raise InputError(f"outputFormatParams are {', '.join(PARAMETERS)}, got {word[:40]!r}.")
     for group in (_SEPARATORS, _TEXTS):
         if len({one for one in said if one in group}) > 1:
             raise InputError(f"Of {', '.join(group)} only one can be said in outputFormatParams.")

@@ -12,6 +12,7 @@ from ..problems import Problem, documented
 from ..service import Serving
 from . import code_lists, saved_queries
 from .answers import Asked, answer
+from .any_case import AnyCaseRoute
 from .saved_queries import MOST_NAME
 from .shapes import (
     DATA,
@@ -28,7 +29,7 @@ from .shapes import (
 )
 from .shared_tables import found
 
-router = guarded(ASKERS, "tables", "pxweb")
+router = guarded(ASKERS, "tables", "pxweb", AnyCaseRoute)
 router.prefix = PREFIX
 
 QueryId = Annotated[str, Path(max_length=MOST_NAME, description="A saved query.")]

@@ -14,11 +14,13 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from ...formats.reading import codes_of
-from ...languages import known
-from ..auth import ASKERS, CurrentAsker, guarded
-from ..service import Serving
+from ...languages import ENGLISH, known
+from ..auth import ASKERS, Asker, CurrentAsker, guarded
+from ..service import Service, Serving
 from . import code_lists
 from .answers import Asked, answer
+from .any_case import AnyCaseRoute
+from .selection import named
 from .shapes import (
     CODE_LISTS,
     DATA,
@@ -38,7 +40,7 @@ from .shapes import (
 )
 from .shared_tables import SharedTable, as_json_stat, found, levels_of, opened
 
-router = guarded(ASKERS, "tables", "pxweb")
+router = guarded(ASKERS, "tables", "pxweb", AnyCaseRoute)
 router.prefix = PREFIX
 
 _DAY = 86_400.0
@@ -48,11 +50,8 @@ _PARTS = ("metadata", "data", "defaultselection")
 @router.get("/config", response_model=ConfigOut)
 def config(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
     """Limits and languages, as PxWebApi v2 names them."""
-    languages: dict[str, None] = dict.fromkeys(known())
-    for _, data in service.readable(asker):
-        languages |= dict.fromkeys(data.description.languages)
     return {
-        "languages": [{"id": code, "label": code} for code in languages],
+        "languages": [{"id": code, "label": code} for code in _languages(service, asker)],
         "maxDataCells": service.settings.long_cells,
         "maxCallsPerTimeWindow": service.buckets.limit,
         "features": [
@@ -90,10 +89,11 @@ def tables(
             text = " ".join([facts["label"], saved.id, saved.dataset, *facts["variableNames"]])
             if all(word in text.casefold() for word in words):
                 listed.append(facts)
+    told = named(lang, _languages(service, asker)) or ENGLISH
     size = pageSize or max(len(listed), 1)
     pages = max(1, -(-len(listed) // size))
     return {
-        "language": lang,
+        "language": told,
         "tables": listed[(pageNumber - 1) * size : pageNumber * size],
         "page": {
             "pageNumber": pageNumber,
@@ -102,7 +102,7 @@ def tables(
             "totalPages": pages,
             "links": [],
         },
-        "links": [link("self", "tables", lang)],
+        "links": [link("self", "tables", told)],
     }
 
 
@@ -203,17 +203,25 @@ def post_data(
     return answer(request, table, lang, asked, outputFormat, outputFormatParams)
 
 
+def _languages(service: Service, asker: Asker) -> list[str]:
+    """The languages there are: of sentences, and of the labels of what the asker may see."""
+    languages: dict[str, None] = dict.fromkeys(known())
+    for _, data in service.readable(asker):
+        languages |= dict.fromkeys(data.description.languages)
+    return list(languages)
+
+
 def _facts(table: SharedTable, asked: str) -> dict[str, Any]:
     lang = table.language(asked)
     description, saved = table.asking.data.description, table.saved
-    times = [axis.level.codes for axis in table.axes if axis.variable.kind == "time"]
     names = [axis.level.label.says(lang) or axis.name for axis in table.axes]
+    periods = table.periods
     return {
         "id": saved.id,
         "label": saved.title or f"{description.title.says(lang)}: {' and '.join(names)}",
         "updated": table.updated.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "firstPeriod": times[0][0] if times and times[0] else "",
-        "lastPeriod": times[0][-1] if times and times[0] else "",
+        "firstPeriod": periods[0] if periods else "",
+        "lastPeriod": periods[-1] if periods else "",
         "source": description.source,
         "variableNames": names,
         "paths": [[{"id": saved.dataset, "label": description.title.says(lang)}]],

@@ -7,7 +7,7 @@
     range(a,b)            from a to b
     [ … ]                 a code or an expression with a comma [range(1,3)], [a,b]
 
-Names and codes may be in any case where that leaves no doubt. A variable that is left out is read at
+A total is no first or last category, and what is unknown is no period. Names and codes may be in any case where that leaves no doubt. A variable that is left out is read at
 its published total and goes from the table; one that has no total must be selected. Nothing is ever
 added up.
 """
@@ -15,8 +15,9 @@ added up.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import translate
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ from ...errors import InputError, did_you_mean
 from ...formats.reading import codes_of
 
 _EXPRESSION = re.compile(r"(top|bottom|from|to|range)\((.*)\)", re.IGNORECASE)
-_PARTS = re.compile(r"\[[^\]]*\]|\w+\([^()]*\)|[^,]+")
+_PARTS = re.compile(r"\[.*?\](?=\s*(?:,|$))|\w+\([^()]*\)|[^,]+", re.DOTALL)
+_MOST_PATTERNS = 100
+"""Each is held against every code of a variable."""
 
 
 def split(text: str) -> list[str]:
@@ -39,86 +42,132 @@ def split(text: str) -> list[str]:
 
 
 def select(
-    parts: Sequence[str], codes: Sequence[str], variable: str, *, time: bool = False
+    parts: Sequence[str],
+    codes: Sequence[str],
+    variable: str,
+    *,
+    time: bool = False,
+    unknown: Collection[str] = (),
 ) -> list[int]:
     """The positions that a selection means, in the table's order, each once.
 
-    Of a variable of time the top is what is latest.
+    Of a variable of time the top is what is latest; the codes of `unknown` are no periods.
 
     >>> select(["N*", "top(1)"], ["S1", "N1", "N2", "_T"], "region")
     [0, 1, 2]
     """
-    positions: set[int] = set()
-    named = _Codes(codes, variable, time)
+    named = _Codes(codes, variable, time, unknown)
     for part in parts:
-        positions |= set(named.meant(part))
+        named.choose(part)
+    positions: list[int] = np.flatnonzero(named.chosen).tolist()
     if not positions:
         raise InputError(f"The selection of {variable} holds no code. Select one or more, or *.")
-    return sorted(positions)
+    return positions
 
 
 class _Codes:
-    """The codes of one variable, and what expressions about them mean."""
+    """The codes of one variable, what expressions about them mean, and which were chosen."""
 
-    def __init__(self, codes: Sequence[str], variable: str, time: bool) -> None:
+    def __init__(
+        self, codes: Sequence[str], variable: str, time: bool, unknown: Collection[str]
+    ) -> None:
         self.codes = codes
         self.variable = variable
         self.time = time
         self.places = {code: i for i, code in enumerate(codes)}
+        self.chosen = np.zeros(len(codes), dtype=bool)
+        self.patterns = 0
+        apart = {TOTAL, *unknown} if time else {TOTAL}
+        self.plain = np.array([i for i, code in enumerate(codes) if code not in apart], np.int64)
 
-    def meant(self, part: str) -> Sequence[int]:
-        """The positions of a code, an expression or a pattern; in brackets or not."""
-        if part in self.places:
-            return [self.places[part]]
-        if part.startswith("[") and part.endswith("]"):
-            part = part[1:-1]
-            if part in self.places:
-                return [self.places[part]]
-        called = _EXPRESSION.fullmatch(part)
+    @cached_property
+    def folded(self) -> dict[str, list[int]]:
+        """The places of codes that differ in case alone."""
+        folded: dict[str, list[int]] = {}
+        for i, code in enumerate(self.codes):
+            folded.setdefault(code.casefold(), []).append(i)
+        return folded
+
+    def choose(self, part: str) -> None:
+        """Take in what a code, an expression or a pattern means; in brackets or not."""
+        inside = part[1:-1] if part.startswith("[") and part.endswith("]") else part
+        for code in (part, inside):
+            if code in self.places:
+                self.chosen[self.places[code]] = True
+                return
+        called = _EXPRESSION.fullmatch(inside)
         if called is not None:
-            return self._called(called[1].lower(), called[2])
-        if "*" in part or "?" in part:
-            literal = part.replace("[", "[[]")  # brackets mean nothing here
-            pattern = re.compile(translate(re.sub(r"\*+", "*", literal)), re.IGNORECASE)
-            matched = [i for i, code in enumerate(self.codes) if pattern.match(code)]
-            if not matched:
-                raise InputError(f"No code of {self.variable} fits {part[:60]!r}.")
-            return matched
-        return [self._place(part)]
+            self._call(called[1].lower(), called[2])
+        elif "*" in inside or "?" in inside:
+            self._match(inside)
+        else:
+            self.chosen[self._place(inside)] = True
 
-    def _called(self, name: str, inside: str) -> Sequence[int]:
+    def _match(self, text: str) -> None:
+        self.patterns += 1
+        if self.patterns > _MOST_PATTERNS:
+            raise InputError(
+                f"{self.variable} is selected with more than {_MOST_PATTERNS} patterns. Use fewer, "
+                "or name codes."
+            )
+        literal = text.replace("[", "[[]")  # brackets mean nothing here
+        pattern = re.compile(translate(re.sub(r"\*+", "*", literal)), re.IGNORECASE)
+        matched = [i for i, code in enumerate(self.codes) if pattern.match(code)]
+        if not matched:
+            raise InputError(f"No code of {self.variable} fits {text[:60]!r}.")
+        self.chosen[matched] = True
+
+    def _call(self, name: str, inside: str) -> None:
         if name in ("top", "bottom"):
-            return self._end(name, inside)
-        if name == "range":
-            first, comma, last = inside.partition(",")
-            if not comma:
-                raise InputError(f"range takes two codes, as in range(a,b), got {inside[:60]!r}.")
-            start, end = self._place(first.strip()), self._place(last.strip())
-            return range(min(start, end), max(start, end) + 1)
-        at = self._place(inside.strip())
-        end = len(self.codes) - (self.codes[-1] == TOTAL)
-        return range(at, max(end, at + 1)) if name == "from" else range(at + 1)
+            self.chosen[self._end(name, inside)] = True
+        elif name == "range":
+            start, end = sorted(self._ends(inside))
+            self.chosen[start : end + 1] = True
+        elif name == "to":
+            self.chosen[: self._place(inside.strip()) + 1] = True
+        else:
+            start = self._place(inside.strip())
+            self.chosen[start] = True
+            self.chosen[self.plain[np.searchsorted(self.plain, start) :]] = True
 
-    def _end(self, name: str, inside: str) -> Sequence[int]:
+    def _ends(self, inside: str) -> tuple[int, int]:
+        """The ends of a range: at the comma between two codes, which may hold commas too."""
+        commas = [i for i, sign in enumerate(inside) if sign == ","]
+        if not commas:
+            raise InputError(f"range takes two codes, as in range(a,b), got {inside[:60]!r}.")
+        halves = [(inside[:i].strip(), inside[i + 1 :].strip()) for i in commas]
+        for first, last in halves:
+            start, end = self._found(first), self._found(last)
+            if start is not None and end is not None:
+                return start, end
+        first, last = halves[0]
+        return self._place(first), self._place(last)
+
+    def _end(self, name: str, inside: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         numbers = [word.strip() for word in inside.split(",")]
         if not 1 <= len(numbers) <= 2 or not all(re.fullmatch(r"[0-9]{1,9}", n) for n in numbers):
             raise InputError(
                 f"{name} takes a number of codes, as in {name}(3), got {inside[:40]!r}."
             )
         many, skipped = int(numbers[0]), int(numbers[1]) if len(numbers) == 2 else 0
-        # a total is no first or last category
-        plain = [i for i, code in enumerate(self.codes) if code != TOTAL]
-        ordered = plain if (name == "top") != self.time else plain[::-1]
+        ordered = self.plain if (name == "top") != self.time else self.plain[::-1]
         return ordered[skipped : skipped + many]
 
+    def _found(self, code: str) -> int | None:
+        """The place of a code: as it is written, else of the only one that differs in case alone."""
+        if code in self.places:
+            return self.places[code]
+        alike = self.folded.get(code.casefold(), [])
+        return alike[0] if len(alike) == 1 else None
+
     def _place(self, code: str) -> int:
-        found = named(code, self.codes)
-        if found is None:
+        place = self._found(code)
+        if place is None:
             raise InputError(
                 f"{self.variable} has no code {code[:60]!r} in this table."
                 f"{did_you_mean(code[:60], self.codes)}"
             )
-        return self.places[found]
+        return place
 
 
 def named(wanted: str, names: Sequence[str]) -> str | None:
@@ -133,8 +182,15 @@ def named(wanted: str, names: Sequence[str]) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def cut(dataset: Mapping[str, Any], selection: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The part of a JSON-stat table that is selected; without a selection, all of it."""
+def cut(
+    dataset: Mapping[str, Any],
+    selection: Mapping[str, Sequence[str]],
+    unknown: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, Any]:
+    """The part of a JSON-stat table that is selected; without a selection, all of it.
+
+    `unknown` holds, by dimension, the codes of what is unknown.
+    """
     names: list[str] = list(dataset["id"])
     roles = dataset.get("role", {})
     times = roles.get("time", [])
@@ -149,8 +205,9 @@ def cut(dataset: Mapping[str, Any], selection: Mapping[str, Sequence[str]]) -> d
     gone: list[str] = []
     for name in names:
         codes = codes_of(dataset, name)
-        if name in wanted:
-            selected.append(select(wanted[name], codes, name, time=name in times))
+        if wanted.get(name):
+            apart = (unknown or {}).get(name, ())
+            selected.append(select(wanted[name], codes, name, time=name in times, unknown=apart))
         elif name in roles.get("metric", []):
             selected.append(list(range(len(codes))))
         elif codes[-1] == TOTAL:

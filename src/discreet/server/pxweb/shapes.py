@@ -6,13 +6,14 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Path, Query
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ... import __version__, formats
 from ..negotiation import BYTES, documented_files
 from ..problems import documented
 from ..requests import Form, Name
 from ..responses import Shape
+from .any_case import as_spelt
 
 PREFIX = "/pxweb/v2"
 FORMATS = {
@@ -38,10 +39,11 @@ TableId = Annotated[str, Path(max_length=64, description="A saved table.")]
 Lang = Annotated[str, Query(max_length=20, description="Language of labels.")]
 OutputFormat = Annotated[str, Query(max_length=40, description="A format; see /config.")]
 FormatParameters = Annotated[
-    list[Annotated[str, Field(max_length=40)]] | None,
+    list[Annotated[str, Field(max_length=200)]] | None,
     Query(
         max_length=len(PARAMETERS),
-        description="csv: its separator, and codes, texts or both; other formats hold both.",
+        description="csv: its separator, and codes, texts or both; other formats hold both. One or "
+        "several, between commas.",
     ),
 ]
 
@@ -56,9 +58,13 @@ class _Form(Form):
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
-
-_CODE_LIST = AliasChoices("codelist", "codeList")
-"""Both spellings are about: the document's own changed."""
+    @model_validator(mode="before")
+    @classmethod
+    def _in_any_case(cls, said: Any) -> Any:
+        if not isinstance(said, dict):
+            return said
+        spelt = {as_spelt(name, cls.model_fields): value for name, value in said.items()}
+        return spelt if len(spelt) == len(said) else said
 
 
 class SelectionForm(_Form):
@@ -66,7 +72,7 @@ class SelectionForm(_Form):
 
     variableCode: Name
     valueCodes: Annotated[list[Name], Field(max_length=10_000)]
-    codelist: Annotated[Name | None, Field(validation_alias=_CODE_LIST)] = None
+    codelist: Name | None = None
 
 
 class PlacementForm(_Form):

@@ -32,7 +32,7 @@ from ..auth import Asker
 from ..negotiation import chosen_language
 from ..problems import Problem, not_found
 from ..service import Service
-from .selection import variable_named
+from .selection import named, variable_named
 from .shapes import CONTENTS
 
 
@@ -67,6 +67,13 @@ class SharedTable:
         named = {str(ref): ref for ref in recipe.question.tables[0].axes}
         refs = [named.pop(name) for name in recipe.layouts[0].axes if name in named]
         return tuple(self.asking.data.description.axis(ref) for ref in (*refs, *named.values()))
+
+    @property
+    def periods(self) -> list[str]:
+        """The codes of its first variable of time, without what is unknown; none where it has none."""
+        axis = next((axis for axis in self.axes if axis.variable.kind == "time"), None)
+        known = axis.level.categories if axis is not None else ()
+        return [category.code for category in known if not category.missing]
 
     @property
     def totals(self) -> bool:
@@ -161,13 +168,28 @@ def levels_of(table: SharedTable, chosen: Mapping[str, str]) -> dict[str, str]:
             raise InputError(f"{name} has two code lists. Choose one.")
         (axis,) = (axis for axis in table.axes if axis.name == name)
         known = {code_list_id(table, axis, level.name): level for level in axis.variable.levels}
-        if identity not in known:
+        meant = named(identity, list(known))
+        if meant is None:
             raise InputError(
                 f"{name} has no code list {identity[:60]!r}."
                 f"{did_you_mean(identity[:60], list(known))} Its metadata name those it has."
             )
-        levels[name] = known[identity].name
+        levels[name] = known[meant].name
     return {name: level for name, level in levels.items() if level != name}
+
+
+def unknown_codes(table: SharedTable, levels: Mapping[str, str]) -> dict[str, list[str]]:
+    """Dimension → the codes of what is unknown, at the levels it is read at."""
+    return {
+        axis.name: [
+            category.code
+            for level in axis.variable.levels
+            if level.name == levels.get(axis.name, axis.level.name)
+            for category in level.categories
+            if category.missing
+        ]
+        for axis in table.axes
+    }
 
 
 def code_list_id(table: SharedTable, axis: Axis, level: str) -> str:
