@@ -52,6 +52,8 @@ def test_what_is_public_is_readable_from_elsewhere(served: Served) -> None:
         answer = asked(served, "GET", path)
         assert (answer.status_code, readable(answer)) == (200, True), path
         assert "origin" in answer.headers["vary"].lower()
+        from_here = httpx.get(served.url + path, timeout=300)  # a cache must tell them apart
+        assert "Origin" in from_here.headers["vary"].split(", ")
     missing = asked(served, "GET", "/api/v1/datasets/none/tables?rows=sex")
     assert readable(missing)  # the page learns why
 

@@ -26,20 +26,26 @@ def reads(scope: Scope, allowed: tuple[str, ...]) -> str | None:
     """The origin that may read the answer to a request, or None."""
     headers = Headers(scope=scope)
     origin = headers.get("origin")
-    if not origin or not allowed or "authorization" in headers or "cookie" in headers:
+    if not origin or "authorization" in headers or "cookie" in headers:
         return None
-    path, method = scope["path"], scope["method"]
-    if not path.startswith(("/api/", _PXWEB)) or not _readable(path, method):
+    if not allowed or not _readable(scope["path"], scope["method"]):
         return None
     return "*" if "*" in allowed else origin if origin in allowed else None
 
 
-def dress(headers: MutableHeaders, origin: str) -> None:
-    """Let pages of an origin read the answer."""
-    headers["Access-Control-Allow-Origin"] = origin
-    headers["Access-Control-Expose-Headers"] = _SEEN_HEADERS
-    headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-    headers.add_vary_header("Origin")
+def dress(headers: MutableHeaders, scope: Scope, allowed: tuple[str, ...]) -> None:
+    """Let pages of an allowed origin read the answer.
+
+    That it may differ by origin is said to everybody: who keeps it must not give it to a page of
+    elsewhere as it was given to one of here.
+    """
+    if allowed and _readable(scope["path"], scope["method"]):
+        headers.add_vary_header("Origin")
+    origin = reads(scope, allowed)
+    if origin is not None:
+        headers["Access-Control-Allow-Origin"] = origin
+        headers["Access-Control-Expose-Headers"] = _SEEN_HEADERS
+        headers["Cross-Origin-Resource-Policy"] = "cross-origin"
 
 
 def preflight(scope: Scope, allowed: tuple[str, ...]) -> Response | None:
@@ -74,4 +80,6 @@ def preflight(scope: Scope, allowed: tuple[str, ...]) -> Response | None:
 
 
 def _readable(path: str, method: str) -> bool:
-    return method in ("GET", "HEAD") or (method == "POST" and path.startswith(_PXWEB))
+    if path.startswith(_PXWEB):
+        return method in ("GET", "HEAD", "POST")
+    return path.startswith("/api/") and method in ("GET", "HEAD")

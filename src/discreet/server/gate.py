@@ -274,9 +274,7 @@ class Passage:
         headers.setdefault("Cache-Control", "no-store")
         headers["X-Request-Id"] = self.request
         if self.asker is PUBLIC:
-            origin = cross_origin.reads(self.scope, self.service.settings.readable_from)
-            if origin is not None:
-                cross_origin.dress(headers, origin)
+            cross_origin.dress(headers, self.scope, self.service.settings.readable_from)
 
     async def _instead(self, response: Response) -> None:
         start: Message = {
