@@ -17,12 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxweb import PxApi
 
-from discreet.core.domain import TOTAL, Category, Level
+from discreet.core.domain import TOTAL, Axis, Category, Level, variable
 from discreet.core.text import Text
 from discreet.errors import InputError
 from discreet.server import Settings
 from discreet.server.pxweb.selection import cut, select, split
-from discreet.server.pxweb.shared_tables import SharedTable, unknown_codes
+from discreet.server.pxweb.shared_tables import (
+    SharedTable,
+    code_list_id,
+    renamed,
+    unknown_codes,
+)
 
 from .serving import Served, add_accounts, serving
 
@@ -367,9 +372,34 @@ def test_what_is_unknown_is_no_period() -> None:
     )
     variable = SimpleNamespace(kind="time", levels=(year,))
     table = SharedTable(SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
-    table.__dict__["axes"] = (SimpleNamespace(name="yr", variable=variable, level=year),)
+    axis = SimpleNamespace(name="yr", variable=variable, level=year)
+    table.__dict__.update(axes=(axis,), dimensions={"yr": axis})
     assert table.periods == ["2019", "2020"]
     assert unknown_codes(table, {}) == {"yr": ["_U"]}
+
+
+def test_variables_of_any_name_have_a_dimension_of_their_own() -> None:
+    """Named as a column of files, as what a table counts, or both alike but for case."""
+    named = ("status", "ContentsCode", "region", "Region")
+    axes = tuple(Axis(one, one.finest) for one in (variable(name, ["a"]) for name in named))
+    recipe = SimpleNamespace(layouts=[SimpleNamespace(percent="")])
+    table = SharedTable(SimpleNamespace(id="t"), SimpleNamespace(recipe=recipe))  # type: ignore[arg-type]
+    table.__dict__["axes"] = axes
+    names = list(table.dimensions)
+    assert names == ["status_code", "ContentsCode_code", "region", "Region_code"]
+    assert tuple(table.dimensions.values()) == axes
+    assert len({code_list_id(table, name, "level").casefold() for name in names}) == 4
+    whole = {
+        "id": [*named, "measure"],
+        "dimension": {name: {"label": name} for name in (*named, "measure")},
+        "role": {"time": ["Region"], "metric": ["measure"]},
+        "extension": {"layout": {"layers": [], "rows": ["status"], "columns": list(named[1:])}},
+    }
+    told = renamed(whole, names)
+    assert told["id"] == [*names, "measure"]
+    assert told["dimension"]["Region_code"] == {"label": "Region"}
+    assert told["role"] == {"time": ["Region_code"], "metric": ["measure"]}
+    assert told["extension"]["layout"]["columns"] == names[1:]
 
 
 def test_every_format_of_a_part_holds_the_same_numbers(served: Served, saved: str) -> None:

@@ -120,7 +120,7 @@ def flatten(table: ProtectedTable) -> Flat:
     wanted = percent.NAMES if table.layout.percent else ()
     taken = {table.measure.casefold(), "status", "noise_sd", "lower", "upper", *wanted}
     extra = dict(zip(_extra_names(table, taken), table.extra.values(), strict=True))
-    names = _column_names(table.domain.axes, taken)
+    names = column_names(table.domain.axes, taken)
     axes = tuple(
         FlatAxis(
             names[i],
@@ -200,7 +200,7 @@ def _extra_names(table: ProtectedTable, taken: set[str]) -> list[str]:
     return names
 
 
-def _column_names(axes: Sequence[Axis], taken: set[str]) -> list[str]:
+def column_names(axes: Sequence[Axis], taken: set[str]) -> list[str]:
     """A name for each axis such that no two columns are equal, whatever the case of letters."""
     names = []
     for axis in axes:

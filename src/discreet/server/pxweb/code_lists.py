@@ -16,15 +16,15 @@ from .shapes import link
 from .shared_tables import SharedTable, code_list_id
 
 
-def offered(table: SharedTable, axis: Axis, lang: str) -> list[dict[str, Any]]:
+def offered(table: SharedTable, name: str, lang: str) -> list[dict[str, Any]]:
     """The code lists that a variable of a table can be read with, its own level left out."""
-    told = table.language(lang)
+    told, axis = table.language(lang), table.dimensions[name]
     return [
         {
-            "id": code_list_id(table, axis, level.name),
+            "id": code_list_id(table, name, level.name),
             "label": level.label.says(told) or level.name,
             "type": _kind(axis, level),
-            "links": [_link(table, axis, level, told)],
+            "links": [_link(table, name, level, told)],
         }
         for level in axis.variable.levels
         if level.name != axis.level.name and table.offers(axis, level.name)
@@ -33,18 +33,18 @@ def offered(table: SharedTable, axis: Axis, lang: str) -> list[dict[str, Any]]:
 
 def code_list(table: SharedTable, identity: str, lang: str) -> dict[str, Any]:
     """A code list by its name; 404 where this table has none of that name."""
-    for axis in table.axes:
+    for name, axis in table.dimensions.items():
         for level in axis.variable.levels:
-            if identity == code_list_id(table, axis, level.name):
-                return _facts(table, axis, level, lang)
+            if identity == code_list_id(table, name, level.name):
+                return _facts(table, name, level, lang)
     raise not_found("code list")
 
 
-def _facts(table: SharedTable, axis: Axis, level: Level, lang: str) -> dict[str, Any]:
-    told = table.language(lang)
+def _facts(table: SharedTable, name: str, level: Level, lang: str) -> dict[str, Any]:
+    told, axis = table.language(lang), table.dimensions[name]
     inside = _inside(axis.level, level)
     return {
-        "id": code_list_id(table, axis, level.name),
+        "id": code_list_id(table, name, level.name),
         "label": level.label.says(told) or level.name,
         "language": told,
         "languages": list(table.asking.data.description.languages) or [told],
@@ -56,7 +56,7 @@ def _facts(table: SharedTable, axis: Axis, level: Level, lang: str) -> dict[str,
             for i, (code, label) in enumerate(zip(level.codes, level.labels(told), strict=True))
         ],
         "links": [
-            _link(table, axis, level, told),
+            _link(table, name, level, told),
             link("metadata", f"tables/{table.saved.id}/metadata", told),
         ],
     }
@@ -78,5 +78,5 @@ def _kind(axis: Axis, level: Level) -> str:
     return "Aggregation" if coarser else "Valueset"
 
 
-def _link(table: SharedTable, axis: Axis, level: Level, lang: str) -> dict[str, str]:
-    return link("codelist", f"codelists/{code_list_id(table, axis, level.name)}", lang)
+def _link(table: SharedTable, name: str, level: Level, lang: str) -> dict[str, str]:
+    return link("codelist", f"codelists/{code_list_id(table, name, level.name)}", lang)

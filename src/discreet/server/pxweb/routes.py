@@ -133,9 +133,9 @@ def metadata(
     with found(service, asker, table) as shown:
         asked = Asked.of(request)
         whole = as_json_stat(shown, lang, request, levels_of(shown, asked.code_lists))
-        for axis in shown.axes:
-            offered = code_lists.offered(shown, axis, lang)
-            extension = whole["dimension"][axis.name]["extension"]
+        for name in shown.dimensions:
+            offered = code_lists.offered(shown, name, lang)
+            extension = whole["dimension"][name]["extension"]
             # one name is the document's, the other what readers of older servers look for
             extension["codeLists"] = extension["codelists"] = offered
     whole["value"] = []

@@ -22,7 +22,8 @@ from ...core.domain import TOTAL, Axis, AxisRef
 from ...core.names import find_axis
 from ...core.table import ProtectedTable
 from ...errors import DiscreetError, InputError, did_you_mean
-from ...formats import reading
+from ...formats import percent, reading
+from ...formats.flat import column_names
 from ...languages import ENGLISH
 from ...recipe import to_mapping
 from ...store.catalogue import Saved
@@ -34,6 +35,9 @@ from ..problems import Problem, not_found
 from ..service import Service
 from .selection import named, variable_named
 from .shapes import CONTENTS
+
+_COLUMNS = frozenset(["count", "weighted count", "status", "noise_sd", "lower", "upper"])
+"""Columns of files that have no variable's name."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,13 @@ class SharedTable:
         refs = [named.pop(name) for name in recipe.layouts[0].axes if name in named]
         return tuple(self.asking.data.description.axis(ref) for ref in (*refs, *named.values()))
 
+    @cached_property
+    def dimensions(self) -> dict[str, Axis]:
+        """Its variables by the names they have here, each another, whatever they are called."""
+        wanted = percent.NAMES if self.asking.recipe.layouts[0].percent else ()
+        taken = {CONTENTS.casefold(), *_COLUMNS, *wanted}
+        return dict(zip(column_names(self.axes, taken), self.axes, strict=True))
+
     @property
     def periods(self) -> list[str]:
         """The codes of its first variable of time, without what is unknown; none where it has none."""
@@ -84,10 +95,7 @@ class SharedTable:
         """The same table with some dimensions at other levels; refused where that is not free."""
         if not levels:
             return self
-        swapped = {
-            next(axis.ref for axis in self.axes if axis.name == name): level
-            for name, level in levels.items()
-        }
+        swapped = {self.dimensions[name].ref: level for name, level in levels.items()}
         asking = self._asking(swapped)
         if asking is None or not _readable(asking):
             raise InputError(
@@ -158,16 +166,16 @@ def found(service: Service, asker: Asker, identity: str) -> Iterator[SharedTable
 def levels_of(table: SharedTable, chosen: Mapping[str, str]) -> dict[str, str]:
     """Dimension → level, of code lists chosen by name; an empty one chooses nothing."""
     levels: dict[str, str] = {}
-    names = [axis.name for axis in table.axes]
-    times = [axis.name for axis in table.axes if axis.variable.kind == "time"]
+    names = list(table.dimensions)
+    times = [name for name, axis in table.dimensions.items() if axis.variable.kind == "time"]
     for wanted, identity in chosen.items():
         if not identity:
             continue
         name = variable_named(wanted, names, times)
         if name in levels:
             raise InputError(f"{name} has two code lists. Choose one.")
-        (axis,) = (axis for axis in table.axes if axis.name == name)
-        known = {code_list_id(table, axis, level.name): level for level in axis.variable.levels}
+        axis = table.dimensions[name]
+        known = {code_list_id(table, name, level.name): level for level in axis.variable.levels}
         meant = named(identity, list(known))
         if meant is None:
             raise InputError(
@@ -175,26 +183,28 @@ def levels_of(table: SharedTable, chosen: Mapping[str, str]) -> dict[str, str]:
                 f"{did_you_mean(identity[:60], list(known))} Its metadata name those it has."
             )
         levels[name] = known[meant].name
-    return {name: level for name, level in levels.items() if level != name}
+    return {
+        name: level for name, level in levels.items() if level != table.dimensions[name].level.name
+    }
 
 
 def unknown_codes(table: SharedTable, levels: Mapping[str, str]) -> dict[str, list[str]]:
     """Dimension → the codes of what is unknown, at the levels it is read at."""
     return {
-        axis.name: [
+        name: [
             category.code
             for level in axis.variable.levels
-            if level.name == levels.get(axis.name, axis.level.name)
+            if level.name == levels.get(name, axis.level.name)
             for category in level.categories
             if category.missing
         ]
-        for axis in table.axes
+        for name, axis in table.dimensions.items()
     }
 
 
-def code_list_id(table: SharedTable, axis: Axis, level: str) -> str:
+def code_list_id(table: SharedTable, name: str, level: str) -> str:
     """What the code list of a level is called for a dimension of a table."""
-    return f"{table.saved.id}:{axis.name}:{level}"
+    return f"{table.saved.id}:{name}:{level}"
 
 
 def as_json_stat(
@@ -209,7 +219,7 @@ def as_json_stat(
     asking = replace(asking, wish=Wish(language=lang))
     answer = table_answers.respond(asking)
     request.state.notes.update(asking.notes)
-    whole: dict[str, Any] = _renamed(json.loads(bytes(answer.body)), levels)
+    whole: dict[str, Any] = renamed(json.loads(bytes(answer.body)), list(shown.dimensions))
     whole["label"] = table.saved.title or whole["label"]
     labels = [whole["dimension"][name]["label"] for name in whole["id"]]
     for name, label in zip(whole["id"], labels, strict=True):
@@ -241,17 +251,18 @@ def as_json_stat(
     return whole
 
 
-def _renamed(whole: dict[str, Any], levels: Mapping[str, str]) -> dict[str, Any]:
-    """The table under the names its dimensions have where no code list is chosen."""
-    if not levels:
+def renamed(whole: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The table under the names its dimensions have here, in their order; measures keep theirs."""
+    measures = whole["id"][len(names) :]
+    other = dict(zip(whole["id"], [*names, *measures], strict=True))
+    if list(other) == list(other.values()):
         return whole
-    names = {level: name for name, level in levels.items()}
 
     def back(listed: list[str]) -> list[str]:
-        return [names.get(name, name) for name in listed]
+        return [other[name] for name in listed]
 
     whole["id"] = back(whole["id"])
-    whole["dimension"] = {names.get(n, n): part for n, part in whole["dimension"].items()}
+    whole["dimension"] = {other[name]: part for name, part in whole["dimension"].items()}
     whole["role"] = {role: back(listed) for role, listed in whole.get("role", {}).items()}
     whole["extension"].pop("law", None)  # it speaks of dimensions by their other names
     sides = whole["extension"]["layout"]
