@@ -16,7 +16,7 @@ from ..code_maps import CodeMap, check_parents
 from ..coding import Columns
 from ..sql import Sql, joined, sql
 from .canonical import text_sql
-from .relation import RELATION, Opened
+from .relation import Opened
 from .statements import Runner
 
 _BATCH = 100_000
@@ -34,7 +34,7 @@ def dictionary(
             "(SELECT {raw} AS raw, count(*) AS n FROM {source} s GROUP BY ALL)",
             raw=relation.raw(columns.finest),
             text=_written(relation, columns.finest, sql("raw")),
-            source=RELATION,
+            source=relation.table,
         ),
         doing=doing,
         share=(share, share),
@@ -104,7 +104,7 @@ def _beside(
             i=i,
             child=relation.raw(columns.finest),
             parent=_written(relation, column, relation.raw(column)),
-            source=RELATION,
+            source=relation.table,
         ),
         doing=f"checking {level.name}",
     )

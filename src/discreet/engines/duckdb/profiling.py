@@ -16,7 +16,7 @@ from ..sql import sql
 from .canonical import canonical_sql, single_valued, type_words
 from .column_relations import with_parents
 from .reading import Choice, Wanted
-from .relation import RELATION, Opened
+from .relation import Opened
 from .scratch import profile_folder, scratch_connection
 from .sources import opened
 from .statements import Runner
@@ -56,8 +56,7 @@ def _profile(runner: Runner, relation: Opened, most_values: int) -> Profile:
     for place, name in enumerate(chosen):
         share = 0.1 + 0.7 * place / len(chosen)
         runner.run("SELECT 1", doing=f"looking at {name}", share=(share, share))
-        i = relation.position(name)
-        columns.append(_column(runner, i, name, relation.types[i], records, most_values))
+        columns.append(_column(runner, relation, name, records, most_values))
     source = relation.source
     if relation.dialect is not None:
         source = replace(source, options=relation.dialect.options())
@@ -84,8 +83,10 @@ _SHAPES = (
 
 
 def _column(
-    runner: Runner, i: int, name: str, kind: str, records: int, most_values: int
+    runner: Runner, relation: Opened, name: str, records: int, most_values: int
 ) -> ColumnProfile:
+    i = relation.position(name)
+    kind = relation.types[i]
     if not single_valued(kind):
         return ColumnProfile(name, type_words(kind), records, 0, 0, exact=False)
     doing = f"looking at {name}"
@@ -95,7 +96,7 @@ def _column(
             "FROM (SELECT s.c{i} AS raw, count(*) AS n FROM {source} s GROUP BY raw) GROUP BY v",
             text=canonical_sql(sql("raw"), kind),
             i=i,
-            source=RELATION,
+            source=relation.table,
         ),
         doing=doing,
     )

@@ -37,6 +37,11 @@ class Opened:
     staged: bool = False
     """The relation is a scratch table: of the id, it holds the key only."""
 
+    @property
+    def table(self) -> Sql:
+        """What a question about one column reads from: a view binds all of its columns each time."""
+        return STAGED if self.staged else RELATION
+
     def position(self, column: str) -> int:
         """Where a column stands."""
         try:
