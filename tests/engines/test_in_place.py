@@ -254,3 +254,53 @@ def towns_variables():  # type: ignore[no-untyped-def]
     from discreet.core.domain import variable
 
     return (variable("town", ["a", "b"]),)
+
+
+@pytest.mark.parametrize("id_column", ["raw", "i0", "s", "k_lo"])
+def test_a_column_may_have_any_name(
+    id_column: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Also one that our own statements use: the table is the same, byte for byte."""
+    _, url = made(postgres)
+    name = url.rpartition("/")[2]
+    postgres.execute(
+        f"ALTER TABLE people RENAME id TO {id_column}",
+        "ALTER TABLE people RENAME town TO m0", "ALTER TABLE people RENAME sex TO n", database=name,
+    )  # fmt: skip
+    init(url, tmp_path / "loaded", unit=UnitChoice("person", id_column))
+    assert _same_in_place(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "edge"),
+    [("EUC_JP", "京"), ("EUC_JIS_2004", "\xa0"), ("KOI8R", "═"), ("KOI8R", "\xa0"), ("WIN866", "\xa0"), ("LATIN9", "\xa0")],
+)  # fmt: skip
+def test_ids_of_other_encodings_have_one_key(
+    encoding: str, edge: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Blanks at the ends of an id are those of Unicode, whatever bytes the database has for them."""
+    import psycopg
+
+    name, role = postgres.database(encoding, "C"), postgres.role("reader")
+    postgres.execute(
+        "CREATE TABLE people (id text, town text, sex text)", f"GRANT SELECT ON people TO {role}",
+        f"GRANT CREATE ON DATABASE {name} TO {role}", database=name,
+    )  # fmt: skip
+    with psycopg.connect(postgres.url(name), client_encoding="utf8", autocommit=True) as one:
+        rows = [(f"{edge}{i}{edge}", f"T{i % 3}", "fm"[i % 2]) for i in range(300)]
+        one.cursor().executemany("INSERT INTO people VALUES (%s, %s, %s)", rows)
+    init(postgres.url(name, role), tmp_path / "loaded", unit=PERSON)
+    assert _same_in_place(tmp_path)
+
+
+def _same_in_place(folder: Path) -> bool:
+    """Whether the data set "loaded" gives the same file in all three ways."""
+    files = []
+    for counting in ("loaded", "coded", "read-only"):
+        own = folder / "loaded"
+        with dc.open(own if counting == "loaded" else counted_as(own, counting)) as data:
+            rows = list(data.variables)[:2]
+            data.table(rows=rows[:1], columns=rows[1:]).release().write(folder / f"{counting}.csv")
+            files.append((folder / f"{counting}.csv").read_bytes())
+    assert len(files[0]) > 100
+    return files[0] == files[1] == files[2]

@@ -1,4 +1,7 @@
-"""SQL for what is decided record by record on a server: keys and weights."""
+"""SQL for what is decided record by record on a server: keys and weights.
+
+The table is always called `s`, so that a column may have any name.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class WeightColumn:
 
     def text(self, dialect: Dialect) -> Sql:
         """Its text with a point; a floating-point number as the server writes it."""
-        text = dialect.trimmed(dialect.identifier(self.column))
+        text = dialect.trimmed(_of_record(dialect, self.column))
         return sql("replace({text}, ',', '.')", text=text) if self.mark == "," else text
 
     def number(self, dialect: Dialect) -> Sql:
@@ -53,10 +56,17 @@ class KeyColumn:
     kind: str
     salt: Sql = field(repr=False)
 
+    def text(self, dialect: Dialect) -> Sql:
+        """The id as its canonical text; NULL where there is none."""
+        return dialect.canonical_id(_of_record(dialect, self.column), self.kind == "BIGINT")
+
     def halves(self, dialect: Dialect) -> tuple[Sql, Sql]:
         """Low and high half of the key; NULL where there is no id."""
-        text = dialect.canonical_id(dialect.identifier(self.column), self.kind == "BIGINT")
-        return dialect.key_halves(text, self.salt)
+        return dialect.key_halves(self.text(dialect), self.salt)
+
+
+def _of_record(dialect: Dialect, column: str) -> Sql:
+    return sql("s.{column}", column=dialect.identifier(column))
 
 
 def check_weights(
@@ -72,7 +82,7 @@ def check_weights(
             "sum(CASE WHEN x * {scale} <> floor(x * {scale}) THEN 1 ELSE 0 END) AS finer, "
             "CAST(max(x) AS {text_type}) AS most, "
             "CAST(sum(floor(x * {scale})) AS {text_type}) AS total "
-            "FROM (SELECT {text} AS t, {number} AS x FROM {table}) r",
+            "FROM (SELECT {text} AS t, {number} AS x FROM {table} s) r",
             scale=of.scale,
             text_type=dialect.text_type,
             text=text,

@@ -148,8 +148,8 @@ class _Loading:
     def _check_units(self, session: Session, table: RemoteTable, key: KeyColumn) -> int:
         """How many records have no id; too many of one unit stop the load, unless they are dropped."""
         coding, dialect = self._coding, self._dialect
-        text = dialect.canonical_id(dialect.identifier(key.column), key.kind == "BIGINT")
-        keyed = sql("SELECT {text} AS u FROM {table}", text=text, table=table.relation)
+        text = key.text(dialect)
+        keyed = sql("SELECT {text} AS u FROM {table} s", text=text, table=table.relation)
         nobody = _number(session, sql("({keyed}) r WHERE u IS NULL", keyed=keyed))
         if nobody and coding.bound == "stop":
             raise DataError(

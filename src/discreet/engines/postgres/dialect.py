@@ -7,6 +7,15 @@ from collections.abc import Iterable, Sequence
 from ..dialect import Dialect
 from ..sql import Part, Sql, joined, plain, sql
 
+_BLANKS = Sql(
+    r"(SELECT E' \t\n\r\x0b\x0c' || convert_from(decode(CASE "
+    "WHEN e = 'UTF8' THEN 'c2a0' WHEN e IN ('KOI8R', 'KOI8U') THEN '9a' WHEN e = 'WIN866' THEN 'ff' "
+    "WHEN e = 'EUC_JIS_2004' THEN 'a9a2' WHEN e LIKE 'EUC%' OR e LIKE 'MULE%' THEN '' "
+    "ELSE 'a0' END, 'hex'), e) FROM (SELECT getdatabaseencoding()::text) d(e))"
+)
+"""Blanks at the ends of a text, as `code_maps.canonical` has them: the last is the space that does not
+break, whose bytes are other ones in each encoding, and which some do not have. Made once a statement."""
+
 
 class PostgresDialect(Dialect):
     """Postgres; sessions have `standard_conforming_strings` on, so backslashes are plain."""
@@ -36,7 +45,7 @@ class PostgresDialect(Dialect):
 
     def trimmed(self, column: Sql) -> Sql:
         """By an explicit list: the default is another one on each engine."""
-        return sql("btrim({x}, E' \\t\\n\\r\\x0b\\x0c' || chr(160))", x=self.text(column))
+        return sql("btrim({x}, {blanks})", x=self.text(column), blanks=_BLANKS)
 
     def canonical_id(self, column: Sql, whole: bool) -> Sql:
         """The rule of `code_maps.canonical`; `$` is the very end here."""
