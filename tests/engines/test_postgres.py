@@ -265,3 +265,32 @@ def test_a_server_that_is_gone_is_noticed(people: str, postgres: PostgresServer)
         said = connection.info.get_parameters()
         assert said["tcp_user_timeout"] == "30000"
         assert said["keepalives_idle"] == "10"
+
+
+def test_a_point_in_a_name_is_not_taken_for_a_schema(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """`a.b` is table b of the schema a, also where `public` has a table called "a.b"."""
+    name = postgres.database()
+    rows = "AS SELECT i AS id, i % 2 AS x FROM generate_series(1, {}) i"
+    postgres.execute(
+        "CREATE SCHEMA a", f"CREATE TABLE a.b {rows.format(30)}",
+        f'CREATE TABLE "a.b" {rows.format(40)}', f"CREATE TABLE t {rows.format(50)}",
+        f'CREATE TABLE "public.t" {rows.format(60)}', f'CREATE TABLE "c.d" {rows.format(70)}',
+        database=name,
+    )  # fmt: skip
+    for table, records in (
+        ("a.b", 30), ("public.a.b", 40), ("t", 50), ("public.t", 50), ("public.public.t", 60),
+        ("c.d", 70),
+    ):  # fmt: skip
+        assert profile(Source.guess(f"{postgres.url(name)}?table={table}")).records == records
+    with pytest.raises(InputError, match=r"has 5 tables: a\.b, public\.a\.b, public\.c\.d"):
+        profile(Source.guess(postgres.url(name)))
+
+
+@pytest.mark.parametrize("secret", ["sslpassword", "oauth_client_secret", "ssl%70assword"])
+def test_no_other_secret_is_kept_in_an_address(secret: str) -> None:
+    """What opens a key or a token is refused in an address, which is written down."""
+    with pytest.raises(InputError, match=r"may not hold .*service file") as raised:
+        Source.guess(f"postgresql://ann@db.example/registry?sslmode=require&{secret}=hunter2")
+    assert "hunter2" not in str(raised.value)

@@ -16,6 +16,9 @@ from ..errors import InputError
 SCHEMES = {"postgresql": "postgres", "postgres": "postgres", "sc": "spark"}
 """What an address begins with, and the engine it means."""
 
+_SECRETS = ("sslpassword", "oauth_client_secret")
+"""Settings of Postgres' own driver that are secrets too, and that no variable of the session holds."""
+
 _PLAIN = {"postgres": "postgresql", "spark": "sc"}
 
 
@@ -55,6 +58,12 @@ class Address:
         name, _, secret = user.partition(":")
         query = parse_qsl(parts.query, keep_blank_values=True)
         given = [value for key, value in query if key == "password"]
+        for key, _ in query:
+            if key in _SECRETS:
+                raise InputError(
+                    f"An address may not hold {key}, which would be kept. Put it into a service file of "
+                    "Postgres and write ?service=name."
+                )
         kept = urlencode([one for one in query if one[0] != "password"], quote_via=quote)
         clean = urlunsplit((_PLAIN[kind], f"{name}{at}{server}", parts.path, kept, ""))
         return cls(kind, clean, unquote(secret) or (given[-1] if given else ""))

@@ -124,7 +124,10 @@ class Table:
 
 
 def tables(connection: Connection) -> dict[str, tuple[str, str, int]]:
-    """The tables and views that can be named: schema, name, about how many records."""
+    """The tables and views that can be named: schema, name, about how many records.
+
+    A table of `public` goes by its name alone, unless a point in it could be taken for a schema's.
+    """
     rows = connection.execute(
         "SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint FROM pg_catalog.pg_class c "
         "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
@@ -133,7 +136,11 @@ def tables(connection: Connection) -> dict[str, tuple[str, str, int]]:
         "AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') ORDER BY 1, 2"
     ).fetchall()
     return {
-        name if schema == "public" else f"{schema}.{name}": (schema, name, records)
+        name if schema == "public" and "." not in name else f"{schema}.{name}": (
+            schema,
+            name,
+            records,
+        )
         for schema, name, records in rows
     }
 

@@ -66,21 +66,21 @@ def opened(source: Source) -> Iterator[Streamed]:
 
 def chosen_table(source: Source, known: list[str]) -> str:
     """The table that is meant: the one named, or the only one."""
-    name = source.table.removeprefix("public.") if source.table else None
-    database = source.path.name
-    if name in known or (source.table in known and source.table):
-        return name if name in known else str(source.table)
-    if name is None and len(known) == 1:
+    name, database = source.table or "", source.path.name
+    for spelling in (name, name.removeprefix("public."), f"public.{name}"):
+        if spelling in known:
+            return spelling
+    if not name and len(known) == 1:
         return known[0]
     shown = ", ".join(known[:12]) + (f" and {len(known) - 12} more" if len(known) > 12 else "")
     if not known:
         raise DataError(f"{database} has no table that this user may see. Ask for the right.")
-    if name is None:
+    if not name:
         raise InputError(
             f"{database} has {len(known)} tables: {shown}. Name one with --table, or as `table:` "
             "under `source` in discreet.yaml."
         )
     raise DataError(
         f"{database} has no table {source.table!r} that this user may see."
-        f"{did_you_mean(str(name), known)} It has {shown}."
+        f"{did_you_mean(name.removeprefix('public.'), known)} It has {shown}."
     )
