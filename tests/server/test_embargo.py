@@ -21,6 +21,7 @@ import pytest
 from discreet.server import Settings
 from discreet.workspace import DataSet
 
+from ..attacks.people import make as made_people
 from ..patience import PATIENCE, wait_until
 from .reading import shows_numbers
 from .serving import Processes, Served, add_accounts, serving
@@ -210,6 +211,30 @@ def test_for_cell_keys_it_holds_the_version_of_the_data(embargoed: Served) -> No
         assert cas.post(path, json=known).status_code == 200
         wait_until(lambda: public.post(path, json=known).status_code == 200, "publication")
         assert public.get(f"/releases/{made.json()['id']}").json()["state"] == "published"
+
+
+def test_for_exact_counts_it_holds_the_version_too(tmp_path: Path) -> None:
+    """Totals of another table are the same exact counts: none is given before the time."""
+    workspace = tmp_path / "office"
+    made_people(workspace, "classic")
+    (workspace / "people.csv").rename(tmp_path / "people.csv")
+    tokens = add_accounts(workspace)
+    path = "/datasets/people/tables"
+    with serving(workspace) as url:
+        served = Served(url, workspace, tokens)
+        with served.client("cas") as cas, served.client("ana") as ana:
+            known = {"rows": ["job"]}
+            assert ana.post(path, json=known).status_code == 200
+            made = cas.post("/releases", json=release({"rows": ["area"]}, "people"))
+            assert made.json()["state"] == "approved"
+            for asked in ({"rows": ["area"]}, {"rows": ["area"], "columns": ["sex"]}, known):
+                answer = ana.post(path, json=asked)
+                assert (answer.status_code, answer.json().get("rule")) == (403, "embargo"), asked
+            assert cas.post(path, json=known).status_code == 200
+            identity = made.json()["id"]
+            cas.post(f"/releases/{identity}/withdraw", json={"reason": "wrong"})
+            assert ana.post(path, json={"rows": ["area"]}).json().get("rule") == "embargo"
+            assert ana.post(path, json=known).status_code == 200
 
 
 def raced_and_killed(workspace: Path, tokens: dict[str, str], count: int) -> int:

@@ -12,7 +12,7 @@ from discreet.store.accounts import Accounts
 from discreet.store.audit_log import AuditLog
 from discreet.store.catalogue import Catalogue
 from discreet.store.inbox import Inbox
-from discreet.store.published import Published, Releases
+from discreet.store.published import NO_TIME, Published, Releases
 from discreet.store.workspace_database import WorkspaceDatabase
 
 from .ledger_stores import STORES, shared_workspace
@@ -180,3 +180,22 @@ def test_a_changed_row_of_the_audit_log_is_found(tmp_path, postgres):
     with pytest.raises(LedgerDamaged):
         log.verify()
     log.close()
+
+
+def test_a_time_that_is_chosen_later_holds_exact_counts_back(workspace):
+    """A draft of exact counts withholds its question, from a time to come on the version too."""
+    releases = Releases(WorkspaceDatabase(workspace, clock=lambda: 100.0))
+    for name, wished in (("a", 200.0), ("b", None)):
+        one = Published(
+            *(name, name, "", {}, "q-1", "", {}, "cas", 1.0, NO_TIME, None), holds="q-1 -version"
+        )
+        releases.reserve(one)
+        releases.complete(name, {}, "")
+        assert releases.held(name) >= {"q-1"}
+        assert "version" not in releases.held(name)
+        assert releases.approve(name, "dora", "yes", wished)
+        assert ("version" in releases.held(name)) == (wished is not None)
+    assert releases.publish(releases.all("b")[0], 300.0)
+    assert releases.held("b") == {"q-1", "version"}
+    assert releases.withdraw("b", "cas", "wrong")
+    assert releases.held("b") == {"q-1"}

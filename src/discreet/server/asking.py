@@ -145,9 +145,14 @@ class Asking:
 
     @property
     def holds(self) -> str:
-        """What an embargo on this answer withholds: the question, or all tables of keyed data."""
-        spent = spends(self.data, self.recipe.question.method)
-        return self.question if spent else self.data.data_version
+        """What an embargo on this answer withholds: the question, and all tables of the same numbers.
+
+        Only noise that was drawn for one question is in no other table of these data.
+        """
+        spent = self.asked.declaration.spends
+        question = () if spent is Spends.NOTHING else (self.question,)
+        version = () if spent is Spends.LOSS else (self.data.data_version,)
+        return " ".join((*question, *version))
 
     @property
     def withheld(self) -> bool:

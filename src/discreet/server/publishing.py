@@ -21,13 +21,14 @@ from ..durable import make_folder, replace_bytes
 from ..errors import DiscreetError, InputError, Refusal
 from ..file_names import PUBLISHED
 from ..languages import say
+from ..methods.declaration import Spends
 from ..protected_rules import SPARSE
 from ..recipe import to_mapping
 from ..release import Release
 from ..report import publication
 from ..store.published import NO_TIME, NOTHING, Published
 from . import two_custodians
-from .asking import Asking, Wish, spends, understood
+from .asking import Asking, Wish, understood
 from .auth import Asker
 from .problems import Problem, not_found
 from .refusals import with_alternatives
@@ -143,11 +144,13 @@ def _draft_holds(asking: Asking) -> str:
     """What a draft without a time withholds: a question that is asked for the first time.
 
     Keyed data, and answers that others have read, go on being read while it waits; keyed data until
-    a time to come is chosen.
+    a time to come is chosen, and so do other tables of exact counts.
     """
-    if not spends(asking.data, asking.recipe.question.method):
-        return NOTHING + asking.holds
-    return NOTHING if asking.asked.answered else asking.question
+    spent = asking.asked.declaration.spends
+    later = "" if spent is Spends.LOSS else NOTHING + asking.data.data_version
+    if spent is Spends.NOTHING or asking.asked.answered:
+        return later or NOTHING
+    return f"{asking.question} {later}".strip()
 
 
 def _may_be_released(asking: Asking) -> None:

@@ -26,19 +26,19 @@ NO_TIME = 253402300799.0
 NOTHING = "-"
 """What a release holds that withholds nothing from anybody; before a version of the data: nothing
 until a time to come is chosen, then that version."""
-# In both of these a time to come, ?1, makes `holds` what stands behind NOTHING.
+# In both of these a time to come, ?1, makes `holds` what stands behind NOTHING too.
 _APPROVE = (
     "UPDATE releases SET approved_at = ?2, approved_by = ?3, approved_reason = ?4, "
-    "publish_at = coalesce(?1, publish_at), holds = CASE WHEN holds LIKE ?6 AND ?1 > ?2 AND ?1 < ?7 "
-    "THEN substr(holds, 2) ELSE holds END "
+    "publish_at = coalesce(?1, publish_at), holds = CASE WHEN ' ' || holds LIKE ?6 AND ?1 > ?2 AND ?1 < ?7 "
+    "THEN trim(replace(' ' || holds, ' -', ' ')) ELSE holds END "
     "WHERE id = ?5 AND ready IS NOT NULL AND approved_at IS NULL AND withdrawn_at IS NULL"
 )
 _PUBLISH = (
-    "UPDATE releases SET publish_at = ?1, holds = CASE WHEN holds LIKE ?4 AND ?1 > ?2 AND ?1 < ?5 "
-    "THEN substr(holds, 2) ELSE holds END WHERE id = ?3 AND ready IS NOT NULL "
+    "UPDATE releases SET publish_at = ?1, holds = CASE WHEN ' ' || holds LIKE ?4 AND ?1 > ?2 AND ?1 < ?5 "
+    "THEN trim(replace(' ' || holds, ' -', ' ')) ELSE holds END WHERE id = ?3 AND ready IS NOT NULL "
     "AND approved_at = ?6 AND withdrawn_at IS NULL AND publish_at > ?2 AND publish_at = ?7"
 )
-_NAMED_LATER = (f"{NOTHING}_%", NO_TIME)
+_NAMED_LATER = (f"% {NOTHING}_%", NO_TIME)
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,9 @@ class Published:
     withdrawn_by: str | None = None
     withdrawn_reason: str | None = None
     holds: str = ""
-    """What nobody else reads before: the question's hash, or where nothing is charged the version
-    of the data, because every table of it shows the same numbers."""
+    """What nobody else reads before: the question's hash where noise was drawn for it alone; elsewhere
+    the version of the data, because every table of it shows the same numbers. Where exact counts were
+    released both, with a blank between them."""
     ready: float | None = None
     """When its files were complete."""
     approved_at: float | None = None
@@ -126,16 +127,17 @@ class Releases:
         withdrawal, and so is what a release held that was never completed, once its time has come.
         """
         rows = self._db.rows(
-            "SELECT CASE holds WHEN '' THEN question ELSE holds END FROM releases AS one "
+            "SELECT CASE WHEN holds = '' OR withdrawn_at IS NOT NULL THEN question ELSE holds END "
+            "FROM releases AS one "
             "WHERE dataset = ?1 AND CASE WHEN withdrawn_at IS NULL "
             "THEN ready IS NULL OR approved_at IS NULL OR publish_at > ?2 "
-            "ELSE holds IN ('', question) AND (publish_at > ?2 OR approved_at IS NULL) "
+            "ELSE (holds = '' OR substr(holds, 1, length(question)) = question) AND (publish_at > ?2 OR approved_at IS NULL) "
             "AND NOT ((approved_at IS NULL OR publish_at >= ?3) AND EXISTS (SELECT 1 FROM "
             "releases AS other WHERE other.dataset = ?1 AND other.question = one.question AND other.ready IS NOT NULL "
             "AND other.approved_at IS NOT NULL AND other.publish_at <= ?2)) END",
             *(dataset, self._db.clock(), NO_TIME),
         )
-        return frozenset(name for (name,) in rows)
+        return frozenset(name for (holds,) in rows for name in str(holds).split(" "))
 
     def state(self, release: Published) -> State:
         """The one state a release is in now."""
