@@ -172,6 +172,16 @@ def test_a_small_total_is_hidden_with_another():
     assert not worked_out([part], [cube], [mask])[cube.ravel() <= 5].any()
 
 
+@pytest.mark.parametrize("counts", [[0, 0, 2], [3, 0, 2], [0, 0, 0]])
+def test_a_table_of_too_few_records_is_refused(counts: list[int]):
+    """Its grand total is a small count too: a filter must not show what a cell hides."""
+    part = whole((3,))
+    with pytest.raises(Refusal, match="too few") as refused:
+        _hidden([part], [cube_of(part, np.array(counts))], CHOSEN)
+    assert refused.value.rule == "small-table"
+    assert not any(str(sum(counts)) in text for text in map(str, refused.value.args))
+
+
 def looks(parts: list[Part], cubes: list[np.ndarray], masks: list[np.ndarray], chosen) -> bool:
     """Whether these tables would be hidden in just this way; one that is refused is not."""
     try:

@@ -148,6 +148,12 @@ def _hidden(
     small = _sensitive(numbers, chosen)
     _, cells = group_system(parts, hide_totals=False)
     _, more = group_system(parts, hide_totals=True)
+    if small[~more].any():
+        raise Refusal(
+            say("All records of this table together are too few to be shown."),
+            rule="small-table",
+            alternatives=(say("filter less"),),
+        )
     system, open_ = group_system(parts, hide_totals=bool(small[more & ~cells].any()))
     finest = cubes[0][tuple(slice(0, n) for n in parts[0].shape)].ravel()
     protection, seconds = int(chosen["protection"]), float(chosen["seconds"])
