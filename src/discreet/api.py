@@ -234,6 +234,10 @@ class Draft:
         """Verdict, plan, cost, standing and expected error, from public facts; planned once."""
         return self._asked
 
+    def forecast(self) -> str:
+        """What comes out for people made up from public facts (suppression); empty elsewhere."""
+        return self._asked.forecast()
+
     @property
     def cost(self) -> str:
         """What releasing would charge, in words."""

@@ -28,7 +28,7 @@ from .errors import Alternative, Bug, HistoryMoved, Refusal, StoreError
 from .fit import FittedFrom, Tables, fitting_begins, judged
 from .languages import say
 from .methods import registry
-from .methods.base import Facts, Measurements, Method, Plan, as_measured, remembers
+from .methods.base import Facts, Forecasts, Measurements, Method, Plan, as_measured, remembers
 from .methods.declaration import Declaration, Spends
 from .options import Option
 from .outlook import Rung, Standing
@@ -188,6 +188,12 @@ class Asked(Previewed):
     def ladder(self) -> tuple[Rung, ...]:
         """The same question at other accuracies; empty where accuracy cannot be bought."""
         return outlook.ladder(self)
+
+    def forecast(self, control: Control | None = None) -> str:
+        """What comes out for people made up from public facts; empty where nothing is tried."""
+        if not isinstance(self.method, Forecasts):
+            return ""
+        return self.method.forecast(self.plan, control or Control())
 
     def options(self, shown: Description) -> list[Option]:
         """What each level shown could do in the table asked for; of several, in the first."""

@@ -27,7 +27,8 @@ def show_preview(seen: Asked, language: str, json: bool) -> None:
     """Print it, or one JSON object; a refusal is raised."""
     plan = seen.plan
     if json:
-        show.as_json(seen.to_json(), follows_from=seen.follows_from)
+        more = {"forecast": forecast} if (forecast := seen.forecast()) else {}
+        show.as_json(seen.to_json(), follows_from=seen.follows_from, **more)
         seen.verdict.enforce()
         return
     seen.verdict.enforce()
@@ -39,6 +40,8 @@ def show_preview(seen: Asked, language: str, json: bool) -> None:
         show.pairs(*told)
     if plan.errors:
         _expected(plan, voice)
+    if forecast := seen.forecast():
+        show.console().print(f"[dim]· {voice.of(forecast)}[/dim]")
     if len(plan.alternatives) > 1:
         _compare(plan, voice)
     if len(plan.errors) <= _MOST_PLANNED and (rungs := seen.ladder()):

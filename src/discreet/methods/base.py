@@ -245,6 +245,14 @@ class KeepsFit(Protocol):
 
 
 @runtime_checkable
+class Forecasts(Protocol):
+    """A method that can try a plan on people made up from public facts."""
+
+    def forecast(self, plan: Plan, control: Control) -> str:
+        """What came out of them, in a sentence; empty where trying would take too long."""
+
+
+@runtime_checkable
 class Synthesises(Protocol):
     """A method that can make synthetic records of what it measured."""
 

@@ -12,7 +12,9 @@ import yaml
 import discreet as dc
 from discreet.errors import Refusal
 from discreet.methods.suppression.cell_weights import CellPeople, pooled
+from discreet.methods.suppression.decisions import Decided
 from discreet.methods.suppression.groups import axis_mass, joined
+from discreet.methods.suppression.margins import draw
 from discreet.methods.suppression.planning import expected, people_needed, prior_room, unsafe_chance
 from discreet.methods.suppression.public_people import _points
 from discreet.workspace import load
@@ -65,6 +67,39 @@ def test_a_plan_says_stars_and_room(tmp_path: Path):
         assert any("prior may be off" in words for words in asked.warnings)
         released = data.table(rows="eyes", columns="hair").release()
         assert released.protected.shown.all()
+
+
+def test_a_plan_says_how_many_people_a_cell_needs(tmp_path: Path):
+    """Of the type that needs most; one fewer, and a count alone is unsafe too often."""
+    folder = world.make(tmp_path)
+    with dc.open(folder) as data:
+        asked = data.table(rows="eyes", columns="hair").preview()
+        table = asked.plan.detail[0]
+        laws = [law for cell in table.people[0] for law in cell.laws]
+        hardest = min(laws, key=min)
+        many = people_needed(hardest, table.epsilon)
+        assert any(f"needs about {many} of them" in words for words in asked.warnings)
+    alone = [unsafe_chance(CellPeople((hardest,), (n,)), table.epsilon) for n in (many // 2, many)]
+    assert alone[0] > 1e-3 >= alone[1]
+
+
+@pytest.mark.slow
+def test_a_forecast_tries_the_very_decisions(tmp_path: Path):
+    """Stars of tables drawn from the prior, read off no record, and the same each time."""
+    folder = world.make(tmp_path, epsilon="0.35", delta="0.02")
+    with dc.open(folder) as data:
+        draft = data.table(rows="eyes", columns="hair")
+        said = draft.forecast()
+        table = draft.preview().plan.detail[0]
+        drawn = draw(np.random.default_rng(0), table.people[0], 8) + table.models()[0].shifts
+        stars = [
+            int((table.run(counts).decided[:-1, :-1] == Decided.SUPPRESSED).sum())
+            for counts in drawn
+        ]
+        assert said == draft.forecast()
+        assert f"{min(stars)} to {max(stars)} of 9 cells were stars" in said
+        assert f"{np.mean(stars):.3g} on average" in said
+    assert max(stars) > 0
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from ..base import ExpectedError, Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
 from ..shared.assembly import protected, published_cells
 from ..shared.unit import check_unit
-from . import bin_axes, records_fit, words
+from . import bin_axes, prospects, records_fit, words
 from .alternatives import safe_alternatives
 from .board import Whole
 from .decisions import Decided
@@ -103,11 +103,17 @@ class SuppressionMethod:
             question_hash=digest,
             counts=(_count(spec, attribute, facts),),
             guarantee=words.promise(settings, attribute, people, facts.description),
-            errors=(ExpectedError(spec, cells, 0.0, 0, note=table.outlook()),),
+            errors=(ExpectedError(spec, cells, 0.0, 0, note=prospects.outlook(table)),),
             charge=Charge.record("suppression", charge, question=digest),
-            warnings=table.warnings(),
+            warnings=prospects.warnings(table),
             detail=(table, attribute, facts.data_version),
         )
+
+    def forecast(self, plan: Plan, control: Control) -> str:
+        """How tables drawn from the prior come out."""
+        table, _, _ = base.own_part(plan, tuple)
+        assert isinstance(table, TablePlan)
+        return prospects.forecast(table, control)
 
     def measure(
         self, plan: Plan, tables: Sequence[TrueTable], secrets: Secrets, control: Control

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from .outlook import Outlook
 MOST_NEEDED = 100_000
 
 
+@lru_cache(maxsize=1000)
 def people_needed(law: Law, epsilon: float, chance: float = 1e-3) -> int | None:
     """The fewest people of one type whose count is unsafe with at most this chance; None: too many.
 
@@ -33,6 +35,19 @@ def people_needed(law: Law, epsilon: float, chance: float = 1e-3) -> int | None:
         fine = unsafe_chance(CellPeople((law,), (middle,)), epsilon) <= chance
         few, many = (few, middle) if fine else (middle, many)
     return many
+
+
+def extreme_laws(cells: Sequence[CellPeople]) -> list[Law]:
+    """Of the Boolean types in these cells the one that needs fewest people alone, and the one that
+    needs most; the nearer p is to 0 or 1, the more. None of whole numbers, or whose value is certain.
+
+    >>> extreme_laws([CellPeople.of({(0.8, 0.2): 3, (0.6, 0.4): 1}), CellPeople.of({(0.3, 0.7): 2})])
+    [(0.6, 0.4), (0.8, 0.2)]
+    """
+    every = {law for cell in cells for law in cell.laws}
+    laws = [law for law in every if len(law) < 3 and min(law) > 0]
+    order = sorted(laws, key=lambda law: (min(law), law), reverse=True)
+    return [order[0], order[-1]] if len(order) > 1 else order
 
 
 def unsafe_chance(people: CellPeople, epsilon: float) -> float:

@@ -11,16 +11,15 @@ from ...core.control import Control
 from ...core.description import Description
 from ...core.question import TableSpec
 from ...errors import Refusal
-from ...languages import number, say
+from ...languages import say
 from .beliefs import Model
 from .binning import BinnedPeople, make_bins, true_sums
 from .board import Board, Whole
 from .cell_weights import CellPeople, Floats
 from .decisions import Decided, Progress, Rule, decide, is_safe
-from .groups import Groups, axis_mass, joined, joined_shape, median_groups, places
+from .groups import Groups, axis_mass, joined, joined_shape, places
 from .margins import margin_charges
 from .past import Earlier, Past, Split
-from .planning import expected, prior_room
 from .public_people import PublicPeople
 from .settings import Settings
 from .splitting import split_board, split_rows
@@ -87,36 +86,6 @@ class TablePlan:
         with_cells = noted["cells"] == "yes"
         return cls(shape, inside, epsilon, rule, before, with_cells, charges, how, bins)
 
-    def outlook(self) -> str:
-        """What to expect, in a sentence."""
-        totals = max(self.margin_charges)
-        left = self.rule.delta - max(self.past.spent) - totals
-        if self.bins:
-            return self._binned_outlook(left)
-        guess = expected(self.people[0], self.shape, self.epsilon, left)
-        return say(
-            "exact or a star; about {stars} of {cells} cells will be stars, and about "
-            "{totals} of δ = {delta} will be spent",
-            stars=guess.stars,
-            cells=guess.cells,
-            totals=number(f"{totals + guess.spent:.2g}"),
-            delta=number(f"{self.rule.delta:.3g}"),
-        )
-
-    def _binned_outlook(self, left: float) -> str:
-        sizes = zip(range(len(self.shape)), self.bins, strict=True)
-        mass = self.people[0], self.shape
-        most = self.grouped(tuple(median_groups(axis_mass(*mass, axis), n) for axis, n in sizes))
-        guess = expected(most.people[0], most.shape, self.epsilon, left)
-        return say(
-            "exact or a star; categories are joined to at most {bins} bins, split while δ = {delta} "
-            "lasts; with that many about {stars} of {cells} cells would be stars",
-            bins=" × ".join(str(n) for n in most.shape),
-            delta=number(f"{self.rule.delta:.3g}"),
-            stars=guess.stars,
-            cells=guess.cells,
-        )
-
     def expected_rows(self) -> int:
         """How many bins the first axis has if every sum is what the prior expects."""
         mass = np.cumsum([0.0, *axis_mass(self.people[0], self.shape, 0)])
@@ -138,36 +107,6 @@ class TablePlan:
             rule = replace(rule, priority=tuple(ranks.tolist()))
         people = [joined(cells, groups) for cells in self.people]
         return replace(self, shape=shape, people=people, rule=rule, bins=())
-
-    def warnings(self) -> tuple[str, ...]:
-        """What the asker should know before anything comes out."""
-        spent = max(self.past.spent)
-        said = [
-            say(
-                "Earlier releases have spent {spent} of δ = {delta}.",
-                spent=number(f"{spent:.3g}"),
-                delta=number(f"{self.rule.delta:.3g}"),
-            )
-        ]
-        rooms = [prior_room(cells, self.epsilon, self.rule.delta) for cells in self.people]
-        low, high = min(room.low for room in rooms), max(room.high for room in rooms)
-        said = said if spent else []
-        mean: str = number(f"{rooms[0].mean:.3g}")
-        if len(rooms) > 1:
-            last = number(f"{rooms[-1].mean:.3g}")
-            mean = say("{low} to {high}", low=mean, high=last)
-        said.append(
-            say(
-                "The prior may be off: on average {mean} is assumed; were it below {low} or "
-                "above {high} in truth, the grand total alone would move beliefs by more than "
-                "ε with a chance above δ = {delta}.",
-                mean=mean,
-                low=number(f"{low:.3g}"),
-                high=number(f"{high:.3g}"),
-                delta=number(f"{self.rule.delta:.3g}"),
-            )
-        )
-        return tuple(said)
 
     def models(self) -> list[Model]:
         """The model under each prior."""
