@@ -14,13 +14,14 @@ from ..core.exact import Exact, exact, plain
 from ..core.table import ProtectedTable
 from ..errors import CannotConclude, InputError
 from ..languages import number, say
+from . import chi_square
 from .answer import Answer, capital, p_text, percent
-from .channel import Channel, Reals, Whole
+from .channel import LOW, Channel, Reals, Whole
 from .evidence import Evidence, Place, Reading, require_counts
 from .independence import axis_places
 from .intervals import Cell
 from .statistics import Model
-from .verdict import LEVEL, judged, said
+from .verdict import LEVEL, POWER, judged, naive_words, said
 
 _MOST_RECORDS = 20_000
 
@@ -61,6 +62,29 @@ class Binomial:
         """P(the statistic is larger than this) if the share is another."""
         laws = np.exp(_log_binomial(self.records, np.array([share]))) @ self.transition
         return float(laws[0][self.statistic > above + 1e-9].sum())
+
+    def seen(self, share: float, above: float) -> tuple[float | None, float | None]:
+        """The nearest shares below and above that are told from `share` with 80 % chance, by enumeration."""
+        found: list[float | None] = []
+        for end in (0.0, 1.0):
+            near, far = share, end
+            if self.power(end, above) < POWER:
+                found.append(None)
+                continue
+            for _ in range(40):
+                middle = (near + far) / 2
+                told = self.power(middle, above) >= POWER
+                near, far = (near, middle) if told else (middle, far)
+            found.append(far)
+        return found[0], found[1]
+
+    def ordinary(self, share: float) -> Reals:
+        """By symbol, the p-value of an ordinary test that takes it for a count (likelihood ratio, χ²)."""
+        counts = np.clip(np.where(self.symbols <= LOW, 0, self.symbols), 0, self.records)
+        rest = self.records - counts
+        expected = self.records * share
+        ratio = xlogy(counts, counts / expected) + xlogy(rest, rest / (self.records - expected))
+        return chi_square.tail(2 * ratio, 1)
 
 
 def binomial(channel: Channel, records: int, share: float) -> Binomial:
@@ -218,6 +242,9 @@ def _one_category(reading: Reading, wanted: Mapping[Any, Any], records: int) -> 
         )
     p = found.p_value(symbol)
     critical, attained = found.critical()
+    ordinary = found.ordinary(float(share))
+    wrong = float(found.probability[ordinary <= LEVEL].sum())
+    below, above = found.seen(float(share), critical)
     label = reading.cell_label(place)
     values = {"label": label, "records": records, "share": number(plain(share)), "p": p_text(p)}
     sentence = (
@@ -233,6 +260,9 @@ def _one_category(reading: Reading, wanted: Mapping[Any, Any], records: int) -> 
         "attained_level": attained,
         "best_share": float(found.best[found.symbols == symbol][0]),
         "records": records,
+        "naive_p": float(ordinary[found.symbols == symbol][0]),
+        "naive_level": wrong,
+        "smallest_seen": [below, above],
     }
     return Answer(
         sentence,
@@ -242,5 +272,25 @@ def _one_category(reading: Reading, wanted: Mapping[Any, Any], records: int) -> 
                 "An exact test at 5 % attains a level of {share} here.",
                 share=percent(attained, 1),
             ),
+            *naive_words(numbers),
+            _nearest_seen(below, above),
         ),
     )
+
+
+def _nearest_seen(below: float | None, above: float | None) -> str:
+    """Which other shares could have been told apart, in a sentence."""
+    shares = [number(f"{share:.3g}") for share in (below, above) if share is not None]
+    if len(shares) == 2:
+        return say(
+            "Shares below {low} or above {high} would have been told apart with 80 % chance.",
+            low=shares[0],
+            high=shares[1],
+        )
+    if below is not None:
+        return say("Shares below {low} would have been told apart with 80 % chance.", low=shares[0])
+    if above is not None:
+        return say(
+            "Shares above {high} would have been told apart with 80 % chance.", high=shares[0]
+        )
+    return say("No other share could have been told apart with 80 % chance through this noise.")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .channel import Reals
+from .information import information
 from .likelihood import Cells
 from .maximum import EMPTY, GAIN
 
@@ -37,6 +38,9 @@ class GroupedFit:
     covariance: Reals
     loglik: float
     certified: bool
+    sizes: Reals
+    """Of each group, the logarithm of the mean of its others."""
+    boundary: bool = False
     off: float = 0.0
     """About how far off coefficients may be on average, in units of the least standard error."""
     starts: int = 1
@@ -115,7 +119,8 @@ class _Ascent:
         if sound:
             covariance = np.asarray(np.linalg.inv(system), dtype=np.float64)
             off = how_far_off(self.noise, state.means, state.variance, self.terms)
-        return GroupedFit(state.slopes, covariance, state.loglik, sound, off)
+        empty = bool((state.means < EMPTY).any())
+        return GroupedFit(state.slopes, covariance, state.loglik, sound, state.sizes, empty, off)
 
     def step(self, state: _State, sizes: Reals, slopes: Reals, gain: float) -> _State | None:
         """Move, halving steps that do not gain enough; None: no step does."""
@@ -175,7 +180,21 @@ def fit_odds(cells: Cells, terms: Reals) -> GroupedFit:
         best.covariance,
         best.loglik,
         best.certified and not better,
+        best.sizes,
+        best.boundary,
         best.off,
         len(fits),
         maxima,
     )
+
+
+def null_score(cells: Cells, terms: Reals) -> tuple[float, float]:
+    """The score statistic of all slopes but the first at the fit without them, and its log likelihood."""
+    null = fit_odds(cells, terms[:, :1])
+    ascent = _Ascent(cells, terms)
+    slopes = np.concatenate([null.coefficients, np.zeros(terms.shape[1] - 1)])
+    state = ascent.at(null.sizes, slopes)
+    known = information(cells.channels, cells.kinds, state.means.reshape(1, -1))
+    _, system = ascent.information(known.reshape(-1, 2), state.means)
+    slope = terms.T @ (state.expected - state.means)[:, 0]
+    return float(slope @ np.linalg.solve(system, slope)), null.loglik

@@ -20,6 +20,7 @@ from ..errors import CannotConclude, InputError
 from ..languages import number, say, together
 from .answer import Answer, p_text
 from .channel import Additive, Channel, Reals
+from .effects import effects, effects_of_many
 from .evidence import Place, Reading, require_counts
 from .grouped import GroupedFit, fit_odds, how_far_off
 from .independence import axis_places
@@ -27,8 +28,12 @@ from .intervals import Cell, read_level
 from .likelihood import Cells
 from .maximum import Fit
 from .starts import maximise_globally
+from .statistics import Model
 from .sums import combination
+from .verdict import LEVEL, naive_words
 
+_SEEN = float(ndtri(0.975) + ndtri(0.8))
+"""Standard errors of an effect that a test at 5 % sees with 80 % chance."""
 DENSE_GROUPS, _MOST_GROUPS = 60, 50_000
 """Odds of up to so many groups are fitted as one dense system; of more, group by group."""
 _MOST_OFF = 0.5
@@ -63,15 +68,30 @@ def regression(
         sizes = np.array([_number(data, code, offset) if offset else 1.0 for code in codes])
         if (sizes <= 0).any():
             raise InputError(say("The offset {offset} must be above 0 everywhere.", offset=offset))
-        fitted = poisson_fit(_cells(parts), covariates, np.log(sizes))
+        cells, kept, offsets = _cells(parts), 1, np.log(sizes)
+        fitted = poisson_fit(cells, covariates, offsets)
     else:
         if offset:
             raise InputError(
                 say("A regression of odds has no offset: each group is compared with itself.")
             )
         parts = _event_parts(reading, position, codes, event)
-        fitted = odds_of_many(_cells(parts), covariates)
-    return _answer(fitted, names, share, odds=event is not None, groups=len(codes))
+        cells, kept, offsets = _cells(parts), len(codes) + 1, np.zeros(len(parts))
+        fitted = odds_of_many(cells, covariates)
+    if not fitted.sound[0]:
+        raise CannotConclude(
+            say(
+                "The fit has no certified maximum: the noise is too large beside these counts. "
+                "Use larger counts or fewer terms."
+            )
+        )
+    if isinstance(fitted, ManyFitted):
+        tested = effects_of_many(cells, fitted.terms, fitted.fit.loglik)
+    else:
+        null, whole = (Model(part, offsets) for part in (fitted.design[:, :kept], fitted.design))
+        tested = effects(cells, null, whole, float(fitted.fit.loglik[0]))
+    tested["groups"] = len(codes)
+    return _answer(fitted, names, share, tested, odds=event is not None)
 
 
 def _axis(reading: Reading, axis: str, event: Cell | None) -> int:
@@ -164,7 +184,7 @@ class Fitted:
     def __init__(self, fit: Fit, design: Reals, kept: Reals, back: Reals) -> None:
         """`kept` picks the parameters wanted; `back` takes them to the scale of the covariates."""
         weights = fit.means - fit.variance
-        self.fit = fit
+        self.fit, self.design = fit, design
         information = np.einsum("ti,ij,ik->tjk", weights, design, design)
         self.sound = fit.converged & (fit.eigenvalue > 0)
         ridge = (
@@ -241,7 +261,7 @@ def odds_of_many(cells: Cells, covariates: Reals) -> Fitted | ManyFitted:
     if groups > DENSE_GROUPS:
         found = fit_odds(cells, terms)
         _require_near(found.certified, found.off, groups)
-        return ManyFitted(found, back)
+        return ManyFitted(found, terms, back)
     dense = logistic_fit(cells, covariates)
     figures = cells.variance, dense.fit.means, dense.fit.variance
     noise, means, variance = (one.reshape(-1, 2) for one in figures)
@@ -265,23 +285,21 @@ def _require_near(sound: bool, off: float, groups: int) -> None:
 class ManyFitted:
     """The same as `Fitted`, of one table with very many groups."""
 
-    def __init__(self, fit: GroupedFit, back: Reals) -> None:
-        self.fit, self.sound = fit, np.array([fit.certified])
+    def __init__(self, fit: GroupedFit, terms: Reals, back: Reals) -> None:
+        self.fit, self.terms, self.sound = fit, terms, np.array([fit.certified])
         self.coefficients = (back @ fit.coefficients)[None]
         covariance = back @ fit.covariance @ back.T
         self.errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))[None]
 
 
 def _answer(
-    fitted: Fitted | ManyFitted, names: Sequence[str], level: float, *, odds: bool, groups: int
+    fitted: Fitted | ManyFitted,
+    names: Sequence[str],
+    level: float,
+    tested: dict[str, Any],
+    *,
+    odds: bool,
 ) -> Answer:
-    if not fitted.sound[0]:
-        raise CannotConclude(
-            say(
-                "The fit has no certified maximum: the noise is too large beside these counts. "
-                "Use larger counts or fewer terms."
-            )
-        )
     width = float(ndtri((1 + level) / 2))
     coefficients = {}
     for place, name in enumerate(["intercept", *names]):
@@ -292,7 +310,10 @@ def _answer(
             "lower": value - width * error,
             "upper": value + width * error,
             "p": float(2 * ndtr(-abs(value / error))) if error > 0 else 0.0,
+            "smallest_seen": _SEEN * error,
         }
+    if len(names) == 1:  # one effect has one p-value
+        coefficients[names[0]]["p"] = tested["p"]
     what = "odds" if odds else "rate"
     said: list[str] = []
     for name in names:
@@ -300,12 +321,17 @@ def _answer(
         said.append(_effect(name, one, odds=odds, first=not said))
     fit = fitted.fit
     starts, maxima = (int(np.max(found)) for found in (fit.starts, fit.maxima))
-    certificate = {"converged": True, "starts": starts, "maxima": maxima}
+    certificate = {
+        "converged": True,
+        "boundary": bool(np.any(fit.boundary)),
+        "starts": starts,
+        "maxima": maxima,
+    }
     numbers = {
+        **tested,
         "coefficients": coefficients,
         "level": level,
         "of": what,
-        "groups": groups,
         "kind": "sampling",
         "certificate": certificate,
     }
@@ -316,12 +342,44 @@ def _answer(
         ),
         numbers,
         (
+            *_together(names, tested),
+            *(naive_words(tested) if "naive_p" in tested else ()),
             say(
                 "An ordinary regression of the published numbers would give intervals that are "
                 "too short."
             ),
+            _smallest(names, coefficients, what),
             say("An association between groups need not hold for the people in them."),
         ),
+    )
+
+
+def _together(names: Sequence[str], tested: Mapping[str, Any]) -> list[str]:
+    """The test of all effects, where there are several."""
+    if len(names) < 2:
+        return []
+    if tested["p"] <= LEVEL:
+        return [say("Together the covariates matter ({p}).", p=p_text(tested["p"]))]
+    return [say("Together the covariates need not matter ({p}).", p=p_text(tested["p"]))]
+
+
+def _smallest(names: Sequence[str], found: Mapping[str, Mapping[str, float]], what: str) -> str:
+    """The least effect of each covariate that would have been seen."""
+    least = [
+        together(name, " ", number(f"{np.exp(min(found[name]['smallest_seen'], 600.0)):.3g}"))
+        for name in names
+    ]
+    listed = together(*least, between=", ")
+    if what == "odds":
+        return say(
+            "The smallest effects that would have been seen with 80 % chance, as times the odds: "
+            "{listed}.",
+            listed=listed,
+        )
+    return say(
+        "The smallest effects that would have been seen with 80 % chance, as times the rate: "
+        "{listed}.",
+        listed=listed,
     )
 
 

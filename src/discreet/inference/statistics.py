@@ -22,7 +22,7 @@ from .maximum import GAIN, Fit
 from .starts import STARTS, maximise_globally
 
 BOOTSTRAPS = 999
-_ROUGHLY = 1e-6
+ROUGHLY = 1e-6
 """How near to their maximum drawn tables are fitted; their statistic is right to about as much."""
 
 
@@ -153,7 +153,7 @@ def bootstrap(
     """The share of tables drawn from the fitted null whose score statistic is as large."""
     released = drawn(channels, kinds, means, seed, times)
     scores = [
-        statistics(channels, kinds, part, model, 1, _ROUGHLY).score
+        statistics(channels, kinds, part, model, 1, ROUGHLY).score
         for part in np.array_split(released, _batches(model, times))
     ]
     return float((1 + (np.concatenate(scores) >= score - 1e-9).sum()) / (times + 1))

@@ -34,7 +34,7 @@ from .statistics import (
 )
 
 LEVEL = 0.05
-_POWER = 0.8
+POWER = 0.8
 _FEW = 10
 """With fewer degrees of freedom χ² needs counts that dwarf the noise."""
 _LARGE, _LARGEST = 200_000, 10_000_000
@@ -95,7 +95,7 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
         p, by = max(by_chi2, share), "larger of chi-square and bootstrap"
     naive, wrong = _naive(evidence, model, found)
     seen = smallest_effect(found.information[0], model.df)
-    safe = _dwarfs(mean, float(evidence.variance.max()))
+    safe = dwarfs(mean, float(evidence.variance.max()))
     numbers: dict[str, Any] = {
         "p": p,
         "p_by": by,
@@ -113,7 +113,7 @@ def judged(evidence: Evidence, model: Model, *, effect: str) -> Tested:
         "naive_level": wrong,
         "certificate": certificate(found),
     }
-    caveats = [*_naive_words(numbers), smallest_effect_words(seen, effect)]
+    caveats = [*naive_words(numbers), smallest_effect_words(seen, effect)]
     caveats += _lr_words(safe) + _sparse_words(sparse) + _certificate_words(found)
     return Tested(p, by, found, numbers, (*caveats, *evidence.caveats))
 
@@ -127,7 +127,7 @@ def is_sparse(evidence: Evidence, means: Reals, df: int) -> bool:
     variance = float(evidence.variance.max())
     cut = max(channel.treatment.cut for channel in evidence.channels)
     near = mean < 2 * variance**0.5 or mean < 4 or (cut > 0 and mean < 2 * cut)
-    few = df < _FEW and not _dwarfs(mean, variance)
+    few = df < _FEW and not dwarfs(mean, variance)
     return near or few or spread(evidence, means) > _WIDE
 
 
@@ -137,7 +137,7 @@ def spread(evidence: Evidence, means: Reals) -> float:
     return float((tails - 1).mean() / 2)
 
 
-def _dwarfs(mean: float, variance: float) -> bool:
+def dwarfs(mean: float, variance: float) -> bool:
     """Whether counts dwarf the noise, so that any χ² law holds."""
     return mean >= 25 * variance and mean >= 15
 
@@ -199,7 +199,7 @@ def _naive(evidence: Evidence, model: Model, found: Statistics) -> tuple[float, 
     return naive, float(rejected.mean())
 
 
-def smallest_effect(known: Any, df: int, power: float = _POWER) -> float:
+def smallest_effect(known: Any, df: int, power: float = POWER) -> float:
     """The departure, as the root mean square change of log means, seen with 80 % power."""
     needed = chi_square.needed_size(df, LEVEL, power)
     return float(np.sqrt(needed / (float(np.mean(known)) * df)))
@@ -230,7 +230,8 @@ def said(tested: Tested, nothing: str, something: str) -> str:
     return say("{words} ({p}, {how}).", words=words, p=p_text(tested.p), how=how)
 
 
-def _naive_words(numbers: dict[str, Any]) -> list[str]:
+def naive_words(numbers: dict[str, Any]) -> list[str]:
+    """What an ordinary test would say, and how wrong it would be."""
     level = numbers["naive_level"]
     if level < LEVEL + 0.005:
         return [
