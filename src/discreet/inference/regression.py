@@ -366,7 +366,7 @@ def _together(names: Sequence[str], tested: Mapping[str, Any]) -> list[str]:
 def _smallest(names: Sequence[str], found: Mapping[str, Mapping[str, float]], what: str) -> str:
     """The least effect of each covariate that would have been seen."""
     least = [
-        together(name, " ", number(f"{np.exp(min(found[name]['smallest_seen'], 600.0)):.3g}"))
+        together(name, number(f"{np.exp(min(found[name]['smallest_seen'], 600.0)):.3g}"))
         for name in names
     ]
     listed = together(*least, between=", ")
