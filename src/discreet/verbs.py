@@ -71,6 +71,10 @@ class Asks(ABC, Generic[Drafted]):
         """
         sides = {"rows": rows, "columns": columns, "layers": layers}
         recipe: dict[str, Any] = {side: _texts(names) for side, names in sides.items()}
+        if where and not isinstance(where, Mapping):
+            raise InputError(
+                f"where must be categories by variable, {{'sex': ['F']}}, got {str(where)[:60]!r}."
+            )
         if where:
             recipe["where"] = {name: _texts(codes) for name, codes in where.items()}
         if totals is not True:

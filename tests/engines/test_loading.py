@@ -680,6 +680,16 @@ def test_addresses_that_mean_nothing_are_bad_input(text: str) -> None:
         Source.guess(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["host=h password=SeKret9 dbname=x", "dbname = x password=SeKret9"]
+)
+def test_a_connection_in_words_is_refused_without_its_password(text: str) -> None:
+    """What Postgres' own programs take is no path, and is not repeated."""
+    with pytest.raises(InputError, match="postgresql://") as refused:
+        Source.guess(text)
+    assert "SeKret9" not in str(refused.value)
+
+
 def test_a_file_is_known_by_its_first_bytes(tmp_path: Path) -> None:
     for source in same_everywhere(tmp_path):
         blank = tmp_path / f"{source.kind}-without-suffix"

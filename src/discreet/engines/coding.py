@@ -8,6 +8,7 @@ integers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,6 +40,9 @@ MOST_RECORDS = (1 << 31) - 1
 
 MOST_SHARDS = 64
 """The most shards of one version: each is a process where it is counted."""
+
+_CONNECTION = re.compile(r"\b(host|dbname|user|password|service)\s*=")
+"""A connection as Postgres' own programs take it; it may hold a password."""
 
 _SUFFIXES = {
     ".parquet": "parquet",
@@ -107,6 +111,11 @@ class Source:
             raise InputError("A source needs a path, got an empty text. Name a file or a table.")
         if "://" in words:
             return cls._of_url(words)
+        if _CONNECTION.search(words) and not Path(words).exists():
+            raise InputError(
+                "A database is given by its address, postgresql://user@host/database, not by "
+                "host=… dbname=…. Leave the password out: it is read from PGPASSWORD or ~/.pgpass."
+            )
         name, mark, table = words.partition("::")
         path = Path(name)
         kind = _SUFFIXES.get(path.suffix.lower()) or _by_first_bytes(path) or "csv"
