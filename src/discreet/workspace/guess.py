@@ -21,13 +21,12 @@ from .proposed_rules import rule_for
 from .source_facts import MOST_VALUES
 from .unit_columns import FEW, UnitColumns
 from .vocabulary import (
-    MISSING_WORDS,
     READ_AS_MISSING,
     in_order,
     is_age,
     is_geography,
     is_time,
-    missing_numbers,
+    missing_codes,
     perhaps_missing,
     pretty,
     safe_names,
@@ -309,11 +308,7 @@ class _Guess:
         """
         profile = self.columns[column]
         codes = [code for code, _ in profile.values]
-        labels = self.labels.get(column, {})
-        # NA with the label Namibia is no code for missing
-        said = {code: (labels.get(code) or code).casefold() for code in codes}
-        missing = [code for code in codes if said[code] in MISSING_WORDS]
-        missing += [code for code in missing_numbers(codes) if code not in missing]
+        missing = missing_codes(codes, self.labels.get(column, {}))
         perhaps = [code for code in perhaps_missing(codes) if code not in missing]
         comments = []
         if perhaps:

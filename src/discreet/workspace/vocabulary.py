@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 LABEL_ENDS = (
     "_label", "_name", "_desc", "_description", "_text", " label", " name", ".label", "label",
@@ -218,6 +218,17 @@ def _natural(code: str) -> tuple[object, ...]:
         (1, int(part)) if part.isdigit() else (2, part.casefold())
         for part in re.findall(r"[0-9]{1,18}|[^0-9]+", code)
     )
+
+
+def missing_codes(codes: Sequence[str], labels: Mapping[str, str]) -> list[str]:
+    """The codes that mean missing, by their words or as numbers.
+
+    >>> missing_codes(["NA", "1", "x"], {"x": "unknown"}), missing_codes(["NA"], {"NA": "Namibia"})
+    (['NA', 'x'], [])
+    """
+    said = {code: (labels.get(code) or code).casefold() for code in codes}
+    missing = [code for code in codes if said[code] in MISSING_WORDS]
+    return missing + [code for code in missing_numbers(codes) if code not in missing]
 
 
 def missing_numbers(codes: Sequence[str]) -> list[str]:
