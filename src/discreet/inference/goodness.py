@@ -240,12 +240,16 @@ def _one_category(reading: Reading, wanted: Mapping[Any, Any], records: int) -> 
                 records=records,
             )
         )
-    p = found.p_value(symbol)
+    return _exact_answer(found, symbol, share, reading.cell_label(place))
+
+
+def _exact_answer(found: Binomial, symbol: int, share: Fraction, label: str) -> Answer:
+    """What the exact test says of one symbol."""
+    p, records = found.p_value(symbol), found.records
     critical, attained = found.critical()
     ordinary = found.ordinary(float(share))
     wrong = float(found.probability[ordinary <= LEVEL].sum())
     below, above = found.seen(float(share), critical)
-    label = reading.cell_label(place)
     values = {"label": label, "records": records, "share": number(plain(share)), "p": p_text(p)}
     sentence = (
         say("The share of {label} among {records} differs from {share} ({p}, exact).", **values)
