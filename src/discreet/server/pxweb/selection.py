@@ -7,9 +7,9 @@
     range(a,b)            from a to b
     [ … ]                 a code or an expression with a comma [range(1,3)], [a,b]
 
-A total is no first or last category, and what is unknown is no period. Names and codes may be in any case where that leaves no doubt. A variable that is left out is read at
-its published total and goes from the table; one that has no total must be selected. Nothing is ever
-added up.
+A total is no first or last category, and what is unknown is no period. Names and codes may be in any
+case where that leaves no doubt. A variable that is left out is read at its published total and goes
+from the table; one that has no total must be selected. Nothing is ever added up.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ...formats.reading import codes_of
 
 _EXPRESSION = re.compile(r"(top|bottom|from|to|range)\((.*)\)", re.IGNORECASE)
 _PARTS = re.compile(r"\[.*?\](?=\s*(?:,|$))|\w+\([^()]*\)|[^,]+", re.DOTALL)
+_MOST_COMMAS = 20
 _MOST_PATTERNS = 100
 """Each is held against every code of a variable."""
 
@@ -132,16 +133,15 @@ class _Codes:
 
     def _ends(self, inside: str) -> tuple[int, int]:
         """The ends of a range: at the comma between two codes, which may hold commas too."""
-        commas = [i for i, sign in enumerate(inside) if sign == ","]
-        if not commas:
+        parts = inside.split(",", _MOST_COMMAS)
+        if len(parts) == 1:
             raise InputError(f"range takes two codes, as in range(a,b), got {inside[:60]!r}.")
-        halves = [(inside[:i].strip(), inside[i + 1 :].strip()) for i in commas]
-        for first, last in halves:
+        for i in range(1, len(parts)):
+            first, last = (",".join(some).strip() for some in (parts[:i], parts[i:]))
             start, end = self._found(first), self._found(last)
             if start is not None and end is not None:
                 return start, end
-        first, last = halves[0]
-        return self._place(first), self._place(last)
+        return self._place(parts[0].strip()), self._place(",".join(parts[1:]).strip())
 
     def _end(self, name: str, inside: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         numbers = [word.strip() for word in inside.split(",")]
