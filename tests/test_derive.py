@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dc
 from discreet.core.control import Control
-from discreet.errors import Refusal
+from discreet.errors import InputError, Refusal
 
 from .attacks.people import make
 
@@ -35,6 +35,12 @@ def test_a_margin_follows_from_a_released_table(people: Path):
         assert np.array_equal(part.protected.values, summed)
         assert np.allclose(part.protected.noise.sd, whole.protected.noise.sd.flat[0] * 2**0.5)
         assert part.cost == "nothing"
+
+
+def test_a_filter_that_is_no_mapping_is_bad_input(people: Path):
+    """The short form belongs to the command line; Python says what it takes."""
+    with dc.open(people) as data, pytest.raises(InputError, match="categories by variable"):
+        data.table(rows="area", where="sex=f")  # type: ignore[arg-type]
 
 
 def test_what_does_not_follow_is_refused(people: Path):

@@ -21,7 +21,7 @@ from discreet.core.domain import TOTAL, Axis, Category, Level, variable
 from discreet.core.text import Text
 from discreet.errors import InputError
 from discreet.server import Settings
-from discreet.server.pxweb.selection import cut, select, split
+from discreet.server.pxweb.selection import _Codes, cut, select, split
 from discreet.server.pxweb.shared_tables import (
     SharedTable,
     code_list_id,
@@ -328,6 +328,19 @@ def test_a_long_selection_costs_no_more_than_its_codes_and_parts() -> None:
         assert len(select(parts, codes, "v")) == chosen
     with pytest.raises(InputError, match="more than 100 patterns"):
         select([f"c{i}*" for i in range(101)], codes, "v")
+
+
+def test_a_range_of_commas_takes_no_more_memory_than_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Codes may hold commas, so every comma may part the two; only some are tried."""
+    tried: list[str] = []
+    found = _Codes._found
+    monkeypatch.setattr(_Codes, "_found", lambda own, code: tried.append(code) or found(own, code))
+    with pytest.raises(InputError, match="no code"):
+        select([f"range({',' * 100_000})"], ["a", "b,c"], "v")
+    assert len(tried) <= 50
+    assert select(["range(a,b,c)"], ["a", "x", "b,c"], "v") == [0, 1, 2]
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=5), min_size=1, max_size=4, unique=True))
