@@ -34,6 +34,9 @@ LINES = [
 ]
 """Three hundred made-up records."""
 
+IDENTITIES = re.compile(r"\b[0-9a-f]{8,}\b")
+"""Versions, hashes of questions and the head of the ledger's chain."""
+
 
 @pytest.fixture(params=["dp", "cell-key"])
 def neighbours(tmp_path: Path, request) -> tuple[str, list[Path]]:
@@ -91,7 +94,8 @@ def test_the_public_report_differs_only_through_protected_values(tmp_path, neigh
             pages.append((page, manifest, made.protected, data._data.manifest.records))
     for page, manifest, released, records in pages:
         if records not in released.values:  # noise may land on the very number
-            assert not re.search(rf"(?<![\d.,]){records}(?![\d.,])", page)
+            plain = IDENTITIES.sub("#", page)  # three digits may stand in any hash
+            assert not re.search(rf"(?<![\d.,]){records}(?![\d.,])", plain)
         assert str(records) not in json.dumps(manifest["guarantee"])
     stripped = [re.sub(r"[0-9a-f]{8,}|-?[\d,.]+", "#", page) for page, *_ in pages]
     assert stripped[0] == stripped[1]
