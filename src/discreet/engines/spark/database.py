@@ -28,8 +28,8 @@ from .sentences import translated
 SparkSession: TypeAlias = Any
 LEAST_VERSION = 4
 CONNECT_SECONDS = 20
-OPENING_SECONDS = 300
-"""A first question runs on a worker, and none may be left."""
+LOOKING_SECONDS = 300
+"""A look at files takes a worker, and none may be left."""
 _PORT = 15002
 _AT_ONCE = 2
 _DIALECT = SparkDialect()
@@ -59,13 +59,10 @@ class ClusterSession:
 
     def fetch(self, statement: Sql) -> pa.Table:
         """The result of a statement."""
-        with self._within_time("counting"), translated("The table", "counting"):
+        in_time = within_time(self._session, self._timeout, "counting")
+        with in_time, translated("The table", "counting"):
             found: pa.Table = self._session.sql(str(statement)).toArrow()
             return found
-
-    def _within_time(self, doing: str) -> contextlib.AbstractContextManager[None]:
-        """Have the cluster give up what takes longer than the source allows."""
-        return within_time(self._session, self._timeout, doing)
 
     def batches(self, statement: Sql, what: str) -> Iterator[pa.Table]:
         """The result of a statement as it comes, some records at a time."""
@@ -90,7 +87,8 @@ class ClusterSession:
             )
         relation = _relation(source.table)
         doing = "looking at the table"  # of Parquet files Spark reads the ends, on its workers
-        with self._within_time(doing), translated(source.table, doing):
+        seconds = self._timeout or LOOKING_SECONDS
+        with within_time(self._session, seconds, doing), translated(source.table, doing):
             fields = self._session.sql(
                 str(sql("SELECT * FROM {of} LIMIT 0", of=relation))
             ).schema.fields
@@ -180,8 +178,7 @@ class SparkDatabase:
                 self._idle.append(session)
 
     def _new(self) -> ClusterSession:
-        session = connect(self._address, self._timeout or OPENING_SECONDS)
-        return ClusterSession(session, self._kept_in, self._timeout)
+        return ClusterSession(connect(self._address), self._kept_in, self._timeout)
 
     def close(self) -> None:
         """Close the sessions that nobody uses."""
@@ -190,8 +187,8 @@ class SparkDatabase:
             self._idle.pop().close()
 
 
-def connect(address: Address, seconds: int = OPENING_SECONDS) -> SparkSession:
-    """A new session with our settings; a cluster without workers is given up after so many seconds."""
+def connect(address: Address) -> SparkSession:
+    """A new session with our settings, which are read back. It takes no worker of the cluster."""
     _reachable(address)
     from pyspark.sql import SparkSession as Session
 
@@ -218,9 +215,7 @@ def connect(address: Address, seconds: int = OPENING_SECONDS) -> SparkSession:
                         f"Spark at {where} does not keep the setting {name}, without which sums are "
                         "not certain. Ask its administrator to allow it."
                     )
-            doing = "opening a session"
-            with within_time(session, seconds, doing), translated(where, doing):
-                _reads_numbers(session, where)
+            _reads_numbers(session, where)
         except BaseException:
             with contextlib.suppress(Exception):
                 session.stop()
@@ -231,7 +226,9 @@ def connect(address: Address, seconds: int = OPENING_SECONDS) -> SparkSession:
 def _reads_numbers(session: SparkSession, where: str) -> None:
     """Texts are written with signs by their numbers: they must be read so."""
     odd = "\\' ${x} é 日 👩"
-    read = session.sql(str(sql("SELECT {odd} AS odd", odd=_DIALECT.literal(odd)))).toArrow()
+    # of VALUES the server makes a table by itself: without a worker this would wait, past any cancel
+    asked = sql("SELECT * FROM VALUES ({odd}) AS one(odd)", odd=_DIALECT.literal(odd))
+    read = session.sql(str(asked)).toArrow()
     if read["odd"].to_pylist() != [odd]:
         raise EngineError(
             f"Spark at {where} reads texts in an older way (spark.sql.parser.escapedStringLiterals). "
