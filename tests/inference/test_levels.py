@@ -116,6 +116,8 @@ def printed_level(
     rejected = 0
     # further starts move the statistic a little: tables near the point are fitted again
     near = np.flatnonzero(printed & (found.p_score <= 0.12))
+    if not near.size:
+        return 0.0, int(printed.sum())
     again = statistics([made], kinds, shown[near], model)
     for row in near[again.p_score <= 0.05]:
         used = np.ones(shown.shape[1], dtype=bool)
