@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from discreet.errors import Cancelled, DataError, EngineError, InputError
 from discreet.workspace import DataSet, check, init, load
 from discreet.workspace.unit_choice import UnitChoice
 
+from ..patience import wait_until
 from ..servers.postgres import PASSWORD, PostgresServer
 from . import remote_people
 from .people import SALT, People, coded, coding_of, values
@@ -231,6 +234,21 @@ def test_a_stop_reaches_a_count(postgres: PostgresServer, tmp_path: Path) -> Non
         engine.count(
             [Count((AxisRef("c", "c"),))], control=Control(cancelled=lambda: next(asked) > 10)
         )
+    stop = threading.Event()
+    counts = [Count((AxisRef("c", "c"),))]
+    with ThreadPoolExecutor(2) as others:  # as many as count at once; a third waits for its turn
+        control = Control(cancelled=stop.is_set)
+        working = [others.submit(engine.count, counts, control=control) for _ in range(2)]
+        try:
+            running = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}' AND query LIKE '%GROUP BY%' AND state = 'active' AND pid <> pg_backend_pid()"
+            wait_until(lambda: postgres.execute(running) == [(2,)], "two counts")
+            asked = iter(range(10**9))
+            with pytest.raises(Cancelled):
+                engine.count([Count(())], control=Control(cancelled=lambda: next(asked) > 10))
+            assert not any(one.done() for one in working)
+        finally:
+            stop.set()
+        assert all(isinstance(one.exception(), Cancelled) for one in working)
     active = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}' AND state = 'active' AND pid <> pg_backend_pid()"
     assert postgres.execute(active) == [(0,)]
     engine.close()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from ..core.control import Control
@@ -12,6 +13,20 @@ from ..errors import Cancelled
 T = TypeVar("T")
 
 POLL_SECONDS = 0.05
+
+
+@contextlib.contextmanager
+def turn(
+    turns: threading.Lock | threading.Semaphore, control: Control | None, doing: str
+) -> Iterator[None]:
+    """A turn among those who ask at once; whoever waits for it can be cancelled too."""
+    while not turns.acquire(timeout=POLL_SECONDS):
+        if control is not None and control.cancelled():
+            raise Cancelled(f"Stopped while {doing}; nothing was lost.")
+    try:
+        yield
+    finally:
+        turns.release()
 
 
 def in_background(

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from ..core.control import Control
 from .coding import Source
 from .dialect import Dialect
 from .sql import Sql
@@ -61,7 +62,9 @@ class Database(Protocol):
     def dialect(self) -> Dialect:
         """How statements are written for it."""
 
-    def session(self, *, write: bool = False) -> AbstractContextManager[Session]:
+    def session(
+        self, *, write: bool = False, control: Control | None = None
+    ) -> AbstractContextManager[Session]:
         """One snapshot; what is written is kept when the context ends without an error."""
 
     def close(self) -> None:

@@ -76,7 +76,7 @@ class RemoteEngine:
         self.check_served()
 
         def once() -> dict[int, Cells]:
-            with self._database.session() as session:
+            with self._database.session(control=control) as session:
 
                 def work() -> dict[int, Cells]:
                     reader = _Reader(self._version, self._description, self._places, session, self._database, self._salt)  # fmt: skip

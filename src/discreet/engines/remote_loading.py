@@ -81,7 +81,7 @@ class _Loading:
     def run(self, name: str) -> tuple[RemoteVersion, LoadReport]:
         """Look at every value, code, and take the fingerprint, in one snapshot."""
         coded = self._source.counting == "coded"
-        with self._database.session(write=coded) as session:
+        with self._database.session(write=coded, control=self._control) as session:
 
             def work() -> tuple[RemoteVersion, LoadReport]:
                 return self._within(session, name if coded else "")

@@ -23,8 +23,8 @@ from ...core.control import Control
 from ...core.description import Description
 from ...core.domain import Count, Domain
 from ...core.true_values import Cells, Counts
-from ...errors import Cancelled, EngineError
-from ..background import POLL_SECONDS, in_background
+from ...errors import EngineError
+from ..background import in_background, turn
 from ..lost import ConnectionLost, retried
 from ..projection import summed
 from .engine import Columns, DuckDBEngine, columns_of
@@ -156,17 +156,12 @@ class ShardedEngine(DuckDBEngine):
         self, count: Count, domain: Domain, keys: bool, weights: bool, control: Control | None
     ) -> Cells:
         statement = str(self._statement(count, domain, keys, weights))
-        while not self._turn.acquire(timeout=POLL_SECONDS):
-            if control is not None and control.cancelled():
-                raise Cancelled("Stopped while counting; nothing was lost.")
-        try:
+        with turn(self._turn, control, "counting"):
             parts = retried(
                 lambda: in_background(
                     lambda: self._asked(statement), self._workers.end, control, "counting"
                 )
             )
-        finally:
-            self._turn.release()
         return added(parts, domain)
 
     def _asked(self, statement: str) -> list[dict[str, Counts]]:

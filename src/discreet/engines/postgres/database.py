@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import psycopg
 import pyarrow as pa
 
+from ...core.control import Control
 from ...errors import EngineError, InputError
 from ..address import Address
+from ..background import turn
 from ..coding import Source
 from ..database import RemoteTable
 from ..sql import Sql, sql
@@ -123,11 +125,13 @@ class PostgresDatabase:
         self._closed = False
 
     @contextlib.contextmanager
-    def session(self, *, write: bool = False) -> Iterator[PostgresSession]:
+    def session(
+        self, *, write: bool = False, control: Control | None = None
+    ) -> Iterator[PostgresSession]:
         """A snapshot that lasts as long as the context; a lost connection is not used again."""
         if self._closed:
             raise EngineError("The data set is closed. Open it again.")
-        with self._turns:
+        with turn(self._turns, control, "waiting for a turn"):
             connection = self._connection(write)
             try:
                 with translated("The table", "beginning a snapshot"):

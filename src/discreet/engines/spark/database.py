@@ -16,8 +16,10 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from ...core.control import Control
 from ...errors import EngineError, InputError
 from ..address import Address
+from ..background import turn
 from ..coding import Source
 from ..database import RemoteTable
 from ..sql import Sql, sql
@@ -161,11 +163,13 @@ class SparkDatabase:
         self._closed = threading.Event()
 
     @contextlib.contextmanager
-    def session(self, *, write: bool = False) -> Iterator[ClusterSession]:
+    def session(
+        self, *, write: bool = False, control: Control | None = None
+    ) -> Iterator[ClusterSession]:
         """A session for one use; one that failed is not used again."""
         if self._closed.is_set():
             raise EngineError("The data set is closed. Open it again.")
-        with self._turns:
+        with turn(self._turns, control, "waiting for a turn"):
             session = self._idle.pop() if self._idle else self._new()
             try:
                 yield session
