@@ -251,8 +251,11 @@ def check_digests(records: int, bound: str, put: Put, root: Path) -> str:
 @pytest.mark.parametrize(
     ("put", "bound"), [("postgres", "stop"), ("postgres", "drop"), SPARK_BOUNDED], indirect=["put"]
 )
-def test_counts_of_fixed_questions_have_one_digest(put: Put, bound: str, tmp_path: Path) -> None:
+def test_counts_of_fixed_questions_have_one_digest(
+    put: Put, bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """20,000 records: counts, key sums and weights of seven questions are the same in every way."""
+    monkeypatch.setattr("discreet.engines.spark.database._SLICE_BYTES", 1 << 20)  # three slices
     check_digests(20_000, bound, put, tmp_path)
 
 

@@ -67,7 +67,8 @@ def open_spark(runner: Runner, source: Source, scratch: Path, wanted: Wanted) ->
                 for i in selected
             )
             every = sql("SELECT {texts} FROM {of}", texts=joined(", ", [*texts, sql("1 AS one")]), of=found.relation)  # fmt: skip
-            parts = session.batches(every, found.known)
+            names = [*(f"c{i}" for i in selected), "one"]
+            parts = session.batches(every, names, found.known)
             return _copied(runner, relation, _arrow(runner, relation, selected, parts), session.cancel, 0)  # fmt: skip
 
     try:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -22,7 +22,7 @@ from ..address import Address
 from ..background import turn
 from ..coding import Source
 from ..database import RemoteTable
-from ..sql import Sql, sql
+from ..sql import Sql, joined, sql
 from .client import prepare
 from .dialect import SparkDialect
 from .sentences import translated
@@ -42,6 +42,10 @@ _SETTINGS = {
     "spark.sql.redaction.string.regex": "(?i)(x'|0x)?[0-9a-f]{64}'?",
 }
 """Set and read back; the last hides what may be a salt where Spark shows its plans."""
+_SMALL_PARTS = "spark.sql.files.maxPartitionBytes", "8m"
+"""Workers hold all texts of a part of the files at once: some ten times its size, as Spark writes it."""
+_TEXT_BYTES, _SLICE_BYTES = 16, 1 << 28
+"""What a value takes, about, and how much Spark's server, of 1 GB by default, is to hold."""
 _TYPES = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "BIGINT"),
     **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), "VARCHAR"),
@@ -66,8 +70,33 @@ class ClusterSession:
             found: pa.Table = self._session.sql(str(statement)).toArrow()
             return found
 
-    def batches(self, statement: Sql, what: str) -> Iterator[pa.Table]:
-        """The result of a statement as it comes, some records at a time."""
+    def batches(self, statement: Sql, names: Sequence[str], what: str) -> Iterator[pa.Table]:
+        """The result of a statement with these columns as it comes, some records at a time.
+
+        A server of Spark Connect holds whatever we have not fetched yet: of a large table it is given
+        slices to read, one after the other. Each record is in the one that its own values say.
+        """
+        with contextlib.suppress(Exception):  # a cluster that fixes it has its reasons
+            self._session.conf.set(*_SMALL_PARTS)
+        number = sql("SELECT count(*) AS number FROM ({of}) s", of=statement)
+        records = int(self.fetch(number)["number"][0].as_py())
+        slices = max(1, -(-records * len(names) * _TEXT_BYTES // _SLICE_BYTES))
+        seen = 0
+        for slice_ in range(slices):
+            part = sql(
+                "SELECT * FROM ({of}) s WHERE pmod(xxhash64({names}), {slices}) = {slice}",
+                of=statement,
+                names=joined(", ", [_DIALECT.identifier(name) for name in names]),
+                slices=slices,
+                slice=slice_,
+            )
+            for batch in self._batches(part if slices > 1 else statement, what):
+                seen += len(batch)
+                yield batch
+        if slices > 1 and seen != records:
+            raise EngineError(f"{what} changed while it was read. Load it again.")
+
+    def _batches(self, statement: Sql, what: str) -> Iterator[pa.Table]:
         with translated(what, f"reading {what}"):
             frame = self._session.sql(str(statement))
             client = self._session.client
