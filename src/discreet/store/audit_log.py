@@ -175,18 +175,17 @@ class AuditLog:
                 done.set_exception(failure)
 
     def _insert(self, rows: list[_Row]) -> None:
-        """All in one statement: at each one this thread would wait for its turn again."""
         with self._database.writing() as connection:
             last = connection.execute(
                 "SELECT seq, hash FROM log ORDER BY seq DESC LIMIT 1"
             ).fetchone()
             seq, head = last or (0, "")
-            values: list[object] = []
             for at, dataset, user, body in rows:
                 seq, head = seq + 1, _link(head, body)
-                values += (seq, at, dataset, user, body, head)
-            places = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(rows))
-            connection.execute(f"INSERT INTO log VALUES {places}", values)  # nosec B608
+                connection.execute(
+                    "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
+                    (seq, at, dataset, user, body, head),
+                )
 
 
 def _link(head: str, body: str) -> str:
