@@ -1,7 +1,7 @@
 """The engine alone, in as many processes, with as many threads and askers, as the server has.
 
 It counts the interiors of the tables with their key sums, as the server must; totals, which the
-server adds in memory, are not asked of it.
+server adds in memory, are not asked of it. DuckDB counts them from disk, or the arrays in memory do.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 
 from discreet import release
 from discreet.core.control import Control
+from discreet.engines.duckdb.engine import open_engine as open_duckdb
 from discreet.recipe import from_mapping
 from discreet.workspace import DataSet
 
@@ -42,6 +44,7 @@ class BareEngine:
         *,
         processes: int,
         askers: int,
+        in_memory: bool,
     ) -> None:
         threads = max(1, (os.cpu_count() or 1) // processes)
         context = multiprocessing.get_context("spawn")
@@ -51,7 +54,7 @@ class BareEngine:
         for number in range(processes):
             ours, theirs = context.Pipe()
             part = asked[number::processes]
-            work = (theirs, folder, dict(shape), part, threads, askers // processes)
+            work = (theirs, folder, dict(shape), part, threads, askers // processes, in_memory)
             process = context.Process(target=_serve, args=work, daemon=True)
             process.start()
             self._ends.append(ours)
@@ -85,8 +88,9 @@ def _serve(
     filters: list[Mapping[str, Sequence[str]]],
     threads: int,
     askers: int,
+    in_memory: bool,
 ) -> None:
-    with DataSet.open(folder) as data:
+    with DataSet.open(folder) as data, ExitStack() as stack:
         data.threads = threads
         plans = [
             release.ask(
@@ -95,6 +99,11 @@ def _serve(
             for where in filters
         ]
         engine = data.engine()
+        if not in_memory:
+            described = data.described.description
+            engine = stack.enter_context(
+                closing(open_duckdb(data.version, described, threads=threads))
+            )
         todo = itertools.cycle(plans)
         lock = threading.Lock()
         engine.count(plans[0].counts, keys=True, weights=False, control=Control())

@@ -12,6 +12,7 @@ import datetime
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from ..errors import Bug, nearest
@@ -196,7 +197,15 @@ def _said(
     chosen = spoken.pattern(pattern, plural, values.get("n", 1))
     if "{" not in chosen:
         return chosen
-    return _PLACE.sub(lambda found: _value(spoken, found[1], values, language), chosen)
+    parts = list(_parts(chosen))
+    parts[1::2] = [_value(spoken, name, values, language) for name in parts[1::2]]
+    return "".join(parts)
+
+
+@lru_cache(maxsize=4096)
+def _parts(pattern: str) -> tuple[str, ...]:
+    """A pattern's words and the names between them, in turn."""
+    return tuple(_PLACE.split(pattern))
 
 
 def _value(spoken: Catalogue, name: str, values: Mapping[str, Any], language: str) -> str:

@@ -11,7 +11,6 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from ..core.table import ProtectedTable
@@ -19,7 +18,7 @@ from ..core.table import ProtectedTable
 _MOST_REQUESTS = 20_000
 _BESIDE = 2048
 """Bytes that an answer takes beside its body: headers, tags, the objects themselves."""
-_NEVER = ("prefer", "idempotency-key", "if-none-match")
+_NEVER = (b"prefer", b"idempotency-key", b"if-none-match")
 """Headers with a meaning of their own: a request that has one is never known."""
 
 
@@ -121,12 +120,14 @@ class RecentTables:
 
 def request_key(scope: Scope, body: bytes) -> bytes | None:
     """What a request is known by; None where a header asks for more than the table."""
-    headers = Headers(scope=scope)
-    if any(name in headers for name in _NEVER):
+    sent: dict[bytes, list[bytes]] = {}
+    for name, value in scope["headers"]:
+        sent.setdefault(name, []).append(value)
+    if any(name in sent for name in _NEVER):
         return None
     digest = hashlib.blake2b(digest_size=24)
-    parts = [scope["method"], scope["path"], *headers.getlist("accept")]
-    parts += ["\n", headers.get("accept-language", ""), headers.get("content-type", "")]
-    for part in (*(text.encode() for text in parts), scope["query_string"], body):
+    parts = [scope["method"].encode(), scope["path"].encode(), *sent.get(b"accept", ()), b"\n"]
+    parts += [sent.get(name, [b""])[0] for name in (b"accept-language", b"content-type")]
+    for part in (*parts, scope["query_string"], body):
         digest.update(len(part).to_bytes(8, "little") + part)
     return digest.digest()

@@ -50,9 +50,11 @@ def dress(headers: MutableHeaders, scope: Scope, allowed: tuple[str, ...]) -> No
 
 def preflight(scope: Scope, allowed: tuple[str, ...]) -> Response | None:
     """The answer to a browser that asks before it asks; None where this is no such question."""
+    if scope["method"] != "OPTIONS" or not allowed:
+        return None
     headers = Headers(scope=scope)
     wanted = headers.get("access-control-request-method")
-    if scope["method"] != "OPTIONS" or not wanted or not allowed:
+    if not wanted:
         return None
     meant = {**scope, "method": wanted.upper()}
     named = headers.get("access-control-request-headers", "").lower().split(",")

@@ -7,6 +7,7 @@ no answer leaves before its row is in the audit log, where it has one (`FILES`).
 from __future__ import annotations
 
 import asyncio
+import random
 import secrets
 import time
 from collections.abc import MutableMapping
@@ -39,6 +40,10 @@ POLICY = (
     "default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
+_FIXED = {name.lower().encode(): value.encode() for name, value in SECURITY.items()}
+_UNLESS_SAID = ((b"content-security-policy", POLICY.encode()), (b"cache-control", b"no-store"))
+_DRAWN = random.Random(secrets.randbits(256))  # nosec B311
+"""Numbers of requests: no secrets, so that nobody waits for the system to draw them."""
 PROGRAMS = ("/api/", "/pxweb/")
 """Where programs ask. What is posted elsewhere is a form of our own pages: it works without
 scripts, so it carries its CSRF token in the body."""
@@ -110,7 +115,7 @@ class Gate:
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body, within limits of size and time; None where the client hung up before."""
         most = self.service.settings.most_body_bytes
-        length = Headers(scope=scope).get("content-length", "0")
+        length = first(scope, b"content-length") or "0"
         if not length.isdigit() or int(length) > most:
             raise _too_large(most)
         parts: list[bytes] = []
@@ -147,7 +152,7 @@ class Passage:
         self.replaced = False
         self._held: Message | None = None
         self.asker: Asker = PUBLIC
-        self.request = secrets.token_hex(8)
+        self.request = f"{_DRAWN.getrandbits(64):016x}"
         self.began = time.perf_counter()
         self.extra: dict[str, str] = {}
         state: MutableMapping[str, Any] = scope.setdefault("state", {})
@@ -172,9 +177,7 @@ class Passage:
             return Problem(431, "headers", "The headers are too many or too long. Send fewer.")
         if sum(name == b"host" for name, _ in raw) > 1:
             return Problem(400, "host", "The request has more than one Host header. Send one.")
-        host = Headers(scope=scope).get("host", "").rpartition(":")
-        name = (host[0] if host[2].isdigit() else "".join(host)).lower()
-        if settings.hosts and name not in settings.hosts:
+        if settings.hosts and _host(scope) not in settings.hosts:
             # a page elsewhere may have made its own name point to this machine
             return Problem(421, "host", "This server does not answer to that name.")
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > 8192:
@@ -182,7 +185,7 @@ class Passage:
                 413, "too-large", "The address is longer than 8,192 characters. Use POST."
             )
         try:
-            self.asker = PUBLIC if self.probe else self._identified()
+            self.asker = self._identified() if self.says_who else PUBLIC
         except Problem as problem:
             return self._limited() or problem
         scope["state"]["asker"] = self.asker
@@ -264,16 +267,17 @@ class Passage:
 
     def _dress(self, message: Message) -> None:
         """The headers that every answer has."""
-        headers = MutableHeaders(raw=message.setdefault("headers", []))
-        for name, value in (*SECURITY.items(), *self.extra.items()):
-            headers[name] = value
+        ours = {**_FIXED, b"x-request-id": self.request.encode()}
+        ours |= {name.lower().encode(): value.encode() for name, value in self.extra.items()}
         if not self.scope["path"].startswith(PROGRAMS):
             # with no-referrer a browser says `Origin: null` even to the page's own server
-            headers["Referrer-Policy"] = "same-origin"
-        headers.setdefault("Content-Security-Policy", POLICY)
-        headers.setdefault("Cache-Control", "no-store")
-        headers["X-Request-Id"] = self.request
-        if self.asker is PUBLIC:
+            ours[b"referrer-policy"] = b"same-origin"
+        raw = [pair for pair in message.get("headers", ()) if pair[0] not in ours]
+        said = {name for name, _ in raw}
+        raw += [pair for pair in _UNLESS_SAID if pair[0] not in said]
+        message["headers"] = [*raw, *ours.items()]
+        if self.asker is PUBLIC and self.service.settings.readable_from:
+            headers = MutableHeaders(raw=message["headers"])
             cross_origin.dress(headers, self.scope, self.service.settings.readable_from)
 
     async def _instead(self, response: Response) -> None:
@@ -309,15 +313,28 @@ class Passage:
             **self.notes,
         }
         if route not in FILES or status >= 400:
-            written = self.service.audit.add(row)
-            if not self.probe:
+            if self.probe:
+                self.service.audit.add(row)
+            else:
                 # a client that hangs up ends this wait, never the writing of its row
-                await asyncio.shield(asyncio.wrap_future(written))
-        logs.say(
-            "info",
-            event="request",
-            **{k: v for k, v in row.items() if k in logs.FIELDS},
-        )
+                await self.service.audit.added(row)
+        if logs.heard("info"):
+            told = {name: value for name, value in row.items() if name in logs.FIELDS}
+            logs.say("info", event="request", **told)
+
+
+def first(scope: Scope, name: bytes) -> str:
+    """The first header of this name, or nothing; names are small letters already."""
+    for key, value in scope["headers"]:
+        if key == name:
+            return str(value, "latin-1")
+    return ""
+
+
+def _host(scope: Scope) -> str:
+    """The name this server was asked by, without its port."""
+    host = first(scope, b"host").rpartition(":")
+    return (host[0] if host[2].isdigit() else "".join(host)).lower()
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

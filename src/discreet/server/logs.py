@@ -57,8 +57,12 @@ def set_up(level: str) -> None:
         logger.propagate = name != "uvicorn.access"
 
 
+def heard(level: str) -> bool:
+    """Whether lines of this level are written."""
+    return _LOGGER.isEnabledFor(getattr(logging, level.upper()))
+
+
 def say(level: str, **fields: Any) -> None:
     """One line."""
-    number = getattr(logging, level.upper())
-    if _LOGGER.isEnabledFor(number):
-        _LOGGER.log(number, "", extra={"fields": fields})
+    if heard(level):
+        _LOGGER.log(getattr(logging, level.upper()), "", extra={"fields": fields})

@@ -6,6 +6,7 @@ request; requests under way finish on the one they began with, and the last of t
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import threading
@@ -174,12 +175,18 @@ def _edition(folder: Path) -> str:
     return digest.hexdigest()
 
 
+@functools.lru_cache(maxsize=1024)
+def _stamped(folder: Path) -> tuple[str, ...]:
+    """The paths whose replacement makes an open copy an old one."""
+    return tuple(os.path.join(folder, name) for name in (CURRENT, DESCRIPTION, CATEGORIES))
+
+
 def _stamp(folder: Path) -> tuple[object, ...]:
     """Changes whenever the version served or the description is replaced."""
     stamps: list[object] = []
-    for name in (CURRENT, DESCRIPTION, CATEGORIES):
+    for path in _stamped(folder):
         try:
-            facts = os.stat(os.path.join(folder, name))
+            facts = os.stat(path)
             stamps += [facts.st_mtime_ns, facts.st_ino, facts.st_size]
         except OSError:
             stamps.append(None)

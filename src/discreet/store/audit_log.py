@@ -8,13 +8,15 @@ may be missing here; they are in the ledger where anything was charged.)
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,10 @@ FIELDS = frozenset(
 
 _Row = tuple[str, str, str, str]
 """When, of which data set, of whom, and the whole row as text."""
+_Waiting = Future[None] | asyncio.Future[None]
+"""Whoever waits for a row: a thread, or a task of an event loop."""
+_GATHERING = 0.002
+"""Seconds in which rows gather for one transaction, while more than one came with the last."""
 _NAME = "The audit log"
 TABLES = """
 CREATE TABLE IF NOT EXISTS log (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, dataset TEXT NOT NULL,
@@ -61,7 +67,7 @@ class AuditLog:
             from .postgres.database import PostgresDatabase
 
             self._database = PostgresDatabase(place, _NAME, "audit log")
-        self._queue: queue.SimpleQueue[tuple[_Row, Future[None]] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[_Row, _Waiting] | None] = queue.SimpleQueue()
         self._starting = threading.Lock()
         self._thread = self._begun()
 
@@ -78,19 +84,31 @@ class AuditLog:
 
     def add(self, row: Mapping[str, Any]) -> Future[None]:
         """Add a row; the future is done when it is in the file."""
+        done: Future[None] = Future()
+        self._put(row, done)
+        return done
+
+    async def added(self, row: Mapping[str, Any]) -> None:
+        """Add a row, and go on once it is in the file; a task that ends before leaves its row there.
+
+        All that wait on one event loop for rows of one transaction are told by one call.
+        """
+        done = asyncio.get_running_loop().create_future()
+        self._put(row, done)
+        await done
+
+    def _put(self, row: Mapping[str, Any], done: _Waiting) -> None:
         wrong = set(row) - FIELDS
         if wrong:
             raise StoreError(f"The audit log has no field {sorted(wrong)[0]}.")
         at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")
         fields = {name: value for name, value in row.items() if value not in (None, "")}
-        done: Future[None] = Future()
         told = (at, str(fields.get("dataset", "")), str(fields.get("user", "")))
         self._queue.put(((*told, canonical({"at": at, **fields})), done))
         if not self.alive:
             with self._starting:
                 if not self.alive:
                     self._thread = self._begun()
-        return done
 
     def page(
         self,
@@ -150,29 +168,34 @@ class AuditLog:
         return thread
 
     def _write(self) -> None:
-        ended = False
+        ended, many = False, False
         while not ended:
             batch = [self._queue.get()]
+            if many:
+                time.sleep(_GATHERING)  # others are about to come: one transaction for all
             while len(batch) < 500 and not self._queue.empty():
                 batch.append(self._queue.get())
             ended = None in batch
             rows = [item for item in batch if item is not None]
+            many = len(rows) > 1
             if rows:
                 self._commit(rows)
 
-    def _commit(self, rows: list[tuple[_Row, Future[None]]]) -> None:
+    def _commit(self, rows: list[tuple[_Row, _Waiting]]) -> None:
         """Write rows and tell those who wait for theirs; whoever went away is in the log too."""
-        waiting = [done for _, done in rows if done.set_running_or_notify_cancel()]
+        threads = [done for _, done in rows if isinstance(done, Future)]
+        threads = [done for done in threads if done.set_running_or_notify_cancel()]
+        tasks = [done for _, done in rows if not isinstance(done, Future)]
         failure: Exception | None = None
         try:
             self._insert([row for row, _ in rows])
         except Exception as error:
             failure = error
-        for done in waiting:
-            if failure is None:
-                done.set_result(None)
-            else:
-                done.set_exception(failure)
+        _tell(threads, failure)
+        for loop in {done.get_loop() for done in tasks}:
+            there = [done for done in tasks if done.get_loop() is loop]
+            with suppress(RuntimeError):  # the loop has ended: nobody waits there any more
+                loop.call_soon_threadsafe(_tell, there, failure)
 
     def _insert(self, rows: list[_Row]) -> None:
         with self._database.writing() as connection:
@@ -186,6 +209,17 @@ class AuditLog:
                     "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
                     (seq, at, dataset, user, body, head),
                 )
+
+
+def _tell(waiting: Iterable[_Waiting], failure: Exception | None) -> None:
+    """Let those go on who still wait."""
+    for done in waiting:
+        if done.done():
+            continue
+        if failure is None:
+            done.set_result(None)
+        else:
+            done.set_exception(failure)
 
 
 def _link(head: str, body: str) -> str:
