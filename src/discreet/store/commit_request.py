@@ -25,6 +25,12 @@ class CommitRequest:
     ) -> None:
         if not key or len(key) > 200:
             raise InputError("An idempotency key must be text of 1 to 200 characters.")
+        for what, text in (("idempotency key", key), ("user", user), ("project", project)):
+            if "\0" in text or not _is_whole(text):
+                raise InputError(
+                    f"The {what} holds a zero byte or half a sign, which no database keeps. Leave that "
+                    "out; nothing was charged."
+                )
         self.question = question_of(charges)
         self.charges, self.measurements = charges, measurements
         self.key, self.user, self.project = key, user, project
@@ -37,6 +43,11 @@ class CommitRequest:
             "policy_version": policy_version,
         }
         self.digest = digest(canonical(request).encode())
+
+
+def _is_whole(text: str) -> bool:
+    """Whether every sign of a text is one."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def _as_asked(charge: Charge) -> dict[str, Any]:

@@ -36,6 +36,8 @@ BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 """Said in full: who waited for a lock must then see what the other committed, whatever the role's default."""
 _SESSION = (
     "SELECT set_config('search_path', 'pg_catalog', false), set_config('TimeZone', 'UTC', false), "
+    "set_config('standard_conforming_strings', 'on', false), "
+    "set_config('extra_float_digits', '1', false), "
     "set_config('statement_timeout', '0', false), set_config('lock_timeout', '30s', false), "
     "set_config('idle_in_transaction_session_timeout', '60s', false), "
     "set_config('tcp_keepalives_idle', '10', false), "
@@ -43,7 +45,8 @@ _SESSION = (
     "set_config('tcp_keepalives_count', '3', false)"
 )
 """No statement time-out: one that fires in a COMMIT leaves it half waited for. Keepalives of the
-server's side: what a host holds that lost its power is let go in half a minute, not in hours."""
+server's side: what a host holds that lost its power is let go in half a minute, not in hours. How
+texts and times are written is no matter of a role's or a database's defaults."""
 
 
 class NotDurable(StoreError):
@@ -96,6 +99,7 @@ class Connection:
                 self.place.database,
                 autocommit=True,
                 connect_timeout=CONNECT_SECONDS,
+                client_encoding="UTF8",
                 keepalives_idle=10,
                 keepalives_interval=5,
                 keepalives_count=3,
@@ -192,15 +196,27 @@ def in_words(what: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
+        if isinstance(error, psycopg.DataError) and not error.sqlstate:
+            raise InputError(no_text(what)) from None
         raise StoreError(
             f"{what} could not be used: {reason(error)}. Nothing was answered."
         ) from None
+    except UnicodeEncodeError:
+        raise InputError(no_text(what)) from None
     except OSError as error:
         said = error.strerror or "the system refused"
         raise StoreError(
             f"{what} could not be used: {said.lower()}. Nothing was answered. "
             "Check disk space and rights, then ask again."
         ) from error
+
+
+def no_text(what: str) -> str:
+    """That a text which was given can be kept nowhere."""
+    return (
+        f"{what} was asked with a text that holds a zero byte or half a sign, which no database "
+        "keeps. Leave that out; nothing was answered."
+    )
 
 
 def reason(error: psycopg.Error) -> str:

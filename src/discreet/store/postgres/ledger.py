@@ -4,8 +4,9 @@ A group of commits takes two round trips: (1) begin, lock the ledger's row, read
 (2) write what they decided and commit. The lock is the row of `ledger_heads`, which is also the end of
 the chain; within a host the fair lock decides whose turn it is before that. A host keeps its anchors
 beside `discreet.yaml` and in the user's state folder, as for SQLite, and moves both before anything is
-answered: a database that was put back, or a standby that lacks entries, is refused by every host
-that saw them. A host that opens a ledger for the first time trusts what it finds.
+answered, also from what another host charged: a database that was put back, or a standby that lacks
+entries, is refused by every host that answered from them. A host that opens a ledger for the first
+time trusts what it finds.
 
 Where the connection is lost in the second round trip nobody knows whether the commit took place:
 nothing is answered, and whoever asks again with the same key gets the one answer, charged once.
@@ -16,7 +17,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from ...errors import LedgerDamaged, StoreError
 from ...file_names import ANCHOR, LEDGER_LOCK, STORE
 from ..anchored_ledger import AnchoredLedger
 from ..anchors import Anchor, OuterAnchor
-from ..base import Verified
+from ..base import LedgerHistory, StoredAnswer, Verified
 from ..chain import START, canonical, damaged, link, moment
 from ..commit_request import CommitRequest
 from ..ledger_restore import Restored, accept
@@ -71,6 +72,7 @@ class PostgresLedger(AnchoredLedger):
         self._wait_seconds = wait_seconds
         self._reading_lock = threading.Lock()
         self._unsure = False  # whether a commit was not confirmed, so that reading waits for one
+        self._sure = 0  # the last row that is known to be durable and was noted here
         with in_words(self._name), ExitStack() as on_failure:
             make_folder(self.folder)
             self._lock = on_failure.enter_context(closing(FairLock(self.folder / LEDGER_LOCK)))
@@ -88,6 +90,24 @@ class PostgresLedger(AnchoredLedger):
             self._open_outer(rows, account)
             on_failure.pop_all()  # all is well: they stay open
         self._start(end, account)
+        self._anchored = noted.seq, noted.hash
+
+    def find(self, question: str) -> StoredAnswer | None:
+        """The answer already charged for this question, whoever asked and on whichever host."""
+        stored = super().find(question)
+        self._make_sure(() if stored is None else (stored,))
+        return stored
+
+    def history(self, data_version: str | None = None) -> LedgerHistory:
+        """All answers so far, oldest first, as they were at one moment, and the head to commit after."""
+        history = super().history(data_version)
+        self._make_sure(history.answers)
+        return history
+
+    def _make_sure(self, answers: Sequence[StoredAnswer]) -> None:
+        """What another host charged is durable and noted here before anything is answered from it."""
+        if any(answer.receipt["entry"] > self._sure for answer in answers[-1:]):
+            self._write(Needs(), lambda state: None)
 
     def close(self) -> None:
         """Finish queued commits and let go of the connections."""
@@ -177,8 +197,9 @@ class PostgresLedger(AnchoredLedger):
                 ended = connection.execute("COMMIT" if writing else "ROLLBACK")
             if writing:
                 self._check_committed(ended.statusmessage)
-            elif self._unsure:
-                self._confirm()  # what is answered from may not be durable yet
+            elif self._unsure or state.end[0] > self._sure:
+                self._confirm()  # what is answered from may not be durable yet, whoever committed it
+            self._sure = state.end[0]
         except BaseException as error:
             if writing:
                 self._unsure = True  # a connection lost in COMMIT: it may have been done
