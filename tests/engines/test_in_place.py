@@ -7,15 +7,18 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import discreet as dc
 from discreet.core.control import Control
-from discreet.core.domain import AxisRef, Count
+from discreet.core.domain import AxisRef, Condition, Count, variable
+from discreet.core.true_values import Cells
 from discreet.engines.coding import Coding, Source
 from discreet.engines.duckdb.loading import load as load_here
 from discreet.engines.opening import open_engine
+from discreet.engines.remote_engine import _Reader
 from discreet.engines.remote_version import RemoteVersion
 from discreet.errors import Cancelled, DataError, EngineError, InputError
 from discreet.workspace import DataSet, check, init, load
@@ -268,9 +271,84 @@ def test_a_count_survives_one_killed_session(postgres: PostgresServer, tmp_path:
     engine.close()
 
 
-def towns_variables():  # type: ignore[no-untyped-def]
-    from discreet.core.domain import variable
+def test_a_lost_commit_leaves_one_coded_table(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows whether it took place: what it may have made goes, and the load succeeds."""
+    import psycopg
 
+    people = People(towns_variables(), [(0,), (1,), (1,)])
+    source = replace(remote_people.on_postgres(postgres, people), counting="coded")
+    execute, lost = psycopg.Connection.execute, []
+
+    def loses_one(
+        self: psycopg.Connection, query: object, *more: object, **named: object
+    ) -> object:
+        done = execute(self, query, *more, **named)  # type: ignore[call-overload]
+        if query == "COMMIT" and not lost:
+            lost.append(1)
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        return done
+
+    monkeypatch.setattr(psycopg.Connection, "execute", loses_one)
+    tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'discreet'"
+    before = (postgres.execute(tables) or [(0,)])[0][0]
+    remote_people.loaded(source, people.coding, tmp_path / "v")
+    assert lost
+    assert postgres.execute(tables)[0][0] == before + 1
+    engine = open_engine(tmp_path / "v", people.description, salt=SALT)
+    assert len(engine.count([Count(())])) == 1
+    engine.close()
+
+
+def test_a_data_set_of_a_long_name_has_a_table_for_each_version(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Names of tables end after 63 signs there: what tells versions apart is not cut off."""
+    name, url = made(postgres)
+    init(url, tmp_path / "loaded", unit=PERSON)
+    described = tmp_path / "loaded" / "discreet.yaml"
+    lines = described.read_text().splitlines(keepends=True)
+    long = "".join(f"dataset: {'d' * 64}\n" if x.startswith("dataset:") else x for x in lines)
+    described.write_text(long)
+    folder = counted_as(tmp_path / "loaded", "coded")
+    postgres.execute("INSERT INTO people SELECT 'new', town, sex, age, height, w FROM people LIMIT 1", database=name)  # fmt: skip
+    assert not load(folder).unchanged
+    tables = postgres.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'discreet'", database=name
+    )
+    known = {RemoteVersion.read(path).coded for path in (folder / "versions").glob("0*")}
+    assert {table for (table,) in tables} == known
+    assert len(known) == 2
+
+
+def test_every_whole_count_is_held_against_the_load(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are no snapshots, records may change between two counts of one question."""
+    variables = (*towns_variables(), variable("sex", ["f", "m"]))
+    people = People(variables, [(0, 0), (1, 1), (1, 0)])
+    source = replace(remote_people.on_postgres(postgres, people), counting="coded")
+    engine = remote_people.opened(source, people, tmp_path / "v")
+    cells, asked = _Reader.cells, []
+
+    def changes(self: _Reader, count: Count, *more: Any) -> Cells:
+        asked.append(count)
+        found = cells(self, count, *more)
+        if len(asked) < 3:
+            return found
+        return Cells(found.addresses, found.counts + 1, found.key_low, found.key_high)
+
+    monkeypatch.setattr(_Reader, "cells", changes)
+    town, sex = Count((AxisRef("town", "town"),)), Count((AxisRef("sex", "sex"),))
+    some = replace(town, where=(Condition("sex", "sex", ("f",)),))
+    with pytest.raises(EngineError, match="unavailable"):
+        engine.count([town, some, sex])
+    assert asked[0] == some  # what is no whole count is read before one that shows a change
+    engine.close()
+
+
+def towns_variables():  # type: ignore[no-untyped-def]
     return (variable("town", ["a", "b"]),)
 
 

@@ -81,12 +81,14 @@ class RemoteEngine:
                 def work() -> dict[int, Cells]:
                     reader = _Reader(self._version, self._description, self._places, session, self._database, self._salt)  # fmt: skip
                     found = {
-                        i: reader.cells(counts[i], domains[i], wheres[i], weights) for i in read
+                        i: reader.cells(counts[i], domains[i], wheres[i], weights)
+                        for i in sorted(read, key=lambda i: not counts[i].where)
                     }
-                    whole = [found[i] for i in read if not counts[i].where]
-                    seen = _total(whole[0]) if whole else reader.fingerprint()
-                    if not seen.same_records(self._version.fingerprint):
-                        raise _Changed
+                    # whole counts come last and are all looked at: Spark has no snapshots
+                    whole = [_total(found[i]) for i in read if not counts[i].where]
+                    for seen in whole or [reader.fingerprint()]:
+                        if not seen.same_records(self._version.fingerprint):
+                            raise _Changed
                     return found
 
                 return in_background(work, session.cancel, control, "counting")
@@ -333,7 +335,7 @@ def _total(cells: Cells) -> Fingerprint:
     assert cells.key_low is not None
     assert cells.key_high is not None
     sums = (cells.counts, cells.key_low, cells.key_high)
-    return Fingerprint(*(sum(int(x) for x in part) for part in sums))
+    return Fingerprint(*(int(part.sum()) for part in sums))
 
 
 def _asked(cells: Cells, keys: bool) -> Cells:

@@ -8,6 +8,7 @@ records are, how they were coded, and their fingerprint.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,8 +35,15 @@ def load(
     started, control = time.monotonic(), control or Control()
     _check_coding(source, coding)
     database = open_database(source)
+    names: list[str] = []
+
+    def once() -> tuple[RemoteVersion, LoadReport]:
+        # nobody knows whether a lost attempt is there, or is still being written
+        names.append(f"{name}_again" if names else name)
+        return _Loading(database, source, coding, control).run(names[-1], names[:-1])
+
     try:
-        version, report = retried(lambda: _Loading(database, source, coding, control).run(name))
+        version, report = retried(once)
     finally:
         database.close()
     version.write(target)
@@ -78,12 +86,17 @@ class _Loading:
         self._dialect: Dialect = database.dialect
         self._control = control
 
-    def run(self, name: str) -> tuple[RemoteVersion, LoadReport]:
-        """Look at every value, code, and take the fingerprint, in one snapshot."""
+    def run(self, name: str, left: Sequence[str] = ()) -> tuple[RemoteVersion, LoadReport]:
+        """Look at every value, code, and take the fingerprint, in one snapshot.
+
+        `left` are coded tables that an attempt may have made whose connection was lost.
+        """
         coded = self._source.counting == "coded"
         with self._database.session(write=coded, control=self._control) as session:
 
             def work() -> tuple[RemoteVersion, LoadReport]:
+                for one in left if coded else ():
+                    session.drop(one)
                 return self._within(session, name if coded else "")
 
             return in_background(work, session.cancel, self._control, "loading", self._tell)

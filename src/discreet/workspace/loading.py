@@ -281,7 +281,8 @@ def _by_engine(
     from ..engines import remote_loading
 
     number = len(versions.every(folder)) + 1
-    name = f"{coding.description.name}_{number:04d}_{token_hex(4)}"
+    # names of tables end after 63 signs on Postgres: what makes this one its own must stay
+    name = f"{coding.description.name[:36]}_{number:04d}_{token_hex(4)}"
     return remote_loading.load(source, coding, filled, control, name=name)
 
 

@@ -145,6 +145,11 @@ def tables(connection: Connection) -> dict[str, tuple[str, str, int]]:
     }
 
 
+def _shown(kind: str) -> str:
+    """A type as people write it: arrays are named by a stroke before what they hold."""
+    return f"{kind[1:]}[]" if kind.startswith("_") else kind
+
+
 def table(connection: Connection, schema: str, name: str, records: int) -> Table:
     """The columns of a table, a domain taken for the type it rests on."""
     rows = connection.execute(
@@ -161,6 +166,7 @@ def table(connection: Connection, schema: str, name: str, records: int) -> Table
     ).fetchall()
     columns = tuple((str(column), str(kind)) for column, kind, _ in rows)
     kinds = tuple(
-        "VARCHAR" if sort == "e" else TYPES.get(kind, f"BLOB {kind}") for _, kind, sort in rows
+        "VARCHAR" if sort == "e" else TYPES.get(kind, f"BLOB {_shown(kind)}")
+        for _, kind, sort in rows
     )
     return Table(schema, name, columns, kinds, int(records))

@@ -32,10 +32,11 @@ class PostgresSession:
 
     def __init__(self, connection: Connection, schema: str) -> None:
         self._connection, self._schema = connection, schema
+        self._known = "The table"
 
     def fetch(self, statement: Sql) -> pa.Table:
         """The result, columns by name."""
-        with translated("The table", "counting"):
+        with translated(self._known, "counting"):
             cursor = self._connection.execute(statement.encode(), binary=True)
             if cursor.description is None:
                 return pa.table({})
@@ -57,6 +58,7 @@ class PostgresSession:
         with translated(chosen, "looking at the table"):
             found = table(self._connection, *known[chosen])
         relation = _named(found.schema, found.name)
+        self._known = chosen
         kinds = {name: kind for (name, _), kind in zip(found.columns, found.kinds, strict=True)}
         return RemoteTable(relation, chosen, kinds, found.records)
 

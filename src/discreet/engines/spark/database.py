@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from ...core.control import Control
-from ...errors import EngineError, InputError
+from ...errors import DataError, EngineError, InputError
 from ..address import Address
 from ..background import turn
 from ..coding import Source
@@ -62,11 +62,12 @@ class ClusterSession:
     def __init__(self, session: SparkSession, kept_in: str, timeout: int = 0) -> None:
         self._session, self._kept_in = session, kept_in.rstrip("/")
         self._timeout = timeout
+        self._known = "The table"
 
     def fetch(self, statement: Sql) -> pa.Table:
         """The result of a statement."""
         in_time = within_time(self._session, self._timeout, "counting")
-        with in_time, translated("The table", "counting"):
+        with in_time, translated(self._known, "counting"):
             found: pa.Table = self._session.sql(str(statement)).toArrow()
             return found
 
@@ -74,27 +75,49 @@ class ClusterSession:
         """The result of a statement with these columns as it comes, some records at a time.
 
         A server of Spark Connect holds whatever we have not fetched yet: of a large table it is given
-        slices to read, one after the other. Each record is in the one that its own values say.
+        slices to read, one after the other. Each record is in the one that its own values say, and
+        all that came must be what was there before the first.
         """
         with contextlib.suppress(Exception):  # a cluster that fixes it has its reasons
             self._session.conf.set(*_SMALL_PARTS)
         number = sql("SELECT count(*) AS number FROM ({of}) s", of=statement)
         records = int(self.fetch(number)["number"][0].as_py())
-        slices = max(1, -(-records * len(names) * _TEXT_BYTES // _SLICE_BYTES))
-        seen = 0
+        slices = -(-records * len(names) * _TEXT_BYTES // _SLICE_BYTES)
+        if slices > 1:
+            yield from self._sliced(statement, names, what, slices)
+        else:
+            yield from self._batches(statement, what)
+
+    def _sliced(
+        self, statement: Sql, names: Sequence[str], what: str, slices: int
+    ) -> Iterator[pa.Table]:
+        listed = joined(", ", [_DIALECT.identifier(name) for name in names])
+        hashed = sql(
+            "SELECT *, xxhash64({names}) AS hash_ FROM ({of}) s", names=listed, of=statement
+        )
+        kept = sql("pmod(hash_, 4294967296)")
+        total = sql(
+            "SELECT count(*) AS number, CAST(coalesce(sum({kept}), 0) AS BIGINT) AS total "
+            "FROM ({hashed}) h",
+            kept=kept,
+            hashed=hashed,
+        )
+        before = tuple(self.fetch(total).to_pylist()[0].values())
+        number = summed = 0
         for slice_ in range(slices):
             part = sql(
-                "SELECT * FROM ({of}) s WHERE pmod(xxhash64({names}), {slices}) = {slice}",
-                of=statement,
-                names=joined(", ", [_DIALECT.identifier(name) for name in names]),
+                "SELECT *, {kept} AS kept_ FROM ({hashed}) h WHERE pmod(hash_, {slices}) = {slice}",
+                kept=kept,
+                hashed=hashed,
                 slices=slices,
                 slice=slice_,
             )
-            for batch in self._batches(part if slices > 1 else statement, what):
-                seen += len(batch)
-                yield batch
-        if slices > 1 and seen != records:
-            raise EngineError(f"{what} changed while it was read. Load it again.")
+            for batch in self._batches(part, what):
+                number += len(batch)
+                summed += int(batch["kept_"].to_numpy().sum())
+                yield batch.drop_columns(["hash_", "kept_"])
+        if (number, summed) != before:
+            raise DataError(f"{what} changed while it was read. Load again when it is at rest.")
 
     def _batches(self, statement: Sql, what: str) -> Iterator[pa.Table]:
         with translated(what, f"reading {what}"):
@@ -123,6 +146,7 @@ class ClusterSession:
             fields = self._session.sql(
                 str(sql("SELECT * FROM {of} LIMIT 0", of=relation))
             ).schema.fields
+        self._known = source.table
         kinds = {str(one.name): _kind(one.dataType.simpleString()) for one in fields}
         return RemoteTable(relation, source.table, kinds)
 
@@ -175,6 +199,8 @@ def within_time(session: SparkSession, seconds: int, doing: str) -> Iterator[Non
         raise
     finally:
         timer.cancel()
+        if seconds:
+            timer.join()  # or it would stop the statement that comes next
 
 
 class SparkDatabase:
