@@ -227,6 +227,10 @@ def test_options_name_the_rest_of_a_cell(file: Path, capsys: pytest.CaptureFixtu
         ({"threshold": -3}, "threshold must be a whole number that is not below 0"),
         ({"threshold": True}, "threshold must be a whole number"),
         ({"threshhold": 5}, "Did you mean threshold"),
+        ({"negatives": "keep", "threshold": 5}, "goes with negatives: threshold"),
+        ({"negatives": "threshold"}, "goes with negatives: threshold"),
+        ({"parameters": {"epsilon": "1", "max_pertubation": 7}}, "Did you mean max_perturbation"),
+        ({"parameters": {"epsilon": "1", "max_perturbation": 2.5}}, "must be a whole number"),
     ],
 )
 def test_laws_given_in_other_words(file: Path, law: dict[str, object], words: str) -> None:

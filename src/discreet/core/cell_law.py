@@ -263,7 +263,7 @@ class CellLaw:
             residuals = data.get("residual_variance")
             return cls(
                 tuple(Source(s["name"], laws[s["law"]], s["tables"]) for s in data["sources"]),
-                tuple(_margin_from_json(part) for part in data["cells"]),
+                tuple(_margin_from_json(part, len(data["sources"])) for part in data["cells"]),
                 **{name: data[name] for name in _PLAIN if name in data},
                 residual_variance=None if residuals is None else Residuals.from_json(residuals),
                 about=data.get("about", {}),
@@ -332,10 +332,12 @@ def _margin_to_json(part: MarginLaw) -> dict[str, Any]:
     }
 
 
-def _margin_from_json(data: Mapping[str, Any]) -> MarginLaw:
+def _margin_from_json(data: Mapping[str, Any], sources: int) -> MarginLaw:
     summed = data["cells_summed"]
     if not isinstance(summed, int):
         runs = tuple((int(number), int(times)) for number, times in summed["runs"])
         summed = Runs(tuple(summed["shape"]), runs)
-    axes = data["axes"]
-    return MarginLaw(None if axes == "all" else tuple(axes), data["source"], summed)
+    axes, source = data["axes"], data["source"]
+    if source is not None and (type(source) is not int or not 0 <= source < sources):
+        raise ValueError("no such source")
+    return MarginLaw(None if axes == "all" else tuple(axes), source, summed)

@@ -20,7 +20,13 @@ from ..core.table import ProtectedTable
 from ..errors import InputError, LawError, did_you_mean
 from .law_files import read_laws
 
-_NAMES = ("laplace", "normal", "gaussian", "max-entropy")
+_PARAMETERS = {
+    "laplace": ("epsilon", "max_perturbation", "sensitivity", "key_bits"),
+    "normal": ("epsilon", "max_perturbation", "key_bits"),
+    "gaussian": ("sigma2",),
+    "max-entropy": ("variance", "max_perturbation", "key_bits"),
+}
+_NAMES = tuple(_PARAMETERS)
 _TREATMENT = ("negatives", "threshold", "hidden_below", "display_floor")
 
 
@@ -65,6 +71,11 @@ def for_cells(
             raise LawError(
                 f"{name} must be a whole number that is not below 0, got {str(value)[:40]!r}."
             )
+    if bool(said.get("threshold")) != (negatives == "threshold"):
+        raise LawError(
+            "A threshold goes with negatives: threshold, and with no other; give both, or the "
+            "threshold alone."
+        )
     return CellLaw(
         (Source("given", law),), (MarginLaw(axis_names(table.domain), 0),), shared="keys", **said
     )
@@ -81,14 +92,23 @@ def _of_table(file: Path) -> CellLaw:
 
 def _by_name(data: Mapping[str, Any]) -> AnyLaw:
     name = str(data.get("name", data.get("law", "")))
-    parameters = data.get("parameters", data)
+    parameters = data.get("parameters", {})
     if name not in _NAMES or not isinstance(parameters, Mapping):
         raise LawError(
             f"A law is given by its name, one of {', '.join(_NAMES)}, and its parameters; got "
             f"{name[:40]!r}.{did_you_mean(name, _NAMES)}"
         )
+    known = _PARAMETERS[name]
+    beside = ("name", "law", "parameters", "digest", *_TREATMENT)
+    given = parameters if "parameters" in data else [one for one in data if one not in beside]
+    for one in given:
+        if one not in known:
+            raise LawError(
+                f"The law {name} is given with {', '.join(known)}; got {str(one)[:40]!r}."
+                f"{did_you_mean(str(one), known)}"
+            )
     try:
-        law = _built(name, parameters)
+        law = _built(name, {one: data[one] for one in known if one in data} | dict(parameters))
     except (KeyError, TypeError, ValueError) as problem:
         raise LawError(f"The law {name} lacks or cannot use a parameter: {problem}.") from None
     if data.get("digest", law.digest) != law.digest:
@@ -100,7 +120,10 @@ def _built(name: str, parameters: Mapping[str, Any]) -> AnyLaw:
     most = parameters.get("max_perturbation")
     if most is None and name in ("normal", "max-entropy"):
         raise LawError(f"The law {name} needs max_perturbation, its largest perturbation.")
-    bits = int(parameters.get("key_bits", 64))
+    for one in ("max_perturbation", "sensitivity", "key_bits"):
+        if (said := parameters.get(one)) is not None and not str(said).isdecimal():
+            raise LawError(f"{one} must be a whole number above 0, got {str(said)[:40]!r}.")
+    bits = int(parameters.get("key_bits") or 64)
     if name == "gaussian":
         return DiscreteGaussian.of(exact(str(parameters["sigma2"]), "sigma2"))
     if name == "max-entropy":
@@ -108,7 +131,7 @@ def _built(name: str, parameters: Mapping[str, Any]) -> AnyLaw:
     epsilon = str(parameters["epsilon"])
     if name == "normal":
         return law_builders.normal(epsilon, int(most), key_bits=bits)  # type: ignore[arg-type]
-    sensitivity = int(parameters.get("sensitivity", 1))
+    sensitivity = int(parameters.get("sensitivity") or 1)
     if most is None:
         return law_builders.laplace(epsilon, sensitivity=sensitivity)
     return law_builders.laplace(epsilon, int(most), sensitivity=sensitivity, key_bits=bits)

@@ -32,7 +32,10 @@ def read_laws(path: str | Path) -> list[CellLaw]:
         return [CellLaw.from_json(law) for law in reader(file)]
     except InputError:
         raise
-    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile):
+    except (
+        *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError),
+        *(SyntaxError, BadZipFile),
+    ):
         raise InputError(
             f"No law of a table could be read from {file.name}. Give a file that discreet wrote."
         ) from None

@@ -12,7 +12,7 @@ from ..core.cell_law import CellLaw
 from ..core.table import ProtectedTable, Status
 from ..errors import InputError
 from .px import SYMBOLS
-from .table_files import table_of, with_law
+from .table_files import UNREADABLE, table_of, with_law
 
 _MARKS = {symbol: status for status, symbol in SYMBOLS.items()}
 _LETTERS = {status.letter: status for status in Status}
@@ -57,7 +57,7 @@ def read_lawless(file: Path) -> Lawless:
     try:
         text = file.read_text(encoding="utf-8-sig")
         return _px(text) if file.suffix.lower() == ".px" else _sdmx(text)
-    except (OSError, ValueError, LookupError, TypeError, csv.Error):
+    except UNREADABLE:
         raise InputError(
             f"No table could be read from {file.name}. Give a PX or SDMX-CSV file that discreet wrote."
         ) from None

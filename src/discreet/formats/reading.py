@@ -43,7 +43,7 @@ def tables(document: Mapping[str, Any]) -> list[ProtectedTable]:
 def _ours() -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(
             "This is not a JSON-stat table that discreet wrote "
             f"({type(error).__name__} while reading it). Ask the server for format=json-stat."

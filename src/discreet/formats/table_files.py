@@ -35,8 +35,28 @@ from .xlsx_reading import Workbook
 
 _STATUS = {status.letter: status for status in Status}
 _NUMBERS = ("count", "value", "n", "obs_value", "freq", "frequency")
-_TOTALS = {TOTAL.casefold(), "total", "all"}
+_TOTALS = {
+    *(
+        TOTAL.casefold(),
+        "total",
+        "totals",
+        "all",
+        "sum",
+        "insgesamt",
+        "gesamt",
+        "zusammen",
+        "summe",
+    ),
+    *("alle", "ensemble", "totale", "totaal", "totalt", "i alt", "razem", "celkem", "yhteensä"),
+}
+"""What other people call the total of a variable."""
 _NOISE = ("noise_sd", "lower", "upper")
+_MOST = 1 << 53
+UNREADABLE = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError),
+    *(SyntaxError, BadZipFile, csv.Error),
+)
+"""What reading a file may fail with that holds something else than it should."""
 Rows = Sequence[Sequence[str | None]]
 
 
@@ -55,7 +75,7 @@ def read_tables(path: str | Path) -> list[ProtectedTable]:
         return reader(file)
     except InputError:
         raise
-    except (OSError, ValueError, LookupError, TypeError, SyntaxError, BadZipFile, csv.Error):
+    except UNREADABLE:
         raise InputError(
             f"No table could be read from {file.name}. Give a file that discreet wrote, or a CSV file "
             "in UTF-8 with a column for each variable and one named count."
@@ -117,7 +137,7 @@ def _axes(
     for name, codes, labels in columns:
         known = dict(zip(map(str, codes), map(str, labels), strict=True))
         shape.append(len(known))
-        total = len(known) > 1 and list(known)[-1].casefold() in _TOTALS
+        total = len(known) > 1 and list(known)[-1] == TOTAL
         totals.append(total)
         named = list(known.items())[: len(known) - total]
         categories = tuple(Category(code, Text.of(label)) for code, label in named)
@@ -128,6 +148,8 @@ def _axes(
 
 def _whole(numbers: Sequence[Any], shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
     whole = [0 if number in (None, "") else int(number) for number in numbers]
+    if any(abs(number) > _MOST for number in whole):
+        raise ValueError("a number beyond 2^53")
     return np.array(whole, dtype=np.int64).reshape(shape)
 
 
@@ -222,15 +244,34 @@ def _bare(header: Sequence[str], rows: Rows, name: str) -> ProtectedTable:
             f"{expected} cells, got {len(rows)} rows."
         )
     shape = tuple(len(codes) for codes in found)
+    found = [_total_last(codes, plain[i], name) for codes, i in zip(found, used, strict=True)]
     values, status = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.uint8)
+    columns: list[list[str]] = [[] for _ in used]
     for place in np.ndindex(*shape):
-        row = cells[tuple(codes[i] for codes, i in zip(found, place, strict=True))]
+        key = tuple(codes[i] for codes, i in zip(found, place, strict=True))
+        row = cells[key]
         number = str(row[at] or "").strip()
         values[place], status[place] = _bare_cell(number, name)
         if letters is not None and str(row[letters] or "").strip("[] ") in _STATUS:
             status[place] = _STATUS[str(row[letters]).strip("[] ")]
-    columns = [(plain[i], *(2 * ([str(row[i]) for row in rows],))) for i in used]
-    return table_of(columns, values.ravel().tolist(), [Status(int(s)) for s in status.flat], name)
+        for column, code, many in zip(columns, key, shape, strict=True):
+            column.append(TOTAL if many > 1 and _is_total(code) else code)
+    named = [(plain[i], column, column) for i, column in zip(used, columns, strict=True)]
+    return table_of(named, values.ravel().tolist(), [Status(int(s)) for s in status.flat], name)
+
+
+def _is_total(code: str) -> bool:
+    return code.strip().casefold() in _TOTALS
+
+
+def _total_last(codes: Sequence[str], axis: str, name: str) -> list[str]:
+    """The categories of an axis of other people's table, their total at the end wherever it stood."""
+    totals = [code for code in codes if _is_total(code)]
+    if len(totals) > 1:
+        raise InputError(
+            f"{name} has several totals of {axis}: {', '.join(totals)[:80]}. Leave all but one out."
+        )
+    return [*(code for code in codes if code not in totals), *totals]
 
 
 def table_of(
@@ -269,8 +310,10 @@ def _bare_cell(number: str, name: str) -> tuple[int, Status]:
         value = float(number.replace(",", ""))
     except ValueError:
         value = 0.5
-    if not value.is_integer():
-        raise InputError(f"{name} holds {number[:40]!r} where a whole number should stand.")
+    if not value.is_integer() or abs(value) > _MOST:
+        raise InputError(
+            f"{name} holds {number[:40]!r} where a whole number up to 2^53 should stand."
+        )
     return int(value), Status.OK
 
 

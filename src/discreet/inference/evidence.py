@@ -357,7 +357,7 @@ def _law_names(table: ProtectedTable) -> tuple[str, ...]:
     names = []
     for name in own:
         if name not in known:
-            near = [one for one in free if _key(name) in map(_key, _spellings(one))] or free
+            near = [one for one in free if _key(name) in map(_key, _spellings(one))]
             if len(near) != 1:
                 raise CannotConclude(
                     say(
