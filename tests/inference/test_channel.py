@@ -11,6 +11,7 @@ from discreet.errors import CannotConclude
 from discreet.inference.channel import HIDDEN, LOW, Treatment, channel
 from discreet.inference.information import information, information_at
 from discreet.inference.likelihood import Cells, Symbols
+from discreet.inference.statistics import Model, batches
 
 from .tables import LAWS, TREATMENTS, cell_law
 
@@ -86,11 +87,36 @@ def test_the_closed_form_of_the_untruncated_law_agrees_with_sums() -> None:
     """ε = 0.1, whose window is wide: two incomplete gammas against the window."""
     made = channel(letters_free("0.1"))
     symbols = Symbols([made], [(0, x) for x in (-30, -1, 0, 3, 60, 150)])
+    sums = Symbols(symbols.channels, symbols.pairs, summed=True)
     which, means = np.repeat(np.arange(6), 4), np.tile([0.2, 4.0, 50.0, 130.0], 6)
-    for one, other in zip(
-        symbols.moments(which, means), symbols._by_window(which, means), strict=True
-    ):
+    for one, other in zip(symbols.moments(which, means), sums.moments(which, means), strict=True):
         assert np.allclose(one, other, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "treatment",
+    [Treatment(least=0), Treatment(least=5), Treatment(least=0, hidden_below=3, display_floor=9)],
+)
+def test_the_closed_form_holds_beside_cut_cells(treatment: Treatment) -> None:
+    """What is shown as it is has it; 0, hidden and low cells are summed, and only they keep windows."""
+    made = channel(letters_free("0.1"), 1, treatment)
+    pairs = [(0, x) for x in (HIDDEN, LOW, 0, 9, 60, 150) if treatment.behind(x)]
+    symbols, sums = Symbols([made], pairs), Symbols([made], pairs, summed=True)
+    which, means = np.repeat(np.arange(len(pairs)), 3), np.tile([2.0, 40.0, 120.0], len(pairs))
+    for one, other in zip(symbols.moments(which, means), sums.moments(which, means), strict=True):
+        assert np.allclose(one, other, rtol=1e-6, atol=1e-6)
+    cut = sum(treatment.behind(x) != [(x, x)] for _, x in pairs)
+    assert len(symbols._held) == cut
+    assert not hasattr(symbols, "weights")
+
+
+def test_drawn_tables_are_fitted_in_parts_where_windows_are_wide() -> None:
+    """At ε = 0.01 not all 999 tables at once: their windows took 3 GB."""
+    made = channel(letters_free("0.01"))
+    tables = np.arange(999 * 9).reshape(999, 9)
+    model = Model(np.ones((9, 5)))
+    assert 999 * 9 * (made.ends[1] - made.ends[0]) / batches([made], tables, model) < 6_000_000
+    assert batches([channel(LAWS["laplace 0.1, 10"])], tables, model) == 1
 
 
 def letters_free(epsilon: str) -> AnyLaw:

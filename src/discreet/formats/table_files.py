@@ -256,8 +256,8 @@ def _bare(header: Sequence[str], rows: Rows, name: str) -> ProtectedTable:
             status[place] = _STATUS[str(row[letters]).strip("[] ")]
         for column, code, many in zip(columns, key, shape, strict=True):
             column.append(TOTAL if many > 1 and _is_total(code) else code)
-    named = [(plain[i], column, column) for i, column in zip(used, columns, strict=True)]
-    return table_of(named, values.ravel().tolist(), [Status(int(s)) for s in status.flat], name)
+    axes = [(plain[i], column, column) for i, column in zip(used, columns, strict=True)]
+    return table_of(axes, values.ravel().tolist(), [Status(int(s)) for s in status.flat], name)
 
 
 def _is_total(code: str) -> bool:

@@ -44,7 +44,7 @@ class Channel(ABC):
     most: int | None = None
     """The largest true count that has a law of its own; None: all have."""
     ratio: float | None = None
-    """Of an untruncated Laplace law whose values are shown as they are; else None."""
+    """Of one draw of the untruncated Laplace law; else None."""
 
     @property
     def sd(self) -> float:
@@ -178,10 +178,10 @@ class Additive(Channel):
 
 
 class Pure(Additive):
-    """One draw of the untruncated Laplace law, shown as it is: its likelihood has a closed form."""
+    """One draw of the untruncated Laplace law: what is shown as it is has a likelihood in closed form."""
 
-    def __init__(self, start: int, masses: Reals, ratio: float) -> None:
-        super().__init__(start, masses)
+    def __init__(self, start: int, masses: Reals, treatment: Treatment, ratio: float) -> None:
+        super().__init__(start, masses, treatment)
         self.ratio = ratio
 
 
@@ -311,8 +311,8 @@ def _by_count(law: CountLaw, treatment: Treatment) -> ByCount:
 @lru_cache(maxsize=128)
 def _additive(law: NoiseLaw, summed: int, treatment: Treatment) -> Additive:
     start, masses = sum_masses(law, summed)
-    if isinstance(law, PureLaplace) and summed == 1 and treatment.plain:
-        return Pure(start, masses, float(law.ratio))
+    if isinstance(law, PureLaplace) and summed == 1:
+        return Pure(start, masses, treatment, float(law.ratio))
     return Additive(start, masses, treatment)
 
 

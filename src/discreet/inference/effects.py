@@ -23,7 +23,7 @@ from .information import information
 from .likelihood import Cells
 from .maximum import GAIN, Fit
 from .starts import STARTS, maximise_globally
-from .statistics import BOOTSTRAPS, ROUGHLY, Model, drawn, naive_statistic
+from .statistics import BOOTSTRAPS, ROUGHLY, Model, batches, drawn, naive_statistic
 from .verdict import LEVEL, dwarfs, is_sparse
 
 _RIDGE = 1e-12
@@ -41,7 +41,13 @@ def effects(cells: Cells, null: Model, whole: Model, loglik: float) -> dict[str,
     made = drawn(cells.channels, cells.kinds, means, evidence.seed, BOOTSTRAPS)
     share = None
     if is_sparse(evidence, means, df):
-        again, _ = scores(cells.channels, cells.kinds, made, null, whole, 1, ROUGHLY)
+        parts = np.array_split(made, batches(cells.channels, made, whole))
+        again = np.concatenate(
+            [
+                scores(cells.channels, cells.kinds, part, null, whole, 1, ROUGHLY)[0]
+                for part in parts
+            ]
+        )
         share = float((1 + (again >= score[0] - 1e-9).sum()) / (len(made) + 1))
     naive = _ordinary(released[None], null, whole)
     wrong = chi_square.tail(_ordinary(made, null, whole), df) <= LEVEL

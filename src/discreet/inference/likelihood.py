@@ -33,16 +33,35 @@ Moments = tuple[Reals, Reals, Reals]
 class Symbols:
     """Different released symbols, each with its window of weights over true counts."""
 
-    def __init__(self, channels: Sequence[Channel], pairs: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        channels: Sequence[Channel],
+        pairs: Sequence[tuple[int, int]],
+        *,
+        summed: bool = False,
+    ) -> None:
+        """`summed`: by windows, also where there is a closed form."""
         self.channels, self.pairs = channels, pairs
         windows = [channels[kind].weights(symbol) for kind, symbol in pairs]
-        width = max((len(weights) for _, weights in windows), default=1)
+        self.width = max((len(weights) for _, weights in windows), default=1)
         self.first = np.array([first for first, _ in windows], dtype=np.float64)
-        self.weights = np.zeros((len(windows), width))
-        for place, (_, weights) in enumerate(windows):
-            self.weights[place, : len(weights)] = weights
         self.last = np.array([first + len(weights) - 1 for first, weights in windows])
-        self.counts = self.first[:, None] + np.arange(width)
+        numbers = [0 if symbol in (HIDDEN, LOW) else symbol for _, symbol in pairs]
+        self.numbers = np.array(numbers, dtype=np.float64)
+        self.ratios = np.zeros(len(pairs))
+        if self.width > _CLOSED_FROM and not summed:
+            self.ratios = np.array([_ratio(channels[kind], symbol) for kind, symbol in pairs])
+        self._apart: Symbols | None = None
+        self._held = np.zeros(0, dtype=np.int64)
+        if not self.ratios.any():
+            self._prepare([weights for _, weights in windows])
+
+    def _prepare(self, windows: Sequence[Reals]) -> None:
+        """What sums over windows need, one row a symbol."""
+        self.weights = np.zeros((len(windows), self.width))
+        for place, weights in enumerate(windows):
+            self.weights[place, : len(weights)] = weights
+        self.counts = self.first[:, None] + np.arange(self.width)
         with np.errstate(divide="ignore"):
             self.logs = np.log(self.weights) - gammaln(self.counts + 1)
         middle = (self.weights * self.counts).sum(1) / self.weights.sum(1)
@@ -50,15 +69,6 @@ class Symbols:
         scaled = self.logs + self.counts * np.log(self.middle)[:, None]
         self.shift = scaled.max(1)
         self.coefficients = np.ascontiguousarray(np.exp(scaled - self.shift[:, None]).T)
-        numbers = [0 if symbol in (HIDDEN, LOW) else symbol for _, symbol in pairs]
-        self.numbers = np.array(numbers, dtype=np.float64)
-        ratios = [channels[kind].ratio or 0.0 for kind, _ in pairs]
-        self.ratios = np.array(ratios) if width > _CLOSED_FROM else np.zeros(len(pairs))
-
-    @property
-    def width(self) -> int:
-        """How many true counts the widest window holds."""
-        return int(self.weights.shape[1])
 
     def moments(self, which: Whole, means: Reals) -> Moments:
         """log f, E and Var for symbols by place and the means beside them."""
@@ -73,10 +83,19 @@ class Symbols:
                 target[closed] = value
         summed = ~closed | ~np.isfinite(found[0])
         if summed.any():
-            values = self._by_window(which[summed], means[summed])
+            values = self._by_window_apart(which[summed], means[summed])
             for target, value in zip(found, values, strict=True):
                 target[summed] = value
         return found[0], found[1], found[2]
+
+    def _by_window_apart(self, which: Whole, means: Reals) -> Moments:
+        """Sums over windows that are kept only for symbols that were found to need them."""
+        needed = np.unique(which)
+        if self._apart is None or not np.isin(needed, self._held).all():
+            self._held = np.union1d(self._held, needed)
+            pairs = [self.pairs[place] for place in self._held.tolist()]
+            self._apart = Symbols(self.channels, pairs, summed=True)
+        return self._apart.moments(np.searchsorted(self._held, which), means)
 
     def _by_window(self, which: Whole, means: Reals) -> Moments:
         ratio = means / self.middle[which]
@@ -184,6 +203,13 @@ class Symbols:
             np.where(from_grid > there, grid[places, best], found),
             np.maximum(from_grid, there),
         )
+
+
+def _ratio(channel: Channel, symbol: int) -> float:
+    """Of the untruncated Laplace law behind a symbol that is shown as it is; else 0."""
+    if channel.ratio is None or channel.treatment.behind(symbol) != [(symbol, symbol)]:
+        return 0.0
+    return channel.ratio
 
 
 def _powers(ratio: Reals, terms: Reals) -> tuple[Reals, Reals, Reals]:

@@ -7,6 +7,7 @@ matrix is needed. Its χ² law holds in far sparser tables; verdicts rest on it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from .maximum import GAIN, Fit
 from .starts import STARTS, maximise_globally
 
 BOOTSTRAPS = 999
+_WINDOWS = 5_000_000
 ROUGHLY = 1e-6
 """How near to their maximum drawn tables are fitted; their statistic is right to about as much."""
 
@@ -154,12 +156,19 @@ def bootstrap(
     released = drawn(channels, kinds, means, seed, times)
     scores = [
         statistics(channels, kinds, part, model, 1, ROUGHLY).score
-        for part in np.array_split(released, _batches(model, times))
+        for part in np.array_split(released, batches(channels, released, model))
     ]
     return float((1 + (np.concatenate(scores) >= score - 1e-9).sum()) / (times + 1))
 
 
-def _batches(model: Model, times: int) -> int:
-    """In how many parts so many tables are fitted, so that their matrices take at most 200 MB."""
+def batches(channels: Sequence[Channel], released: Whole, model: Model) -> int:
+    """In how many parts so many tables are fitted, so that their arrays take at most 200 MB or so.
+
+    Matrices of a table are as large as its parameters; symbols have windows as wide as the noise.
+    """
     cells, parameters = model.design.shape
-    return int(max(1, -(-times * (parameters**2 * 3 + cells * 8) // 25_000_000)))
+    widths = [high - low + 1 for low, high in (channel.ends for channel in channels)]
+    windows: int = len(np.unique(released)) * max(widths)
+    sizes = len(released) * (parameters**2 * 3 + cells * 8) / 25_000_000, windows / _WINDOWS
+    parts = max(math.ceil(size) for size in sizes)
+    return min(max(1, parts), max(1, len(released)))
