@@ -103,27 +103,54 @@ def test_a_population_of_one_is_never_safe():
     assert not cell_law(CellPeople.of({(0.7, 0.3): 1})).safe(0.5).any()
 
 
-def test_few_types_checked_give_the_verdict_of_all():
-    """Of many types those with the smallest and the largest p decide which counts are safe."""
-    random = np.random.default_rng(5)
-    for _ in range(4):
-        ps = random.uniform(0.05, 0.95, 9)
-        people = CellPeople.of({(1 - p, p): int(random.integers(1, 5)) for p in ps.tolist()})
-        law, epsilon = cell_law(people), float(random.uniform(0.1, 0.8))
-        spread = np.zeros(law.most + 1)
-        for k, chosen in enumerate(people.laws):
-            fewer = {
-                one: many - (t == k)
-                for t, (one, many) in enumerate(zip(people.laws, people.counts, strict=True))
-            }
-            rest = np.exp(cell_law(CellPeople.of(fewer)).log_weight)
-            whole = np.exp(law.log_weight)
-            for value in (0, 1):
+def ratios_of(people: CellPeople) -> np.ndarray:
+    """Posterior over prior of every type and possible value, by sum, each convolved person by person."""
+
+    def law_of(laws: list[tuple[float, ...]]) -> np.ndarray:
+        joint = np.ones(1)
+        for law in laws:
+            joint = np.convolve(joint, law)
+        return joint
+
+    everybody = [
+        law for law, many in zip(people.laws, people.counts, strict=True) for _ in range(many)
+    ]
+    whole, found = law_of(everybody), []
+    for law in people.laws:
+        others = list(everybody)
+        others.remove(law)
+        rest = law_of(others)
+        for value, chance in enumerate(law):
+            if chance > 0:
                 shifted = np.zeros(len(whole))
-                shifted[value : value + len(rest)] = rest
-                spread = np.maximum(spread, np.abs(1 - shifted / whole))
-            assert chosen in people.laws
-        assert np.array_equal(spread <= epsilon + 1e-12, law.safe(epsilon))
+                shifted[value : value + len(rest)] = rest[: len(whole) - value]
+                found.append(np.divide(shifted, whole, out=np.zeros_like(whole), where=whole > 0))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_everybody_of_many_types_is_checked(seed: int):
+    """Next to the mode a type between two others may be the worst off: nobody's ratio is left out."""
+    random = np.random.default_rng(seed)
+    missed = 0
+    for _ in range(30):
+        ps = random.beta(0.3, 0.3, 9).clip(1e-4, 1 - 1e-4)
+        people = CellPeople.of({(1 - p, p): int(random.integers(1, 3)) for p in ps.tolist()})
+        off = np.abs(1 - ratios_of(people))
+        assert np.allclose(cell_law(people).spread(), off.max(axis=0), rtol=1e-9, atol=1e-11)
+        few = np.linspace(0, len(people.laws) - 1, 6).round().astype(int)
+        extremes = off[np.ravel([[2 * k, 2 * k + 1] for k in few])]
+        missed += bool((off.max(axis=0) > extremes.max(axis=0) + 1e-6).any())
+    assert missed  # six of them would not have done
+
+
+def test_every_type_of_whole_numbers_is_checked():
+    """Seven types of values up to 3, and an eighth that has 0 or 1 alone: no ratio is left out."""
+    random = np.random.default_rng(4)
+    laws = [tuple(random.dirichlet(np.ones(4)).tolist()) for _ in range(7)]
+    people = CellPeople.of({(0.001, 0.999): 2, **dict.fromkeys(laws, 2)})
+    off = np.abs(1 - ratios_of(people)).max(axis=0)
+    assert np.allclose(cell_law(people).spread(), off, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(4))

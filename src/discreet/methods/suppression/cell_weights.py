@@ -15,7 +15,7 @@ Everything here is public and computed from sums of non-negative numbers, so sma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -30,10 +30,14 @@ Law = tuple[float, ...]
 
 TIE = 1e-12
 """A ratio this little beyond ε counts as ε: 45 of 100 at p = 0.3 is 1.5 exactly, not in floats."""
-CHECKED = 6
-"""Of more types than this in a Boolean cell only so many are checked: the two with the smallest and
-the largest p and some between. The ratio is monotone in p on either side of the mode, and next to the
-mode all ratios are close to 1, so the extremes decide; tests compare with all types."""
+FEW = 6
+"""So many types stand for all in a very large Boolean cell: the smallest and the largest p and some
+between. The ratio is monotone in p for sums that are not next to the mode. Next to it the extremes need
+not be the worst, but there all ratios of so large a cell are close to 1."""
+WIDE = 20_000
+"""A cell is that large if so many sums have a chance that floats can hold: a variance above 70,000."""
+KEPT = 100_000
+"""Of a Boolean cell with more ratios those of FEW types are kept, for beliefs while its sum is not known."""
 
 
 EVEN = 8.0
@@ -70,6 +74,8 @@ class CellLaw:
     """By sum, from 0 to the largest possible; −inf where it is impossible or below 1e-300."""
     ratios: Floats
     """Posterior over prior by (type, value) and sum; 0 where the sum is impossible."""
+    off: Floats
+    """The largest |1 − ratio| of anybody, by sum."""
     laws: Floats
     """By type and value."""
     counts: Floats
@@ -89,8 +95,7 @@ class CellLaw:
         """The largest |1 − ratio| of anybody, by sum; infinite where it cannot be said."""
         if not len(self.ratios):
             return np.zeros(len(self.log_weight))
-        off = np.abs(1 - self.ratios).max(axis=0)
-        return np.where(np.isfinite(self.log_weight), off, np.inf)
+        return np.where(np.isfinite(self.log_weight), self.off, np.inf)
 
     @cached_property
     def is_even(self) -> bool:
@@ -145,20 +150,30 @@ def cell_law(people: CellPeople) -> CellLaw:
             counts.append(many)
     values = max((len(law) for law in laws), default=2)
     table = np.array([[*law, *[0.0] * (values - len(law))] for law in laws]).reshape(-1, values)
-    whole = _joined([_power(law, many) for law, many in zip(laws, counts, strict=True)])
-    checked, ratios = [], []
+    powers = [_power(law, many) for law, many in zip(laws, counts, strict=True)]
+    fewer = [_power(law, many - 1) for law, many in zip(laws, counts, strict=True)]
+    whole = _joined(powers)
+    size = len(whole[0])
+    checked, ratios, off = [], [], np.zeros(size)
     alone = len(laws) == 1 and len(laws[0]) == 2
-    for k in _checked_types(laws):
-        rest = _without(laws, counts, k)
+    few = _few_types(laws)
+    wide = np.count_nonzero(whole[0]) > WIDE
+    looked_at = few if wide else list(range(len(laws)))
+    kept = set(few if 2 * len(looked_at) * size > KEPT else looked_at)
+    some = ((k, _without(powers, fewer, k)) for k in few)
+    for k, rest in some if wide else _without_each(powers, fewer):
         for a, chance in enumerate(laws[k]):
             if chance > 0:
-                checked.append((k, a))
-                ratios.append(_one_type(laws[0], counts[0], a) if alone else _ratio(rest, whole, a))
-    size = len(whole[0])
+                ratio = _one_type(laws[0], counts[0], a) if alone else _ratio(rest, whole, a)
+                np.maximum(off, np.abs(1 - ratio), out=off)
+                if k in kept:
+                    checked.append((k, a))
+                    ratios.append(ratio)
     return CellLaw(
         shift,
         _logged(whole),
         np.array(ratios).reshape(-1, size),
+        off,
         table,
         np.array(counts, dtype=np.float64),
         tuple(checked),
@@ -168,7 +183,9 @@ def cell_law(people: CellPeople) -> CellLaw:
 def rest_law(most: int) -> CellLaw:
     """The law of a number of which nothing is known but its bounds; about nobody, so always safe."""
     even = np.full(most + 1, 1 / (most + 1))
-    return CellLaw(0, np.log(even), np.zeros((0, most + 1)), even[None], np.ones(1), ())
+    return CellLaw(
+        0, np.log(even), np.zeros((0, most + 1)), np.zeros(most + 1), even[None], np.ones(1), ()
+    )
 
 
 def pooled(cells: Sequence[CellPeople]) -> CellLaw:
@@ -240,9 +257,22 @@ def _joined(parts: list[Scaled]) -> Scaled:
     return joint
 
 
-def _without(laws: list[Law], counts: list[int], k: int) -> Scaled:
+def _without(powers: list[Scaled], fewer: list[Scaled], k: int) -> Scaled:
     """The law of everybody but one of type k."""
-    return _joined([_power(law, counts[t] - (t == k)) for t, law in enumerate(laws)])
+    return _joined([*powers[:k], fewer[k], *powers[k + 1 :]])
+
+
+def _without_each(powers: list[Scaled], fewer: list[Scaled]) -> Iterator[tuple[int, Scaled]]:
+    """For each type the law of everybody but one of it, halves of the types before quarters."""
+    waiting: list[tuple[int, int, Scaled]] = [(0, len(powers), (np.ones(1), 0.0))]
+    while waiting and powers:
+        first, last, others = waiting.pop()
+        if last - first == 1:
+            yield first, _product(others, fewer[first])
+            continue
+        middle = (first + last) // 2
+        for part, rest in ((first, middle), (middle, last)), ((middle, last), (first, middle)):
+            waiting.append((*part, _product(others, _joined(powers[slice(*rest)]))))
 
 
 def _one_type(law: Law, many: int, a: int) -> Floats:
@@ -260,10 +290,9 @@ def _ratio(rest: Scaled, whole: Scaled, a: int) -> Floats:
     return np.where(whole[0] > 0, ratio, 0.0)
 
 
-def _checked_types(laws: list[Law]) -> list[int]:
-    """Which types are checked: all, or of many Boolean ones the extremes and some between."""
-    if len(laws) <= CHECKED or len(laws[0]) > 2:
-        return list(range(len(laws)))
+def _few_types(laws: list[Law]) -> list[int]:
+    """Which types may stand for all: of many Boolean ones FEW, of others none may be left out."""
     order = sorted(range(len(laws)), key=lambda k: laws[k][1])
-    places = np.linspace(0, len(order) - 1, CHECKED).round().astype(int)
-    return [order[place] for place in places]
+    if len(laws) <= FEW or any(len(law) > 2 for law in laws):
+        return order
+    return [order[place] for place in np.linspace(0, len(order) - 1, FEW).round().astype(int)]
