@@ -6,15 +6,10 @@ of the wrong kind or a code that is not there gets one sentence with file, line 
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from ..core.description import Description, Policy, StructuralZero, Weight
 from ..core.domain import Condition, Level, Variable
@@ -24,6 +19,7 @@ from ..engines.address import Address
 from ..engines.coding import COUNTING, MOST_SHARDS, Coding, Columns, Source
 from ..errors import DescriptionError, InputError, did_you_mean
 from ..file_names import DESCRIPTION
+from .attribute_facts import check_columns, public_facts
 from .category_file import text_of
 from .featured_file import read_featured
 from .policy_file import check_rules, number, read_policy
@@ -129,6 +125,7 @@ def read(folder: Path, *, instead: Block | None = None) -> DescribedData:
     policy = replace(read_policy(top, folder, files), impossible=zeros)
     description = under(policy, description)
     check_rules(top, policy, description)
+    check_columns(policy, columns)
     return DescribedData(
         folder=folder,
         coding=Coding(
@@ -138,7 +135,7 @@ def read(folder: Path, *, instead: Block | None = None) -> DescribedData:
             top.text("key_column") or None,
             weight_mark,
             bound,
-            checked_against=_public_facts(policy),
+            checked_against=public_facts(policy),
         ),
         policy=policy,
         source_keys=_source(top),
@@ -186,35 +183,6 @@ def _notes(top: Block) -> tuple[str, ...]:
             if isinstance(item, Block | Scalar)
         )
     return top.texts("notes")
-
-
-def _public_facts(policy: Policy) -> str:
-    """A digest of the public facts that records are compared with when they are loaded.
-
-    The populations, and every prior that is certain of somebody's value.
-    """
-    parameters = policy.parameters(policy.method)
-    populations = parameters.get("populations")
-    text = populations.get("text", "") if isinstance(populations, dict) else ""
-    attributes = parameters.get("attributes")
-    if text and isinstance(attributes, dict):
-        for name, one in sorted(attributes.items()):
-            prior = one.get("prior") if isinstance(one, dict) else None
-            if isinstance(prior, dict) and _rules_out(prior):
-                text += f"\n{name}\n{prior.get('text', prior.get('value'))}"
-    return hashlib.sha256(text.encode()).hexdigest() if text else ""
-
-
-_CERTAIN = re.compile(r"\+?(0*1(\.0*)?|0+(\.0*)?|\.0+)")
-_CHANCE = re.compile(r"p[0-9]*")
-
-
-def _rules_out(prior: dict[str, Any]) -> bool:
-    """Whether a prior gives a value of somebody no chance, or all of it."""
-    header, *rows = list(csv.reader(io.StringIO(str(prior.get("text", ""))))) or [[]]
-    columns = [k for k, name in enumerate(header) if _CHANCE.fullmatch(name.strip())]
-    said = [row[k] for row in rows for k in columns if k < len(row)]
-    return any(_CERTAIN.fullmatch(one.strip()) for one in [*said, str(prior.get("value", ""))])
 
 
 def _variables(

@@ -147,6 +147,20 @@ def test_a_larger_delta_gives_more_cells(tmp_path: Path):
     assert np.array_equal(first.values[:-1, :-1][had], second.values[:-1, :-1][had])
 
 
+def test_a_delta_below_what_is_spent_is_refused(folder: Path):
+    """The same table under a smaller δ would be said to keep it; set back, all is as it was."""
+    with dc.open(folder) as data:
+        data.table(**TABLE, where={"half": ["n"]}).release()
+    world.write(folder, delta="0.0001")
+    for half in ("n", "s"):
+        with dc.open(folder) as data, pytest.raises(Refusal) as caught:
+            _ = data.table(**TABLE, where={"half": [half]}).standing
+        assert caught.value.rule == "delta-spent"
+    world.write(folder)
+    with dc.open(folder) as data:
+        assert data.table(**TABLE, where={"half": ["n"]}).release().detail.reused
+
+
 def test_a_further_split_of_what_is_not_out_yet(folder: Path):
     """Totals by tone of hair, then by hair: the new totals are decided on the old ones."""
     with dc.open(folder) as data:

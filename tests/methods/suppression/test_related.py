@@ -169,3 +169,33 @@ def test_a_prior_that_floats_take_as_certain_is_refused(value: str):
     assert settings.chance("1e-17", "p3", of_several=True)
     with pytest.raises(InputError, match="p0 must be"):
         settings.chance("0.99999999999999999", "p0", of_several=True)
+
+
+def test_the_prior_of_a_related_attribute_cannot_be_edited(tmp_path: Path):
+    """Both are one history: what one was decided on holds for what is asked of the other."""
+    folder = make(tmp_path, VALUE, ["gene"])
+    with dc.open(folder) as data:
+        data.table(**TABLE, where={"half": ["n"]}, attribute="trait").release()
+    write(folder, {**VALUE, "value": "0.41"}, ["gene"])
+    with dc.open(folder) as data, pytest.raises(Refusal) as caught:
+        _ = data.table(**TABLE, where={"half": ["s"]}, attribute="gene").standing
+    assert caught.value.rule == "history-changed"
+
+
+def test_attributes_of_one_column_must_share_a_delta(tmp_path: Path):
+    """Those with a gene and those without, as two attributes: refused until they are declared related."""
+    folder = world.make(tmp_path)
+    said = world.described()
+    said["variables"]["lack"] = deepcopy(said["variables"]["gene"])
+    attributes = said["methods"]["suppression"]["attributes"]
+    attributes["lack"] = {"counts": ["no"], "prior": {"value": "0.6", "source": "a survey"}}
+    attributes["more"] = {**deepcopy(attributes["lack"]), "related": ["gene"]}
+    said["variables"]["more"] = {**deepcopy(said["variables"]["gene"]), "column": "half"}
+    said["variables"]["more"]["categories"] = {"n": "n", "s": "s"}
+    attributes["more"]["counts"] = ["n"]
+    (folder / "discreet.yaml").write_text(yaml.safe_dump(said, sort_keys=False))
+    with pytest.raises(InputError, match=r"gene and lack .* same column.*related: \[lack\]"):
+        dc.load(folder)
+    attributes["lack"]["related"] = "more"
+    (folder / "discreet.yaml").write_text(yaml.safe_dump(said, sort_keys=False))
+    dc.load(folder)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ...core.description import Description
 from ...core.question import TableSpec
 from ...errors import Refusal
+from ...languages import number, say
 from ..base import Answered, Facts
 from .groups import Groups
 from .public_people import PublicPeople
@@ -75,7 +76,8 @@ def past(
         told = answer.measurements.facts["suppression"]
         if answer.question_hash == own_hash:
             break  # asked again: decided on what was there before it
-        _unchanged(told, attribute, noted, facts)
+        its_model = settings.fingerprints.get(told["attribute"], told["model"])
+        _unchanged(told, {**noted, "model": its_model}, facts)
         charged = [float(text) for text in told["charged"]]
         if told["attribute"] != attribute:  # its prior may have other points: the worst for all
             charged = [max(charged)] * len(spent)
@@ -90,6 +92,7 @@ def past(
         _disjoint(other, mine, told["attribute"], attribute, people, facts)
     if same is not None:
         _can_follow(same, spec, facts.description)
+    _within_delta(max(spent), noted["delta"], attribute)
     return Past(tuple(spent), same)
 
 
@@ -124,10 +127,23 @@ def _of_attribute(attribute: str, settings: Settings, facts: Facts) -> Sequence[
     return found
 
 
-def _unchanged(told: dict[str, str], attribute: str, noted: dict[str, str], facts: Facts) -> None:
+def _within_delta(spent: float, delta: str, attribute: str) -> None:
+    """Refuse a δ that earlier releases are above already: no table may be said to keep it."""
+    if spent > float(delta):
+        raise Refusal(
+            say(
+                "Earlier tables of {name} have spent {spent} of δ, and δ = {delta} is less: nothing "
+                "that comes out now could keep it. Set δ back to what it was, or higher.",
+                name=attribute,
+                spent=number(f"{spent:.3g}"),
+                delta=number(delta),
+            ),
+            rule="delta-spent",
+        )
+
+
+def _unchanged(told: dict[str, str], noted: dict[str, str], facts: Facts) -> None:
     for name in FIXED:
-        if name == "model" and told["attribute"] != attribute:
-            continue
         if told[name] != noted[name]:
             words = {"model": "The prior or the populations", "order": "The order of cells"}
             raise Refusal(

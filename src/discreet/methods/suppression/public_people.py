@@ -182,7 +182,8 @@ def _file_laws(
         key = tuple(_code(name, values[name], description, said) for name in types)
         if key in by_type:
             raise InputError(f"{said}, repeats an earlier line. Give each type of people once.")
-        by_type[key] = _row_laws(values, attribute, said)
+        codes_of = description.variable(attribute.name).finest.codes
+        by_type[key] = _row_laws(values, attribute, len(codes_of), said)
     columns = [list(names).index(name) for name in types]
     found = []
     for kind in codes.tolist():
@@ -204,12 +205,19 @@ def _numbered(column: str) -> bool:
     return column[:1] == "p" and column[1:].isdecimal()
 
 
-def _row_laws(values: dict[str, str], attribute: Attribute, said: str) -> tuple[Law, ...]:
+def _row_laws(
+    values: dict[str, str], attribute: Attribute, codes: int, said: str
+) -> tuple[Law, ...]:
     if attribute.integers:
         columns = sorted((c for c in values if _numbered(c)), key=lambda c: int(c[1:]))
         chances = [chance(values[c], f"{said}: {c}", of_several=True) for c in columns]
         if columns != [f"p{a}" for a in range(len(columns))] or len(columns) < 2:
             raise InputError(f"{said}, needs the columns p0, p1, … without a gap.")
+        if len(columns) != codes:
+            raise InputError(
+                f"The prior of {attribute.name} has p0 to p{len(columns) - 1}, and its codes are 0 to "
+                f"{codes - 1}. Give each a column, with 0 for values that nobody has."
+            )
         if sum(chances) != 1:
             raise InputError(f"{said}: p0, p1, … must add up to exactly 1.")
         return (tuple(float(one) for one in chances),)

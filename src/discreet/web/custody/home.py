@@ -48,6 +48,7 @@ _RULES: dict[str, Sentence] = {
     "two-way": say("more than two variables"),
     "with-totals": say("a table without its totals"),
     "overlapping-table": say("people of an earlier table"),
+    "delta-spent": say("a δ that is spent already"),
     "unsafe-totals": say("totals that would tell too much"),
     "unknown-population": say("people whose number is not public"),
 }
