@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import Refusal
+from ..shared import solver_output
 from .linked import System, grid_system
 
 sparse: Any = import_module("scipy.sparse")
@@ -59,13 +60,14 @@ def hide_numbers(
     least = np.maximum(-counts.astype(float), -reach)
     lower = np.concatenate([sensitive.astype(float), np.tile(least, moves)])
     upper = np.concatenate([np.ones(size), np.full(cells * moves, reach)])
-    solved = optimize.milp(
-        np.concatenate([1 + 1e-4 * numbers / whole, np.zeros(cells * moves)]),
-        constraints=_constraints(system, numbers, reach, places, protection),
-        bounds=optimize.Bounds(lower, upper),
-        integrality=np.concatenate([np.ones(size), np.zeros(cells * moves)]),
-        options={"time_limit": seconds, "mip_rel_gap": 1e-6},
-    )
+    with solver_output.kept_apart():
+        solved = optimize.milp(
+            np.concatenate([1 + 1e-4 * numbers / whole, np.zeros(cells * moves)]),
+            constraints=_constraints(system, numbers, reach, places, protection),
+            bounds=optimize.Bounds(lower, upper),
+            integrality=np.concatenate([np.ones(size), np.zeros(cells * moves)]),
+            options={"time_limit": seconds, "mip_rel_gap": 1e-6},
+        )
     if solved.x is None:
         raise Refusal(
             "No set of cells was found that protects the small counts of this table in the time "

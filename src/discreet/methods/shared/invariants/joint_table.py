@@ -17,6 +17,7 @@ import numpy as np
 
 from ....core.product import Margin, Reals, Shape, Whole, size
 from ....errors import InputError
+from .. import solver_output
 
 MOST_JOINT_CELLS = 5_000
 _NODES = 2_000
@@ -172,7 +173,10 @@ def _solved(
     if any_will_do:
         cost = np.zeros(len(cost))
     limits = {"node_limit": _NODES, "mip_rel_gap": _GAP}
-    found = solve.milp(cost, constraints=rules, integrality=whole, bounds=bounds, options=limits)
+    with solver_output.kept_apart():
+        found = solve.milp(
+            cost, constraints=rules, integrality=whole, bounds=bounds, options=limits
+        )
     if found.x is None:
         return None
     flat = np.zeros(math.prod(here), dtype=np.int64)
