@@ -229,6 +229,35 @@ def test_a_doubt_is_seen(stay: str, person: str, unit: str, taken: str | None) -
     assert (draft.unit == "undecided") is (taken is None)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "asked"),
+    [
+        ("patient_id", [f"P{n}" for n in range(25)], True),  # few people
+        ("Kundennr", [str(n) for n in range(1001, 1021)], True),
+        ("id", [f"X{n}" for n in range(60)], True),  # many records each
+        ("xwaveid", [f"X{n}" for n in range(60)], True),
+        ("vsnr", [f"A{n}" for n in range(60)], True),
+        ("h", [f"{n * 7919:032x}" for n in range(60)], True),  # nothing but its values tells
+        ("child_no", [str(n) for n in range(1, 7)], False),  # which of a family
+        ("num_child", [str(n) for n in range(7)], False),
+        ("worker_code", ["a", "b", "c"], False),
+        ("person", ["insured", "relative"], False),
+        ("hospital_id", [f"H{n}" for n in range(25)], False),
+    ],
+)
+def test_few_ids_with_many_records_are_ids(
+    tmp_path: Path, name: str, values: list[str], asked: bool
+) -> None:
+    """A column plainly called an id is one, however few its values and many the records of each."""
+    chance = random.Random(8)
+    lines = [f"{n},{chance.choice(values)},{chance.choice('ab')}" for n in range(1300)]
+    (tmp_path / "x.csv").write_text("\n".join([f"record,{name},ward", *lines]) + "\n")
+    draft = init(tmp_path / "x.csv", tmp_path / "x").draft
+    assert (draft.unit == "undecided") is asked
+    named = {one.name for one in draft.variables}
+    assert (name.lower() in named) is not asked
+
+
 def test_one_record_each_without_another_id_is_no_doubt(tmp_path: Path) -> None:
     """The unit is one record: whom it is about is for the custodian to say, and said without a load."""
     chance = random.Random(3)

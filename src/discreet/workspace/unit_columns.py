@@ -8,6 +8,7 @@ here is for the custodian; no public answer depends on it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +17,9 @@ from ..errors import DataError, did_you_mean
 from .vocabulary import (
     is_event_name,
     is_geography,
+    is_id_by_name,
     is_id_name,
+    is_number_by_name,
     is_person_name,
     is_time,
     is_weight_name,
@@ -27,13 +30,15 @@ if TYPE_CHECKING:
     from .source_facts import SourceFacts
 
 FEW = 30
-"""So few values are a classification, whatever the column is called."""
+"""So few values are a classification, unless the column is plainly called an id."""
 
 REPEATED = 5
 """A column that no name gives away is like an id while its values have fewer records than this."""
 
 _NAMED_SHARE = 10
 """One that is called an id may have so many on average."""
+
+_HASH = re.compile(r"[0-9a-f]{16,128}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 _LEAST_NUMBERS = 150
 """Fewer whole numbers than this are ages, days or amounts."""
@@ -130,7 +135,7 @@ def named_like_ids(names: Sequence[str]) -> list[str]:
 
 
 def _id_like(name: str) -> bool:
-    return is_id_name(name) or is_person_name(name) or is_event_name(name)
+    return is_id_by_name(name) or is_id_name(name) or is_person_name(name) or is_event_name(name)
 
 
 def _rank(one: Candidate) -> tuple[bool, ...]:
@@ -145,12 +150,12 @@ def may_name_the_unit(column: ColumnProfile) -> bool:
         return False
     if column.unique:
         return _id_like(name) or records > FEW
-    if column.distinct <= FEW or is_person_name(name):
-        return column.distinct > FEW
+    if column.distinct <= FEW or is_person_name(name) or _hashed(column):
+        return column.distinct > FEW or _plainly_ids(column)
     if is_geography(name) or is_time(name):
         return False
     if _id_like(name):
-        return column.distinct * _NAMED_SHARE > records
+        return is_id_by_name(name) or column.distinct * _NAMED_SHARE > records
     return column.distinct * REPEATED > records and _numbered(column)
 
 
@@ -164,3 +169,22 @@ def _numbered(column: ColumnProfile) -> bool:
     texts = [value for value, _ in column.values]
     digits = sum(any(sign.isdigit() for sign in text) and " " not in text for text in texts)
     return digits * 2 > len(texts)
+
+
+def _plainly_ids(column: ColumnProfile) -> bool:
+    """Whether a name leaves no doubt that few values are ids all the same."""
+    name = column.name
+    return is_id_by_name(name) or (is_number_by_name(name) and not _counts_up(column))
+
+
+def _counts_up(column: ColumnProfile) -> bool:
+    """Whether values are 0 or 1 and what comes next: how many, or which of one group."""
+    if column.type != "integer" or column.minimum not in ("0", "1") or column.maximum is None:
+        return False
+    return column.distinct <= FEW and int(column.maximum) <= FEW
+
+
+def _hashed(column: ColumnProfile) -> bool:
+    """Whether values look like hashes or UUIDs: somebody was given another name."""
+    texts = [value for value, _ in column.values]
+    return column.type == "text" and bool(texts) and all(map(_HASH.fullmatch, texts))

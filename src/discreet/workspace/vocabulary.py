@@ -63,6 +63,20 @@ _NUMBERS = (
     "identifier", "identifiant", "kennung", "uid", "uuid", "pseudonym",
 )  # fmt: skip
 
+_IDS = frozenset(
+    [
+        "id", "ids", "uid", "uuid", "guid", "pid", "hash", "key", "identifier", "identifiant",
+        "kennung", "pseudonym", "pseudo", "psn",
+    ]
+)  # fmt: skip
+_ITSELF = _IDS - {"hash", "key"} | frozenset(
+    [
+        "caseid", "mergeid", "xwaveid", "pubid", "pidp", "cpsidp", "hhidpn", "hhid", "hidp", "idhh",
+        "mrn", "ssn", "bsn", "cpr", "nhsno", "vsnr", "svnr", "kvnr", "personnummer",
+    ]
+)  # fmt: skip
+"""Names of ids that need no other word, some from the panels of many countries."""
+_COUNTS = frozenset(["no", "nr", "num", "number", "nummer", "numero", "ref"])
 _AGE = re.compile(r"(?<![a-zà-ÿ])(age|alter|âge|edad|leeftijd)(?![a-zà-ÿ])", re.IGNORECASE)
 
 
@@ -123,6 +137,35 @@ def _names(name: str, kind: re.Pattern[str]) -> bool:
     words = re.findall(r"[a-z]+", _ascii(_spaced(name)))
     told = [word for word in words if kind.fullmatch(word)]
     return bool(told) and (words[-1] in told or words[-1] in _NUMBERS)
+
+
+def is_id_by_name(name: str) -> bool:
+    """Whether a name alone says that a column holds ids, however few they are.
+
+    >>> [is_id_by_name(n) for n in ("patient_id", "ID", "MergeID", "pseudonym", "hhid")]
+    [True, True, True, True, True]
+    >>> [is_id_by_name(n) for n in ("hospital_id", "child_no", "worker_code", "person", "paid")]
+    [False, False, False, False, False]
+    """
+    words = re.findall(r"[a-z]+", _ascii(_spaced(name)))
+    whole = "".join(words)
+    if whole in _ITSELF:
+        return True
+    ids = "|".join(sorted(_IDS))
+    grown = re.fullmatch(rf"({'|'.join(_PEOPLE)})(e?[ns])?({ids})", words[-1]) if words else None
+    return bool(words) and is_person_name(name) and (words[-1] in _IDS or bool(grown))
+
+
+def is_number_by_name(name: str) -> bool:
+    """Whether a name says that a column numbers people, or perhaps counts them.
+
+    >>> [is_number_by_name(n) for n in ("Kundennr", "patient no", "num_child", "worker_code")]
+    [True, True, True, False]
+    """
+    words = re.findall(r"[a-z]+", _ascii(_spaced(name)))
+    told = any(word in _COUNTS for word in words)
+    grown = any(re.fullmatch(rf".+({'|'.join(sorted(_COUNTS))})", word) for word in words)
+    return bool(words) and (told or grown) and bool(set(filter(_PERSON.fullmatch, words)))
 
 
 def is_weight_name(name: str) -> bool:
