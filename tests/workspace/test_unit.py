@@ -273,6 +273,24 @@ def test_one_record_each_without_another_id_is_no_doubt(tmp_path: Path) -> None:
     assert dc.open(tmp_path / "x").close() is None
 
 
+def test_a_word_alone_makes_no_record_a_person(tmp_path: Path) -> None:
+    """Where a column repeats like a person's id, `declare` asks which column it is, as `init` does."""
+    chance = random.Random(8)
+    lines = [f"P{chance.randrange(25)},{chance.choice('ab')}" for _ in range(120)]
+    (tmp_path / "x.csv").write_text("\n".join(["patient_id,ward", *lines]) + "\n")
+    init(tmp_path / "x.csv", tmp_path / "x")
+    before = (tmp_path / "x" / "discreet.yaml").read_text()
+    with pytest.raises(
+        InputError, match="Say which column names one person, too: `--id patient_id`"
+    ):
+        declare_unit(tmp_path / "x", UnitChoice("person"))
+    assert (tmp_path / "x" / "discreet.yaml").read_text() == before
+    assert declare_unit(tmp_path / "x", UnitChoice("record")) == ["unit: record"]
+    assert "id: patient_id" in declare_unit(
+        tmp_path / "x", UnitChoice("person", "patient_id", records=4, drop=True)
+    )
+
+
 @pytest.mark.parametrize("word", ["undecided", "per\nson", "1", "x" * 50])
 def test_a_unit_is_a_word(word: str) -> None:
     with pytest.raises(InputError, match="A unit is a word"):

@@ -20,6 +20,7 @@ from ..errors import InputError
 from ..file_names import DESCRIPTION
 from . import source_facts
 from .description_file import DescribedData, read
+from .unit_columns import named_like_ids, unit_columns
 from .unit_comments import with_id_named, with_unit_said
 from .vocabulary import is_event_name, is_person_name
 from .yaml_edit import with_value
@@ -102,6 +103,8 @@ def declare_unit(
     """
     folder = Path(folder)
     described = read(folder)
+    if choice.id is None and described.description.unit in (UNDECIDED, RECORD):
+        _require_column(described, choice, control)
     path, lines = folder / DESCRIPTION, {}
     if choice.unit or described.description.unit in (UNDECIDED, RECORD):
         lines["unit"] = _word(choice)
@@ -139,6 +142,25 @@ def _word(choice: UnitChoice) -> str:
 
 def _names_people(column: str) -> bool:
     return is_person_name(column) and not is_event_name(column)
+
+
+def _require_column(described: DescribedData, choice: UnitChoice, control: Control | None) -> None:
+    """A word alone makes each record one unit: refused where a column repeats as ids of units do."""
+    taken = described.coding.id_column
+    if not choice.unit or choice.unit == RECORD:
+        return
+    facts = source_facts.kept(described) or source_facts.look(
+        described.source(), control, named_like_ids
+    )
+    units = unit_columns(facts, taken if taken in facts.names else None)
+    if doubts := units.others(taken):
+        one = doubts[0]
+        raise InputError(
+            f"One {choice.unit} would be one {f'value of {taken}' if taken else 'record'}, but "
+            f"column {one.column} repeats like the id of a person: one value has up to "
+            f"{one.most:,} records. Say which column names one {choice.unit}, too: "
+            f"`--id {one.column}`, or one that has a value of its own in every record."
+        )
 
 
 def _most_records(described: DescribedData, name: str, control: Control | None) -> int:
