@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import discreet as dc
+from discreet.core.control import Control
 from discreet.release import Asked
+from discreet.server.asking import Asking
 
 from .serving import Served
 
@@ -83,6 +85,23 @@ def test_nothing_is_charged_twice(served: Served, demo: Path) -> None:
         assert said.status_code == 200
         assert "p" in said.json()["numbers"]
         assert client.get("/datasets/deaths-dp/budget").json() == before
+
+
+def test_a_test_ends_with_the_time_of_its_request(served: Served) -> None:
+    """A test that takes too long gets a sentence, what to do instead, and holds nobody up."""
+    recipe = {"rows": ["marital"], "columns": ["sex"]}
+    asked = {"recipe": recipe, "question": "independence"}
+    ended = Control(cancelled=lambda: True)
+    with served.client("ana") as client, pytest.MonkeyPatch.context() as patch:
+        assert client.post("/datasets/deaths/tables:infer", json=asked).status_code == 200
+        patch.setattr(Asking, "deadline", lambda asking: ended)
+        said = client.post("/datasets/deaths/tables:infer", json=asked)
+        assert said.status_code == 503
+        assert said.json()["detail"].startswith("This test takes longer than one request may.")
+        assert "`discreet infer`" in said.json()["detail"]
+        few = {"cell": {"marital": "_T", "sex": "F"}}
+        asked = {"recipe": recipe, "question": "interval", "arguments": few}
+        assert client.post("/datasets/deaths/tables:infer", json=asked).status_code == 200
 
 
 def test_conclusions_from_one_table_make_it_once(served: Served) -> None:

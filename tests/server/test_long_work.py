@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import multiprocessing
+import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +18,7 @@ from discreet import formats
 from discreet.core.control import Control
 from discreet.core.table import ProtectedTable
 from discreet.errors import Cancelled, InputError, StoreError
-from discreet.server import Settings, rendering
+from discreet.server import Settings, elsewhere, rendering
 
 from ..patience import PATIENCE, wait_until
 from .serving import serving
@@ -118,3 +122,18 @@ def test_large_tables_are_written_elsewhere_and_can_be_stopped(
     with pytest.raises((InputError, StoreError)):
         rendering.to_file(tmp_path / "no" / "x", tables, "csv", Control())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_work_elsewhere_ends_with_its_time_and_says_what_happened() -> None:
+    """Cancelled while it works, killed, refused with a sentence: each comes back, and no process stays."""
+    asked = itertools.count()
+    words = {"doing": "waiting", "lost": "It is gone."}
+    control = Control(cancelled=lambda: next(asked) > 3)
+    with pytest.raises(Cancelled):
+        elsewhere.done(time.sleep, 3600, control=control, **words)
+    with pytest.raises(StoreError, match="It is gone"):
+        elsewhere.done(os._exit, 9, control=Control(), **words)
+    with pytest.raises(InputError, match="truth"):
+        elsewhere.done(formats.by_name, "truth", control=Control(), **words)
+    assert elsewhere.done(sorted, [3, 1, 2], control=Control(), **words) == [1, 2, 3]
+    assert multiprocessing.active_children() == []

@@ -11,13 +11,13 @@ from typing import Any
 from fastapi import Request
 
 from ...core.table import ProtectedTable
-from ...errors import InputError
+from ...errors import Cancelled, InputError
 from ...inference.questions import answer
 from ...languages import say
-from .. import responses, table_answers
+from .. import elsewhere, responses, table_answers
 from ..asking import Asking, understood
 from ..auth import ASKERS, guarded
-from ..problems import documented
+from ..problems import Problem, documented
 from ..requests import DifferenceForm, InferForm
 from .catalogue import DataSetId
 from .table_parameters import Project
@@ -27,6 +27,8 @@ ROUTERS = [concluding]
 
 MOST_TESTED = 2_500
 """Cells of a table that is tested while its reader waits."""
+LONG = frozenset({"independence", "goodness-of-fit", "loglinear", "regression", "ranking", "total"})
+"""Questions about many cells: they may draw tables, fit again and again, or sum up wide noise."""
 
 
 @concluding.post(
@@ -68,7 +70,33 @@ def infer(
                 )
             )
         with asked.service.slots.one():
-            return answer(table, body.question, body.arguments).to_json(asked.wish.language)
+            said = (table, body.question, body.arguments, asked.wish.language)
+            return _in_time(asked, *said) if body.question in LONG else _concluded(*said)
+
+
+def _concluded(
+    table: ProtectedTable, question: str, arguments: dict[str, Any], language: str
+) -> dict[str, Any]:
+    return answer(table, question, arguments).to_json(language)
+
+
+def _in_time(asked: Asking, *said: Any) -> dict[str, Any]:
+    """The same in a process of its own, within the time that a request has."""
+    more = say("Ask about fewer cells, or run `discreet infer` on the table's file.")
+    try:
+        return elsewhere.done(
+            _concluded,
+            *said,
+            control=asked.deadline(),
+            doing="concluding",
+            lost=say("The test ended before it was done. {more}", more=more),
+        )
+    except Cancelled:
+        raise Problem(
+            503,
+            "too-long",
+            say("This test takes longer than one request may. {more}", more=more),
+        ) from None
 
 
 def _asked(request: Request, data: Any, recipe: Any, project: str | None) -> Asking:

@@ -119,6 +119,7 @@ def _even(shape: Shape, axes: Margin, tables: Mapping[Margin, Whole], cells: Who
     return out
 
 
+@solver_output.kept_apart()
 def _solved(
     shape: Shape,
     axes: Margin,
@@ -173,10 +174,7 @@ def _solved(
     if any_will_do:
         cost = np.zeros(len(cost))
     limits = {"node_limit": _NODES, "mip_rel_gap": _GAP}
-    with solver_output.kept_apart():
-        found = solve.milp(
-            cost, constraints=rules, integrality=whole, bounds=bounds, options=limits
-        )
+    found = solve.milp(cost, constraints=rules, integrality=whole, bounds=bounds, options=limits)
     if found.x is None:
         return None
     flat = np.zeros(math.prod(here), dtype=np.int64)
