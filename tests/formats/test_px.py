@@ -208,6 +208,11 @@ def test_a_code_that_px_reads_as_all_codes_marks_no_other_cell() -> None:
         (["2020-W01", "2020W53"], 'TIMEVAL("period")=TLIST(W1),"202001","202053";'),
         (["2020", "2020-01"], None),
         (["2020-13", "2020-01"], None),
+        (["2020H1", "2020S2"], 'TIMEVAL("period")=TLIST(H1),"20201","20202";'),
+        (["2021", "2020"], None),
+        (["2020-01", "2020M01"], None),
+        (["٢٠٢٠", "٢٠٢١"], None),
+        (["2020-01-01", "2020-01-02"], None),
     ],
 )
 def test_periods_are_told(codes: list[str], said: str | None) -> None:
@@ -228,6 +233,42 @@ def test_long_labels_keep_within_lines(size: int) -> None:
     text = formats.to_bytes(table, "px").decode()
     assert max(map(len, text.split("\r\n"))) <= 256
     assert parsed(text)['VALUES("sex")'] == [label, "M", label + "!"]
+
+
+@pytest.mark.parametrize("name", ["p" * size for size in range(1, 12)])
+def test_many_periods_keep_within_lines(name: str) -> None:
+    codes = [f"{2000 + i // 12}-{i % 12 + 1:02d}" for i in range(120)]
+    made = axis(name, codes, codes=codes)
+    table = make(
+        [replace(made, variable=replace(made.variable, kind="time"))],
+        (False,),
+        values=[*range(120)],
+    )
+    text = formats.to_bytes(table, "px").decode()
+    assert max(map(len, text.split("\r\n"))) <= 256
+    assert len(parsed(text)[f'TIMEVAL("{name}")']) == 120
+
+
+@pytest.mark.parametrize("size", [100, 149, 150, 151, 250, 600])
+def test_long_names_and_codes_keep_within_lines(size: int) -> None:
+    """Names are shortened, two that then are equal stay two, and a note says so."""
+    names = ["L" * size + "a", "L" * size + "b"]
+    code = "c" * min(size, 200)
+    status = np.full(9, Status.UNRELIABLE, dtype=np.uint8)
+    axes = [
+        axis(f"v{i}", ["x", "y"], codes=[code + "1", code + "2"], label=name)
+        for i, name in enumerate(names)
+    ]
+    table = make(axes, (True, True), values=[*range(9)], status=status)
+    text = formats.to_bytes(table, "px").decode()
+    assert max(map(len, text.split("\r\n"))) <= 256
+    found = parsed(text)
+    variables = [*found.get("STUB", ()), *found.get("HEADING", ())]
+    assert len(set(variables)) == 2
+    assert all(f'VALUES("{name}")' in found for name in variables)
+    assert (variables == names) == (size < 150)
+    assert ("were shortened" in text.replace('"\r\n"', "")) == (size >= 150)
+    assert len([key for key in found if key.startswith("DATANOTECELL")]) == 9
 
 
 def test_a_layout_decides_stub_and_heading() -> None:

@@ -22,6 +22,7 @@ from ..languages import ENGLISH, counted, listed, say
 from .flat import Flat, FlatAxis, flatten
 from .footnote import citation, law_elsewhere
 from .notes import notes
+from .periods import periods
 
 LINE = 250
 """PX lines have at most 256 characters."""
@@ -38,13 +39,8 @@ SYMBOLS = {
 MOST_CELL_NOTES = 2_000
 """PxWeb looks through all of them for each cell it shows."""
 
-_TIMES = (
-    ("A1", re.compile(r"(\d{4})")),
-    ("Q1", re.compile(r"(\d{4})-?[QK]([1-4])")),
-    ("M1", re.compile(r"(\d{4})[-M](0[1-9]|1[0-2])")),
-    ("W1", re.compile(r"(\d{4})-?W(0[1-9]|[1-4]\d|5[0-3])")),
-)
-"""Years, quarters, months and weeks as codes write them, and PX's names of these."""
+MOST_NAME = 150
+"""Characters of a variable's name, which stands in one line with its keyword and a value."""
 
 _TOTAL_NOTE = say("A published total: it need not be the sum of its cells.")
 _SPACES = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
@@ -129,14 +125,9 @@ def _time(name: str, axis: FlatAxis) -> Iterator[str]:
     """The periods of a variable of time, by which readers know it; a total is none."""
     if axis.kind != "time" or axis.total:
         return
-    for unit, written in _TIMES:
-        found = [written.fullmatch(code) for code in axis.codes]
-        if all(found):
-            periods = ["".join(match.groups()) for match in found if match is not None]
-            head, *rest = _texts(f'TIMEVAL("{name}")', periods)
-            yield head.replace("=", f"=TLIST({unit}),", 1)
-            yield from rest
-            return
+    found = periods(axis.codes)
+    if found is not None and found[0] != "D1" and found[1] == sorted(found[1]):
+        yield from _texts(f'TIMEVAL("{name}")', found[1], before=f"TLIST({found[0]}),")
 
 
 def _about(
@@ -214,7 +205,14 @@ def _unreliable(flat: Flat, words: _Words) -> Iterator[str]:
         codes = [words.codes[axis][at] for axis, at in enumerate(cell)]
         if "*" in codes:
             continue  # PX would take it for all codes
-        yield "DATANOTECELL(" + ",".join(f'"{code}"' for code in codes) + ')="[u]";'
+        line = "DATANOTECELL("
+        for i, code in enumerate(codes):
+            part = f'"{code}"' + ("," if i < len(codes) - 1 else ')="[u]";')
+            if len(line) + len(part) > LINE:
+                yield line
+                line = ""
+            line += part
+        yield line
 
 
 def _marked(flat: Flat) -> npt.NDArray[np.intp]:
@@ -245,9 +243,9 @@ def _data(flat: Flat, down: int) -> Iterator[str]:
     yield "".join(f"{line}\r\n" for line in block) + ";\r\n"
 
 
-def _texts(keyword: str, texts: Iterable[str]) -> Iterator[str]:
+def _texts(keyword: str, texts: Iterable[str], *, before: str = "") -> Iterator[str]:
     """A keyword with a list of texts, broken between them, and within one that is too long."""
-    line = f"{keyword}="
+    line = f"{keyword}={before}"
     parts = [f'"{plain_text(text)}"' for text in texts]
     for i, part in enumerate(parts):
         end = ";" if i == len(parts) - 1 else ","
@@ -284,14 +282,16 @@ def _prose(keyword: str, sentences: Iterable[str]) -> Iterator[str]:
 
 
 def _words(table: ProtectedTable, axes: Sequence[FlatAxis]) -> _Words:
-    names = _unique([plain_text(a.label) or a.name for a in axes], [a.name for a in axes])
+    labels = [plain_text(axis.label) or axis.name for axis in axes]
+    short = [_shortened(label) for label in labels]
+    names = _unique(short, [axis.name for axis in axes])
     values = []
     codes = []
     for axis in axes:
         kept = _unique([plain_text(code) or "_" for code in axis.codes], None)
         codes.append(kept)
-        labels = [plain_text(label) or code for label, code in zip(axis.labels, kept, strict=True)]
-        values.append(_unique(labels, kept))
+        said = [plain_text(label) or code for label, code in zip(axis.labels, kept, strict=True)]
+        values.append(_unique(said, kept))
     texts = [text for axis in axes for text in (axis.label, *axis.labels, *axis.codes)]
     changed = {text for text in (table.title, *texts) if '"' in text}
     notes = []
@@ -311,7 +311,15 @@ def _words(table: ProtectedTable, axes: Sequence[FlatAxis]) -> _Words:
         for written, label in zip(kept, axis.labels, strict=True)
     ):
         notes.append(say("Labels that were empty or equal were told apart by their codes."))
+    if short != labels:
+        notes.append(
+            say("Names of variables of more than {most} characters were shortened.", most=MOST_NAME)
+        )
     return _Words(names, tuple(values), tuple(codes), tuple(map(table.tells, notes)))
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= MOST_NAME else name[: MOST_NAME - 1].rstrip() + "…"
 
 
 def _unique(texts: Sequence[str], codes: Sequence[str] | None) -> tuple[str, ...]:
