@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxweb import PxApi
 
-from discreet.core.domain import TOTAL, Axis, Category, Level, variable
+from discreet.core.domain import TOTAL, Axis, Category, Level, Variable, variable
 from discreet.core.text import Text
 from discreet.errors import InputError
 from discreet.server import Settings
@@ -25,8 +25,8 @@ from discreet.server.pxweb.selection import _Codes, cut, select, split
 from discreet.server.pxweb.shared_tables import (
     SharedTable,
     code_list_id,
+    periods_of,
     renamed,
-    unknown_codes,
 )
 
 from .serving import Served, add_accounts, serving
@@ -40,8 +40,15 @@ def saved(served: Served) -> str:
     return save(served, "deaths", RECIPE)
 
 
-def save(served: Served, dataset: str, recipe: dict[str, Any], *, shared: bool = True) -> str:
-    body = {"dataset": dataset, "recipe": recipe, "title": "Deaths by region", "shared": shared}
+def save(
+    served: Served,
+    dataset: str,
+    recipe: dict[str, Any],
+    *,
+    shared: bool = True,
+    title: str = "Deaths by region",
+) -> str:
+    body = {"dataset": dataset, "recipe": recipe, "title": title, "shared": shared}
     with served.client("ana") as client:
         answer = client.post("/saved", json=body)
     assert answer.status_code == 201, answer.text
@@ -173,6 +180,32 @@ def test_variables_are_named_in_the_order_of_the_table(served: Served) -> None:
     assert one["variableNames"] == labels
     assert data["id"][:2] == ["sex", "region"]
     assert all("lang=en" in link["href"] for link in one["links"])
+
+
+@pytest.mark.parametrize("title", ["", "Mine"])
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        RECIPE,
+        {**RECIPE, "where": {"month": ["1", "2"]}},
+        {"rows": ["sex"], "columns": ["region"], "sort": "total,up"},
+        {**RECIPE, "title": "Its own"},
+    ],
+)
+def test_a_table_is_called_the_same_everywhere(
+    served: Served, title: str, recipe: dict[str, Any]
+) -> None:
+    """In the list, by itself and with its data, in every language, its filters said."""
+    saved = save(served, "deaths", recipe, title=title)
+    with face(served) as client:
+        for lang in ("en", "de"):
+            listed = client.get(f"/tables?lang={lang}&pageSize=1000").json()["tables"]
+            labels = {
+                next(table["label"] for table in listed if table["id"] == saved),
+                client.get(f"/tables/{saved}?lang={lang}").json()["label"],
+                client.get(f"/tables/{saved}/data?lang={lang}").json()["label"],
+            }
+            assert len(labels) == 1, labels
 
 
 def test_a_table_is_as_new_as_the_figures_in_it() -> None:
@@ -354,13 +387,13 @@ def test_no_selection_breaks_the_reader(text: str, codes: list[str]) -> None:
 
 def test_the_top_of_time_is_what_is_latest() -> None:
     years = ["2019", "2020", "2021", TOTAL]
-    assert select(["top(2)"], years, "year", time=True) == [1, 2]
-    assert select(["bottom(1)"], years, "year", time=True) == [0]
-    assert select(["top(1,1)"], years, "year", time=True) == [1]
+    assert select(["top(2)"], years, "year", periods=years[:3]) == [1, 2]
+    assert select(["bottom(1)"], years, "year", periods=years[:3]) == [0]
+    assert select(["top(1,1)"], years, "year", periods=years[:3]) == [1]
     open_end = ["2019", "2020", "_U", TOTAL]
     for text, wanted in {"top(1)": [1], "bottom(9)": [0, 1], "from(2020)": [1], "_U": [2]}.items():
-        assert select([text], open_end, "year", time=True, unknown=["_U"]) == wanted, text
-    assert select(["bottom(1)"], open_end, "year", unknown=["_U"]) == [2]
+        assert select([text], open_end, "year", periods=open_end[:2]) == wanted, text
+    assert select(["bottom(1)"], open_end, "year") == [2]
     dataset = {
         "id": ["year", "ContentsCode"],
         "size": [3, 1],
@@ -383,12 +416,63 @@ def test_what_is_unknown_is_no_period() -> None:
         (Category.of("2019"), Category.of("2020"), replace(Category.of("_U"), missing=True)),
         (0, 1, 2),
     )
-    variable = SimpleNamespace(kind="time", levels=(year,))
+    assert shown_as_time(year) == ["2019", "2020"]
+
+
+def shown_as_time(level: Level) -> list[str]:
+    """The periods of a table that shows this level, as expressions and its facts take them."""
+    axis = Axis(Variable(level.name, level.label, (level,), kind="time"), level)
     table = SharedTable(SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
-    axis = SimpleNamespace(name="yr", variable=variable, level=year)
     table.__dict__.update(axes=(axis,), dimensions={"yr": axis})
-    assert table.periods == ["2019", "2020"]
-    assert unknown_codes(table, {}) == {"yr": ["_U"]}
+    assert periods_of(table, {}) == {"yr": table.periods}
+    return table.periods
+
+
+@pytest.mark.parametrize(
+    ("listed", "earliest"),
+    [
+        (["2022", "2021", "2020"], ["2020", "2021", "2022"]),
+        (["2020-Q2", "2019-Q4", "2020-Q1"], ["2019-Q4", "2020-Q1", "2020-Q2"]),
+        (["later", "before"], ["later", "before"]),
+    ],
+)
+def test_periods_are_in_the_order_of_time(listed: list[str], earliest: list[str]) -> None:
+    """However a description lists them; what nobody can place stays as it is listed."""
+    level = Level(
+        "year", Text.of("Year"), tuple(map(Category.of, listed)), tuple(range(len(listed)))
+    )
+    assert shown_as_time(level) == earliest
+
+
+def test_time_is_no_order_of_numbers() -> None:
+    """A table that is sorted by its numbers, or newest first, has the same latest year."""
+    sorted_down = ["2021", "2019", "_U", "2022", "2020", TOTAL]
+    periods = ["2019", "2020", "2021", "2022"]
+    for text, wanted in {
+        "top(1)": {"2022"},
+        "top(1,1)": {"2021"},
+        "bottom(2)": {"2019", "2020"},
+        "from(2021)": {"2021", "2022"},
+        "to(2020)": {"2019", "2020"},
+        "range(2020,2021)": {"2020", "2021"},
+        "range(2022,2021)": {"2021", "2022"},
+    }.items():
+        chosen = select([text], sorted_down, "year", periods=periods)
+        assert {sorted_down[place] for place in chosen} == wanted, text
+        assert chosen == sorted(chosen)
+
+
+def test_a_sorted_table_is_selected_by_time(served: Served) -> None:
+    recipe = {"rows": ["month"], "columns": ["sex"], "sort": "total,down"}
+    sorted_down = save(served, "deaths", recipe)
+    with face(served) as client:
+        part = client.get(
+            f"/tables/{sorted_down}/data?valuecodes[month]=top(2)&valuecodes[sex]=_T"
+        ).json()
+        full = client.get(f"/tables/{sorted_down}/data").json()
+    months = list(full["dimension"]["month"]["category"]["index"])[:-1]
+    assert months != sorted(months, key=int)
+    assert set(part["dimension"]["month"]["category"]["index"]) == {"11", "12"}
 
 
 def test_variables_of_any_name_have_a_dimension_of_their_own() -> None:

@@ -17,7 +17,7 @@ from ...errors import InputError
 from ..negotiation import sent_as
 from .selection import cut, split
 from .shapes import FORMATS, JSON_STAT, PARAMETERS, SelectionForm
-from .shared_tables import as_json_stat, as_table, found, levels_of, unknown_codes
+from .shared_tables import as_json_stat, as_table, found, levels_of, periods_of
 
 _SEPARATORS = {"separatortab": "\t", "separatorspace": " ", "separatorsemicolon": ";"}
 _TEXTS = {"usecodes": ("codes",), "usetexts": ("texts",), "usecodesandtexts": ("codes", "texts")}
@@ -88,7 +88,7 @@ def answer(
     with found(service, asker, table) as shown:
         levels = levels_of(shown, asked.code_lists)
         whole = as_json_stat(shown, lang, request, levels)
-        part = cut(whole, asked.codes, unknown_codes(shown, levels))
+        part = cut(whole, asked.codes, periods_of(shown, levels))
     if output.casefold() != JSON_STAT:
         told = formats.by_name(form)
         headers = {"Content-Disposition": f'attachment; filename="{table}{told.extension}"'}

@@ -218,7 +218,7 @@ def _facts(table: SharedTable, asked: str) -> dict[str, Any]:
     periods = table.periods
     return {
         "id": saved.id,
-        "label": saved.title or f"{description.title.says(lang)}: {' and '.join(names)}",
+        "label": table.title(lang),
         "updated": table.updated.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "firstPeriod": periods[0] if periods else "",
         "lastPeriod": periods[-1] if periods else "",

@@ -4,7 +4,7 @@
     top(n)  bottom(n)     the first and the last n             top(3), or top(3,1) to leave one out
                           of a time variable the latest and the earliest
     from(a)  to(b)        from a on, up to b
-    range(a,b)            from a to b
+    range(a,b)            from a to b; of periods in the order of time, however the table has them
     [ … ]                 a code or an expression with a comma [range(1,3)], [a,b]
 
 A total is no first or last category, and what is unknown is no period. Names and codes may be in any
@@ -15,7 +15,7 @@ from the table; one that has no total must be selected. Nothing is ever added up
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import translate
 from functools import cached_property
 from typing import Any
@@ -47,17 +47,19 @@ def select(
     codes: Sequence[str],
     variable: str,
     *,
-    time: bool = False,
-    unknown: Collection[str] = (),
+    periods: Sequence[str] | None = None,
 ) -> list[int]:
     """The positions that a selection means, in the table's order, each once.
 
-    Of a variable of time the top is what is latest; the codes of `unknown` are no periods.
+    `periods` are the codes of a variable of time in the order of time, without what is unknown: the
+    top is what is latest.
 
     >>> select(["N*", "top(1)"], ["S1", "N1", "N2", "_T"], "region")
     [0, 1, 2]
+    >>> select(["top(1)"], ["2021", "2020", "_T"], "year", periods=["2020", "2021"])
+    [0]
     """
-    named = _Codes(codes, variable, time, unknown)
+    named = _Codes(codes, variable, periods)
     for part in parts:
         named.choose(part)
     positions: list[int] = np.flatnonzero(named.chosen).tolist()
@@ -70,16 +72,22 @@ class _Codes:
     """The codes of one variable, what expressions about them mean, and which were chosen."""
 
     def __init__(
-        self, codes: Sequence[str], variable: str, time: bool, unknown: Collection[str]
+        self, codes: Sequence[str], variable: str, periods: Sequence[str] | None = None
     ) -> None:
         self.codes = codes
         self.variable = variable
-        self.time = time
+        self.time = periods is not None
         self.places = {code: i for i, code in enumerate(codes)}
         self.chosen = np.zeros(len(codes), dtype=bool)
         self.patterns = 0
-        apart = {TOTAL, *unknown} if time else {TOTAL}
-        self.plain = np.array([i for i, code in enumerate(codes) if code not in apart], np.int64)
+        plain = [code for code in codes if code != TOTAL] if periods is None else periods
+        places = [self.places[code] for code in plain if code in self.places]
+        self.plain = np.array(places, np.int64)
+
+    @cached_property
+    def ranks(self) -> dict[int, int]:
+        """Which of the plain codes stands at a place."""
+        return {place: i for i, place in enumerate(self.plain.tolist())}
 
     @cached_property
     def folded(self) -> dict[str, list[int]]:
@@ -122,14 +130,24 @@ class _Codes:
         if name in ("top", "bottom"):
             self.chosen[self._end(name, inside)] = True
         elif name == "range":
-            start, end = sorted(self._ends(inside))
-            self.chosen[start : end + 1] = True
+            self.chosen[self._between(*self._ends(inside))] = True
         elif name == "to":
-            self.chosen[: self._place(inside.strip()) + 1] = True
+            end = self._place(inside.strip())
+            rank = self.ranks.get(end, -1)
+            self.chosen[self.plain[: rank + 1] if rank >= 0 else slice(end + 1)] = True
         else:
             start = self._place(inside.strip())
             self.chosen[start] = True
-            self.chosen[self.plain[np.searchsorted(self.plain, start) :]] = True
+            rank = self.ranks.get(start, -1)
+            after = self.plain[rank:] if rank >= 0 else self.plain[self.plain > start]
+            self.chosen[after] = True
+
+    def _between(self, start: int, end: int) -> slice | np.ndarray[Any, np.dtype[np.int64]]:
+        """What lies between two places, in the order of time where both are periods."""
+        if start in self.ranks and end in self.ranks:
+            first, last = sorted([self.ranks[start], self.ranks[end]])
+            return self.plain[first : last + 1]
+        return slice(min(start, end), max(start, end) + 1)
 
     def _ends(self, inside: str) -> tuple[int, int]:
         """The ends of a range: at the comma between two codes, which may hold commas too."""
@@ -185,11 +203,12 @@ def named(wanted: str, names: Sequence[str]) -> str | None:
 def cut(
     dataset: Mapping[str, Any],
     selection: Mapping[str, Sequence[str]],
-    unknown: Mapping[str, Collection[str]] | None = None,
+    periods: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """The part of a JSON-stat table that is selected; without a selection, all of it.
 
-    `unknown` holds, by dimension, the codes of what is unknown.
+    `periods` holds the codes of periods in the order of time, by dimension; those it does not hold
+    are taken to stand in that order.
     """
     names: list[str] = list(dataset["id"])
     roles = dataset.get("role", {})
@@ -206,8 +225,10 @@ def cut(
     for name in names:
         codes = codes_of(dataset, name)
         if wanted.get(name):
-            apart = (unknown or {}).get(name, ())
-            selected.append(select(wanted[name], codes, name, time=name in times, unknown=apart))
+            known = (periods or {}).get(name)
+            if known is None and name in times:
+                known = [code for code in codes if code != TOTAL]
+            selected.append(select(wanted[name], codes, name, periods=known))
         elif name in roles.get("metric", []):
             selected.append(list(range(len(codes))))
         elif codes[-1] == TOTAL:

@@ -18,12 +18,14 @@ from typing import Any
 
 from fastapi import Request
 
-from ...core.domain import TOTAL, Axis, AxisRef
+from ...core.domain import TOTAL, Axis, AxisRef, Level
 from ...core.names import find_axis
 from ...core.table import ProtectedTable
+from ...core.table_titles import title_of
 from ...errors import DiscreetError, InputError, did_you_mean
 from ...formats import percent, reading
 from ...formats.flat import column_names
+from ...formats.periods import periods
 from ...languages import ENGLISH
 from ...recipe import to_mapping
 from ...store.catalogue import Saved
@@ -79,12 +81,19 @@ class SharedTable:
         taken = {CONTENTS.casefold(), *_COLUMNS, *wanted}
         return dict(zip(column_names(self.axes, taken), self.axes, strict=True))
 
+    def title(self, language: str) -> str:
+        """What it is called: by who saved it, by its question, or after its variables and filters."""
+        recipe = self.asking.recipe
+        if given := self.saved.title or recipe.title:
+            return given
+        refs = tuple(axis.ref for axis in self.axes)
+        spec = replace(recipe.question.tables[0], axes=refs)
+        return title_of(spec, self.asking.data.description).says(language)
+
     @property
     def periods(self) -> list[str]:
-        """The codes of its first variable of time, without what is unknown; none where it has none."""
-        axis = next((axis for axis in self.axes if axis.variable.kind == "time"), None)
-        known = axis.level.categories if axis is not None else ()
-        return [category.code for category in known if not category.missing]
+        """The codes of its first variable of time, earliest first; none where it has none."""
+        return next(iter(periods_of(self, {}).values()), [])
 
     @property
     def totals(self) -> bool:
@@ -188,18 +197,25 @@ def levels_of(table: SharedTable, chosen: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def unknown_codes(table: SharedTable, levels: Mapping[str, str]) -> dict[str, list[str]]:
-    """Dimension → the codes of what is unknown, at the levels it is read at."""
+def periods_of(table: SharedTable, levels: Mapping[str, str]) -> dict[str, list[str]]:
+    """Dimension of time → its codes at the level it is read at, earliest first.
+
+    What is unknown is no period. Neither a description nor a sorted table need have them in this
+    order; codes that nobody can place in time are taken as the description lists them.
+    """
     return {
-        name: [
-            category.code
-            for level in axis.variable.levels
-            if level.name == levels.get(name, axis.level.name)
-            for category in level.categories
-            if category.missing
-        ]
+        name: _in_time(axis.variable.level(levels.get(name, axis.level.name)))
         for name, axis in table.dimensions.items()
+        if axis.variable.kind == "time"
     }
+
+
+def _in_time(level: Level) -> list[str]:
+    codes = [category.code for category in level.categories if not category.missing]
+    found = periods(codes)
+    if found is None:
+        return codes
+    return [code for _, code in sorted(zip(found[1], codes, strict=True))]
 
 
 def code_list_id(table: SharedTable, name: str, level: str) -> str:
