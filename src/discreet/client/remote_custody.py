@@ -67,7 +67,13 @@ class RemoteCustody:
     @property
     def releases(self) -> list[dict[str, Any]]:
         """Releases one may see."""
-        return list(self._connection.json("GET", "/releases")["releases"])
+        listed: list[dict[str, Any]] = []
+        offset: int | None = 0
+        while offset is not None:
+            part = self._connection.json("GET", "/releases", query={"offset": offset})
+            listed += part["releases"]
+            offset = part.get("next")
+        return listed
 
     def make_release(
         self, dataset: str, recipe: Mapping[str, Any], title: str, **more: Any

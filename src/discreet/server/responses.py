@@ -367,8 +367,8 @@ Options = listing(
     "Options", "What each variable could do in a table.", variables=list[VariableOption]
 )
 JobsShape = listing("JobsShape", "One's own jobs.", jobs=list[JobShape])
-SavedList = listing("SavedList", "Saved tables one may read.", saved=list[SavedTable])
-ReleaseList = listing("ReleaseList", "Releases one may see.", releases=list[ReleaseShape])
+SavedList = listing("SavedList", "Saved tables.", saved=list[SavedTable], next=int | None)
+ReleaseList = listing("ReleaseList", "Releases.", releases=list[ReleaseShape], next=int | None)
 UserList = listing("UserList", "All accounts.", users=list[User])
 TokenList = listing("TokenList", "One's own tokens.", tokens=list[Token])
 

@@ -22,6 +22,7 @@ from ..problems import Problem, documented, not_found
 from ..publishing import LANGUAGE, facts, find, must_be_there, readable
 from ..requests import ApproveForm, PublishForm, ReleaseForm, WithdrawForm
 from ..service import Serving
+from .parts import MOST, Most, Offset, part_of
 from .table_parameters import FormatName
 from .tables import TABLE
 
@@ -35,11 +36,19 @@ ReleaseId = Annotated[str, Path(max_length=64)]
 
 @reading.get("/releases", response_model=responses.ReleaseList)
 def releases(
-    service: Serving, asker: CurrentAsker, dataset: Annotated[str, Query(max_length=200)] = ""
+    service: Serving,
+    asker: CurrentAsker,
+    dataset: Annotated[str, Query(max_length=200)] = "",
+    offset: Offset = 0,
+    most: Most = MOST,
 ) -> dict[str, Any]:
-    """Releases that are public by now; custodians see those to come as well."""
-    listed = [one for one in readable(service, asker) if not dataset or one.dataset == dataset]
-    return {"releases": [facts(service, one) for one in listed]}
+    """Releases that are public by now; custodians see those to come as well.
+
+    `next` says where to go on.
+    """
+    every = [one for one in readable(service, asker) if not dataset or one.dataset == dataset]
+    listed, onward = part_of(every, offset, most)
+    return {"releases": [facts(service, one) for one in listed], "next": onward}
 
 
 @publishing.post(

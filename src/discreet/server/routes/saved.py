@@ -15,6 +15,7 @@ from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..problems import documented, not_found
 from ..requests import SaveForm
 from ..service import Service, Serving
+from .parts import MOST, Most, Offset, part_of
 from .table_parameters import FormatName, LanguageName, Project
 from .tables import TABLE, answer
 
@@ -26,9 +27,15 @@ SavedId = Annotated[str, Path(max_length=64)]
 
 
 @reading.get("/saved", response_model=responses.SavedList)
-def saved(service: Serving, asker: CurrentAsker) -> dict[str, Any]:
-    """Saved tables: one's own, and those shared with everybody who may see their data set."""
-    return {"saved": [facts(one) for one in readable(service, asker)]}
+def saved(
+    service: Serving, asker: CurrentAsker, offset: Offset = 0, most: Most = MOST
+) -> dict[str, Any]:
+    """Saved tables, newest first: one's own, and those shared with who may see their data set.
+
+    `next` says where to go on.
+    """
+    listed, onward = part_of(readable(service, asker), offset, most)
+    return {"saved": [facts(one) for one in listed], "next": onward}
 
 
 def readable(service: Service, asker: Asker) -> list[Saved]:
