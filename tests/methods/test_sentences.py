@@ -125,6 +125,8 @@ class Told:
             self.checked += 1
             true = max(one.delta(float(epsilon)) for one in self.neighbours)
             assert true <= float(delta) * (1 + 1e-6) + 1e-13
+            if epsilon == 0:
+                continue  # no smaller one: δ alone bears it
             unit = 10.0 ** (math.floor(math.log10(float(epsilon))) - 3)
             less = max(one.delta(float(epsilon) - unit) for one in self.neighbours)
             tight = 10.0 ** (math.floor(math.log10(float(delta))) - 3)
