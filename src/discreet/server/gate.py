@@ -42,7 +42,7 @@ POLICY = (
 )
 _FIXED = {name.lower().encode(): value.encode() for name, value in SECURITY.items()}
 _UNLESS_SAID = ((b"content-security-policy", POLICY.encode()), (b"cache-control", b"no-store"))
-_DRAWN = random.Random(secrets.randbits(256))  # nosec B311
+_DRAWN = random.Random(secrets.randbits(256))
 """Numbers of requests: no secrets, so that nobody waits for the system to draw them."""
 PROGRAMS = ("/api/", "/pxweb/")
 """Where programs ask. What is posted elsewhere is a form of our own pages: it works without

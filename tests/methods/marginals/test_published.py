@@ -14,6 +14,7 @@ from discreet.core.description import StructuralZero
 from discreet.core.domain import Condition
 from discreet.errors import InputError, RecipeError
 from discreet.methods.marginals.design import design_of
+from discreet.methods.marginals.fit import estimate_to_table
 from discreet.methods.marginals.method import MarginalsMethod
 from discreet.methods.shared.invariants.keep_margins import chain
 from discreet.recipe import from_mapping
@@ -169,6 +170,15 @@ def test_any_set_of_margins_is_kept(margins: list[tuple[int, ...]], amount: dict
     assert synthetic.total == 300
     for m in design_of(plan).allocation.measured:
         assert not any(set(m.margin) <= set(margin) for margin in margins), "public, yet measured"
+
+
+def test_noise_that_leaves_no_cell_still_keeps_what_is_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Few people and much noise may end a fit without a cell: the table then starts in one there can be."""
+    none = np.zeros((0, 4), dtype=np.int64), np.zeros(0)
+    monkeypatch.setattr(estimate_to_table, "within_bounds", lambda *given: none)
+    check_kept(latent((4, 3, 2, 2), 7, 15), (4, 3, 2, 2), [(2, 3), (0, 2, 3)])
 
 
 def random_release(data: st.DataObject) -> None:

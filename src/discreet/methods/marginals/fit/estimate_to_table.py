@@ -113,12 +113,11 @@ def fit_modern(
         return _keep(design.published, made.rows, made.counts.astype(np.float64), targets)
     start = _start(shape, one_way, targets)
     fitted = fit_sparse(model, start, limits_for(model.rank, model.exact_pricing), control)
-    rows, mass = fitted.rows, fitted.weights
-    if len(rows) == 0:
-        rows, mass = start[:1], np.ones(1)
+    rows, mass = _with_some(start, fitted.rows, fitted.weights)
     if not design.allocation.dropped and model.exact_pricing:
         rows, mass = _heavier(design, tables, targets, rows, mass, control)
-        rows, mass = within_bounds(design, tables, rows, mass, control)
+        bounded = within_bounds(design, tables, rows, mass, control)
+        rows, mass = _with_some(start, *bounded)
     allowed = targets.allowed if targets.forbidden else None
     if design.published is not None:
         made = _keep(design.published, rows, mass, targets)
@@ -126,6 +125,11 @@ def fit_modern(
         repaired = design.kept if design.allocation.rms < _LOUD else ()
         made = whole_table(shape, rows, mass, total, margins=repaired, allowed=allowed)
     return _spread(design, tables, made, rows, mass, allowed, control)
+
+
+def _with_some(start: Rows, rows: Rows, mass: Reals) -> tuple[Rows, Reals]:
+    """The cells of a fit; one of the first where noise has left none, since there are records."""
+    return (rows, mass) if len(rows) else (start[:1], np.ones(1))
 
 
 def _taken(
