@@ -35,6 +35,7 @@ from tests.servers import spark as spark_cluster
 
 from bench import records
 from bench.bars import measured
+from bench.bench_counting import peak_of_this_process
 from discreet.core.domain import AxisRef, Count
 from discreet.engines import remote_loading
 from discreet.engines.base import Engine
@@ -101,12 +102,10 @@ def peak_memory(folder: Path) -> float:
 
 def count_once(folder: Path) -> None:
     """What `peak_memory` runs."""
-    import resource
-
     engine = open_engine(folder, records.description(), salt=SALT)
     engine.count(questions(), keys=True)
     engine.close()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(peak_of_this_process())
 
 
 def put_on_postgres(server: postgres_server.PostgresServer, path: Path) -> Source:
