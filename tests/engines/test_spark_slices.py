@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-pytest.importorskip("pyspark")
-
 from discreet.engines.spark import database
 from discreet.engines.spark.database import ClusterSession
 from discreet.engines.sql import Sql, plain

@@ -17,7 +17,7 @@ import pytest
 from discreet import formats
 from discreet.core.control import Control
 from discreet.core.table import ProtectedTable
-from discreet.errors import Cancelled, InputError, StoreError
+from discreet.errors import Bug, Cancelled, InputError, StoreError
 from discreet.server import Settings, elsewhere, rendering
 
 from ..patience import PATIENCE, wait_until
@@ -135,5 +135,7 @@ def test_work_elsewhere_ends_with_its_time_and_says_what_happened() -> None:
         elsewhere.done(os._exit, 9, control=Control(), **words)
     with pytest.raises(InputError, match="truth"):
         elsewhere.done(formats.by_name, "truth", control=Control(), **words)
+    with pytest.raises(Bug):
+        elsewhere.done(divmod, 1, 0, control=Control(), **words)
     assert elsewhere.done(sorted, [3, 1, 2], control=Control(), **words) == [1, 2, 3]
     assert multiprocessing.active_children() == []

@@ -10,10 +10,19 @@ from __future__ import annotations
 import itertools
 import shutil
 
+from discreet.core.loss import PureLoss
 from discreet.store import Ledger, open_ledger
 from discreet.store.opening import prepare
 
 _NUMBERS = itertools.count(1)
+
+
+def opened(root):
+    """The ledger of people in a workspace, with a budget."""
+    ledger = open_ledger(root / "people", dataset="people")
+    if ledger.cap() is None:
+        ledger.set_cap(PureLoss(1), who="ana", reason="agreed")
+    return ledger
 
 
 class SqliteLedgers:

@@ -25,7 +25,7 @@ from discreet.store.postgres.connection import Connection
 
 from ..command import run
 from ..servers.postgres import OWNER, PASSWORD, running
-from .ledger_stores import shared_workspace
+from .ledger_stores import opened, shared_workspace
 
 
 def commit(ledger, question, epsilon="0.1", content=b"drawn"):
@@ -40,13 +40,6 @@ def discreet(*words, expect=0):
     ended = run(*words)
     assert ended.returncode == expect, ended.stderr
     return ended
-
-
-def opened(root):
-    ledger = open_ledger(root / "people", dataset="people")
-    if ledger.cap() is None:
-        ledger.set_cap(PureLoss(1), who="ana", reason="agreed")
-    return ledger
 
 
 @pytest.fixture

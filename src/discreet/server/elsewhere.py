@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from ..core.control import Control
-from ..errors import DiscreetError, StoreError
+from ..errors import Bug, DiscreetError, StoreError
 
 T = TypeVar("T")
 _at_once = threading.BoundedSemaphore(2)
@@ -64,5 +64,7 @@ def _do(
         value = work(*given)
     except DiscreetError as error:
         connection.send((None, error))
+    except Exception:  # our mistake: a trace would go to the server's log as it is
+        connection.send((None, Bug("Something failed that should not.")))
     else:
         connection.send((value, None))
