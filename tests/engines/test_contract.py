@@ -24,7 +24,8 @@ from . import remote_people
 from .people import People, towns, values
 
 SPARK = [pytest.param(name, marks=pytest.mark.slow) for name in ("spark:coded", "spark:read-only")]
-ENGINES = ("duckdb", "memory", "sharded", "numpy", "postgres:coded", "postgres:read-only", *SPARK)
+HERE = ("duckdb", "memory", "long_memory", "sharded", "numpy")
+ENGINES = (*HERE, "postgres:coded", "postgres:read-only", *SPARK)
 
 Opener = Callable[[str, People, Path], Engine]
 

@@ -10,7 +10,7 @@ import pytest
 
 from discreet.core.control import Control
 from discreet.core.domain import AxisRef, Condition, Count, variable
-from discreet.engines.memory import arrays, engine
+from discreet.engines.memory import adding, arrays, engine
 from discreet.engines.memory.arrays import Arrays
 from discreet.engines.opening import open_engine
 from discreet.errors import Cancelled, EngineError
@@ -25,6 +25,50 @@ def many(records: int = 3_000) -> People:
     sides = (variable("a", "abcdefg"), variable("b", [f"{i}" for i in range(300)]))
     rows = [(int(draw.integers(7)), int(draw.integers(300) ** 2 // 300)) for _ in range(records)]
     return People(sides, rows, [int(draw.integers(0, 10**6)) for _ in range(records)])
+
+
+WAYS = [(way, at_once) for way in ("numpy", "sparse") for at_once in (1, 7, 1_000, 2_999, 10_000)]
+
+
+def test_each_way_to_add_is_brute_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """numpy's and scipy's sums, one thread's and five threads', with filters as axes and apart."""
+    people = many()
+    opened = people.memory(tmp_path)
+    assert isinstance(opened, engine.MemoryEngine)
+    assert adding.sparse_product() is not None, "this scipy has its product elsewhere"
+    opened._threads = 5
+    monkeypatch.setattr(engine, "_WORTH_A_THREAD", 1)
+    axes = (AxisRef("b", "b"), AxisRef("a", "a"))
+    where = (Condition("a", "a", ("a", "c", "g")), Condition("b", "b", ("0", "7", "299")))
+    asked = [Count(axes), Count(axes[1:]), Count((), where), Count(axes[1:], where)]
+    right = [people.brute_force(count) for count in asked]
+    for way, at_once in WAYS:
+        monkeypatch.setattr(engine, "_AT_ONCE", at_once)
+        opened._read_so_far = 0 if way == "numpy" else engine._WORTH_AN_IMPORT
+        opened._product = None
+        for narrow in (0, 7, 1 << 16):
+            monkeypatch.setattr(adding, "_NARROW", narrow)
+            for count, cells in zip(asked, right, strict=True):
+                (table,) = opened.count([count], keys=True, weights=True)
+                assert values(table) == cells
+        assert (opened._product is None) == (way == "numpy")
+
+
+def test_a_code_of_no_category_is_refused(tmp_path: Path) -> None:
+    """Nothing is added outside of the sums, whatever a file says with right checksums."""
+    people = many(300)
+    people.memory(tmp_path).close()
+    path = tmp_path / "version" / ARRAYS
+    whole = Arrays(path)
+    types = {name: np.dtype(said["type"]) for name, said in whole._columns.items()}
+    columns = {name: whole.column(name).copy() for name in types}
+    columns["v0"][17] = 7  # there are seven: 0 to 6
+    path.unlink()
+    arrays.write(path, whole.about, types, [columns])
+    opened = open_engine(path.parent, people.description)
+    for count in (Count((AxisRef("a", "a"),)), Count((), (Condition("a", "a", ("c",)),))):
+        with pytest.raises(EngineError, match="codes of no category"):
+            opened.count([count])
 
 
 @pytest.mark.slow
@@ -111,10 +155,14 @@ def test_categories_of_another_description_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_counting_stops_when_asked(tmp_path: Path) -> None:
+def test_counting_stops_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = many().memory(tmp_path)
-    with pytest.raises(Cancelled):
-        opened.count([Count(())], control=Control(cancelled=lambda: True))
+    assert isinstance(opened, engine.MemoryEngine)
+    monkeypatch.setattr(engine, "_WORTH_A_THREAD", 1)
+    for threads in (1, 4):
+        opened._threads, opened._read_so_far = threads, engine._WORTH_AN_IMPORT
+        with pytest.raises(Cancelled):
+            opened.count([Count(())], control=Control(cancelled=lambda: True))
 
 
 def test_no_value_in_a_repr(tmp_path: Path) -> None:

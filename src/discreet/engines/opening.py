@@ -49,7 +49,7 @@ def _open(folder: Path, description: Description, threads: int | None, salt: byt
 
     arrays = Arrays(folder / ARRAYS)
     found = places(arrays.about, folder.name, description)
-    return MemoryEngine(arrays, description, found, from_disk)
+    return MemoryEngine(arrays, description, found, from_disk, threads)
 
 
 def _from_disk(folder: Path, description: Description, threads: int | None) -> Engine:

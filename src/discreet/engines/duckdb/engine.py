@@ -24,6 +24,7 @@ from ...core.table import TrueTable
 from ...core.true_values import Cells, Counts, seal
 from ...errors import EngineError, InputError, did_you_mean
 from ...file_names import DATA
+from ..allocator import keep_freed_memory
 from ..coded_file import column, places
 from ..projection import Projections, domain_of
 from ..sql import Sql, joined, plain, sql
@@ -35,7 +36,6 @@ _ARRAY_BITS = 20
 """Domains up to 2^20 cells may be counted in an array of their own instead of a hash table."""
 _RECORDS_A_PLACE = 4
 """An array pays where this many records fall to each of its places: each thread fills one."""
-_KEPT_BYTES = 24 << 20
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def locked_connection(path: str, *, threads: int | None = None, memory: str = "1
         **({"threads": threads} if threads else {}),
         "lock_configuration": "true",
     }
-    _keep_freed_memory()
+    keep_freed_memory()
     connection = duckdb.connect(path, read_only=True, config=config)
     try:
         _prove_locked(connection)
@@ -251,15 +251,6 @@ def locked_connection(path: str, *, threads: int | None = None, memory: str = "1
         connection.close()
         raise
     return connection
-
-
-def _keep_freed_memory() -> None:
-    """Have memory up to some megabytes used again instead of given back and asked for page by page.
-
-    From what size on glibc turns to the system for each block is the largest it has freed so far:
-    it sees a large one come and go, which is never touched. Other allocators do not mind.
-    """
-    np.empty(_KEPT_BYTES, dtype=np.uint8)
 
 
 ESCAPES = (

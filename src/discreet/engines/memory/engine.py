@@ -1,14 +1,17 @@
 """The engine in memory: cells are places of an array, and every record adds to its own.
 
 Columns are read some thousands of records at a time, so that what is worked on stays in the
-processor's cache. Tables of very many cells, for which such arrays do not pay, are left to the
-engine that reads the same version from disk.
+processor's cache; where there are many, by several threads, each with sums of its own. Tables of
+very many cells, for which such arrays do not pay, are left to the engine that reads the same version
+from disk.
 """
 
 from __future__ import annotations
 
-import math
+import os
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -21,15 +24,21 @@ from ...core.domain import Condition, Count, Domain
 from ...core.table import TrueTable
 from ...core.true_values import Cells, Counts, seal
 from ...errors import Cancelled, EngineError, InputError, did_you_mean
+from ..allocator import keep_freed_memory
 from ..base import Engine
 from ..coded_file import Place, column
 from ..projection import Projections, domain_of
+from .adding import Adder, Apart, Axis, Product, sparse_product
 from .arrays import Arrays, Column
 
 MOST_CELLS = 1 << 22
 """Tables of more cells are counted by the other engine: arrays of them no longer pay."""
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 17
 """Records that are looked at together."""
+_WORTH_AN_IMPORT = 1 << 26
+"""Records that an engine has read, again and again, when what adds faster has paid for itself."""
+_WORTH_A_THREAD = 1 << 18
+"""Fewer records are counted sooner by one thread than by another that starts first."""
 _MOST_PLACES = 1 << 14
 """Filters are axes of their own up to so many places."""
 
@@ -45,12 +54,18 @@ class MemoryEngine:
         description: Description,
         places: dict[tuple[str, str], Place],
         other: Callable[[], Engine],
+        threads: int | None = None,
     ) -> None:
         self._arrays: Arrays | None = arrays
         self._description = description
         self._places = places
         self._open_other = other
         self._other: Engine | None = None
+        self._threads = threads or len(os.sched_getaffinity(0))
+        self._read_so_far = 0
+        self._product: Product | None = None
+        self._within: set[tuple[str, int]] = set()
+        keep_freed_memory()
 
     def __repr__(self) -> str:
         return f"<engine in memory of {self._description.name}>"
@@ -109,34 +124,59 @@ class MemoryEngine:
     ) -> Cells:
         passing = [self._passing(arrays, condition) for condition in count.where]
         along, apart, size = _divided(passing, domain.size)
-        widths = [len(lets) for _, lets in along]
-        sides = [
-            (
-                arrays.column(column(self._places[ref.variable, ref.level])),
-                stride * math.prod(widths),
-            )
-            for ref, stride in zip(count.axes, domain.strides, strict=True)
+        axes = [
+            self._axis(arrays, self._places[ref.variable, ref.level], length)
+            for ref, length in zip(count.axes, domain.shape, strict=True)
         ]
-        sides += [(codes, math.prod(widths[place + 1 :])) for place, (codes, _) in enumerate(along)]
-        values = {name: arrays.column(name) for name in sums}
-        # whom a filter apart leaves out is counted past the end
-        counted = np.zeros(size + 1, dtype=np.int64)
-        totals = {name: np.zeros(size + 1, dtype=np.int64) for name in sums}
-        edges = [*range(0, arrays.records, _AT_ONCE), arrays.records]
-        for start, end in pairwise(edges):
-            if control is not None and control.cancelled():
-                raise Cancelled("Stopped while counting; nothing was lost.")
-            part = slice(start, end)
-            addresses = _addresses(sides, part)
-            for codes, lets in apart:
-                addresses[~lets[codes[part]]] = size
-            counted += np.bincount(addresses, minlength=size + 1)
-            for name, of in values.items():
-                np.add.at(totals[name], addresses, of[part].astype(np.int64, copy=False))
-        folded = _folded(counted[:size], along)
-        held = np.flatnonzero(folded)
-        found = {name: _folded(total[:size], along)[held] for name, total in totals.items()}
-        return Cells(held, folded[held], found.get("k_lo"), found.get("k_hi"), found.get("w"))
+        axes += [(codes, len(lets)) for codes, lets in along]
+        left_out: list[Apart] = [(codes, ~lets) for codes, lets in apart]
+        values = [arrays.column(name) for name in sums]
+        product = self._adds(arrays.records)
+        stop = threading.Event()
+
+        def work(start: int, end: int, asked: Control | None = None) -> list[Counts]:
+            """The sums of some records."""
+            at_once = min(_AT_ONCE, end - start)
+            adder = Adder(axes, left_out, values, size, at_once, product)
+            for part in pairwise([*range(start, end, _AT_ONCE), end]):
+                if stop.is_set() or (asked is not None and asked.cancelled()):
+                    raise Cancelled("Stopped while counting; nothing was lost.")
+                adder.add(*part)
+            return adder.sums
+
+        several = min(self._threads, arrays.records // max(_WORTH_A_THREAD, 2 * size))
+        several = max(1, several) if product else 1
+        ends = [arrays.records * number // several for number in range(several + 1)]
+        with ThreadPoolExecutor(several) as helpers:  # starts a thread for each that is submitted
+            others = [helpers.submit(work, *span) for span in pairwise(ends[1:])]
+            try:
+                totals = work(0, ends[1], control)
+                for other in others:
+                    for total, more in zip(totals, other.result(), strict=True):
+                        np.add(total, more, out=total)
+            finally:
+                stop.set()
+        folded = [_folded(total[:size], along) for total in totals]
+        held = np.flatnonzero(folded[0])
+        found = dict(zip(("n", *sums), (of[held] for of in folded), strict=True))
+        return Cells(held, found["n"], found.get("k_lo"), found.get("k_hi"), found.get("w"))
+
+    def _adds(self, records: int) -> Product | None:
+        """What adds faster than numpy, once so much was read that its import pays."""
+        self._read_so_far += records
+        if self._product is None and self._read_so_far > _WORTH_AN_IMPORT:
+            self._product = sparse_product()
+        return self._product
+
+    def _axis(self, arrays: Arrays, place: Place, length: int) -> Axis:
+        """A column of codes, each of which was seen to lie below the length once."""
+        name = column(place)
+        codes = arrays.column(name)
+        if (name, length) not in self._within:
+            if codes.dtype.kind != "u" or (len(codes) and int(codes.max()) >= length):
+                raise EngineError("The loaded data hold codes of no category. Load again.")
+            self._within.add((name, length))
+        return codes, length
 
     def _passing(
         self, arrays: Arrays, condition: Condition
@@ -151,7 +191,8 @@ class MemoryEngine:
                     f"{did_you_mean(code, level.codes)}"
                 )
             lets[level.index[code]] = True
-        return arrays.column(column(self._places[condition.variable, condition.level])), lets
+        place = self._places[condition.variable, condition.level]
+        return self._axis(arrays, place, len(level))[0], lets
 
 
 _Passing: TypeAlias = tuple[Column, npt.NDArray[np.bool_]]
@@ -181,12 +222,3 @@ def _folded(places: Counts, along: Sequence[_Passing]) -> Counts:
     for _, lets in reversed(along):
         places = places.reshape(-1, len(lets))[:, lets].sum(axis=1)
     return places
-
-
-def _addresses(sides: Sequence[tuple[Column, int]], part: slice) -> Counts:
-    """The place of each record of a part; `MOST_CELLS` of them are addressed in 32 bits."""
-    addresses = np.zeros(part.stop - part.start, dtype=np.int32)
-    for codes, stride in sides:
-        of = codes[part].astype(np.int32)
-        addresses += of if stride == 1 else np.multiply(of, stride, out=of)
-    return addresses.astype(np.int64)
