@@ -35,10 +35,10 @@ class Counting:
         self.asked.append(Count(()))
 
 
-def kept(most_bytes: int = 1 << 20) -> tuple[KeptInteriors, Counting, People]:
+def kept(most_bytes: int = 1 << 20, widest: int = 0) -> tuple[KeptInteriors, Counting, People]:
     people = towns()
     below = Counting(people)
-    return KeptInteriors(below, people.description, most_bytes), below, people
+    return KeptInteriors(below, people.description, most_bytes, widest), below, people
 
 
 PEOPLE = towns()
@@ -57,12 +57,12 @@ asked = st.builds(
 )
 
 
-@given(st.lists(st.lists(asked, min_size=1, max_size=4), min_size=1, max_size=8), st.booleans(), st.sampled_from([0, 600, 1 << 20]))  # fmt: skip
+@given(st.lists(st.lists(asked, min_size=1, max_size=4), min_size=1, max_size=8), st.booleans(), st.sampled_from([0, 600, 1 << 20]), st.sampled_from([0, 30, 1 << 16]))  # fmt: skip
 def test_whatever_was_asked_before_the_sums_are_those_of_a_count(
-    questions: list[list[Count]], weights: bool, room: int
+    questions: list[list[Count]], weights: bool, room: int, widest: int
 ) -> None:
     """Any tables in any order, with filters, levels and little room: brute force, cell by cell."""
-    engine, _, people = kept(room)
+    engine, _, people = kept(room, widest)
     for number, counts in enumerate(questions):
         heavy = weights and number % 2 == 1
         tables = engine.count(counts, keys=True, weights=heavy)
@@ -84,6 +84,27 @@ def test_margins_levels_and_filters_need_no_count() -> None:
     assert len(below.asked) == before
     engine.count([Count(())])  # only keyed tables are had from what is kept
     assert len(below.asked) == before + 1
+
+
+def test_another_filter_on_the_same_variables_needs_no_count() -> None:
+    """The first question counts its filters' variables as axes, where they are few; an unknown code is refused."""
+    sex, age = Count((AxisRef("sex", "sex"),)), next(v for v in PEOPLE.variables if v.name == "age")
+    towns_of = next(v for v in PEOPLE.variables if v.name == "town")
+    filters = [
+        (Condition("age", "age", (code,)), Condition("town", level.name, level.codes[at:]))
+        for code in age.finest.codes
+        for level in towns_of.levels[:1]
+        for at in range(len(level.codes))
+    ]
+    for widest, counted in ((1 << 16, 1), (0, len(filters))):
+        engine, below, people = kept(widest=widest)
+        for where in filters:
+            (table,) = engine.count([Count(sex.axes, where)], keys=True)
+            cells = people.brute_force(Count(sex.axes, where))
+            assert values(table) == {a: v[:3] for a, v in cells.items()}
+        assert len(below.asked) == counted
+        with pytest.raises((InputError, KeyError)):
+            engine.count([Count(sex.axes, (Condition("age", "age", ("nobody",)),))], keys=True)
 
 
 def test_a_thousand_small_questions_leave_few_to_look_through() -> None:

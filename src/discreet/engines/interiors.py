@@ -5,12 +5,15 @@ variables is a sum of cells that were counted already: the same integers as a ne
 because a version never changes. What is kept are true values. They are held by this object alone,
 are never written, sent or shown, and go when the data set is closed; the least recently used ones go
 first when there is no room.
+
+Where a filter costs a count no less than an axis does, the variables of filters are counted as axes:
+the same table with other filters, which is what people ask next, then needs no count either.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,10 +22,11 @@ import numpy.typing as npt
 
 from ..core.control import Control
 from ..core.description import Description
-from ..core.domain import Condition, Count, Domain
+from ..core.domain import AxisRef, Condition, Count, Domain
 from ..core.margins import Projection
 from ..core.table import TrueTable
 from ..core.true_values import Cells, Counts, reveal, seal
+from ..errors import Bug
 from .base import Engine
 from .projection import domain_of, summed
 
@@ -84,9 +88,12 @@ class _Interior:
 class KeptInteriors:
     """An engine that counts what cannot be had from what it counted before. Safe to share."""
 
-    def __init__(self, engine: Engine, description: Description, most_bytes: int) -> None:
+    def __init__(
+        self, engine: Engine, description: Description, most_bytes: int, widest: int = 0
+    ) -> None:
+        """Keep so many bytes; filters become axes of interiors of at most `widest` cells."""
         self.engine, self._description, self._most = engine, description, most_bytes
-        self.name = engine.name
+        self.name, self._widest = engine.name, widest
         self._kept: OrderedDict[Count, _Interior] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
@@ -116,11 +123,14 @@ class KeptInteriors:
         rest = [i for i, cells in enumerate(found) if cells is None]
         tables: dict[int, TrueTable] = {}
         if rest:
-            asked = [counts[i] for i in rest]
+            wider = {i: self._wider(counts[i], domains[i]) for i in rest}
+            asked = sorted(set(wider.values()), key=lambda count: -self._size(count))
             made = self.engine.count(asked, keys=keys, weights=weights, control=control)
-            tables = dict(zip(rest, made, strict=True))
-            for i in sorted(rest, key=lambda i: -domains[i].size):
-                self._keep(counts[i], domains[i], reveal(tables[i]), weights)
+            of = dict(zip(asked, made, strict=True))
+            for count, table in of.items():
+                self._keep(count, table.domain, reveal(table), weights)
+            for i in rest:
+                tables[i] = self._part(of[wider[i]], wider[i], counts[i], domains[i], weights)
         return [
             tables[i] if cells is None else seal(domains[i], cells) for i, cells in enumerate(found)
         ]
@@ -138,6 +148,36 @@ class KeptInteriors:
                         self._kept.move_to_end(of)
                 return cells
         return None
+
+    def _wider(self, count: Count, domain: Domain) -> Count:
+        """The same count with the variables of its filters as axes, as far as they are few."""
+        axes, where, size = list(count.axes), [], domain.size
+        named = Counter(condition.variable for condition in count.where)
+        named.update(ref.variable for ref in axes)
+        for condition in count.where:
+            level = self._description.variable(condition.variable).level(condition.level)
+            known = all(code in level.index for code in condition.codes)  # else the engine says so
+            if known and named[condition.variable] == 1 and size * len(level) <= self._widest:
+                axes.append(AxisRef(condition.variable, condition.level))
+                size *= len(level)
+            else:
+                where.append(condition)
+        return Count(tuple(axes), tuple(where))
+
+    def _size(self, count: Count) -> int:
+        return self._description.domain(count.axes).size
+
+    def _part(
+        self, table: TrueTable, wider: Count, count: Count, domain: Domain, weights: bool
+    ) -> TrueTable:
+        """The table of a count, from that of a wider one."""
+        if wider == count:
+            return table
+        whole = _Interior(table.domain, frozenset(wider.where), reveal(table))
+        cells = whole.table(domain, frozenset(count.where), weights)
+        if cells is None:
+            raise Bug("A count was widened to one that it is no part of.")
+        return seal(domain, cells)
 
     def _keep(self, count: Count, domain: Domain, cells: Cells, weights: bool) -> None:
         if self._from_kept(count, domain, weights) is not None:

@@ -10,6 +10,9 @@ from ..file_names import ARRAYS, REMOTE, SHARD
 from .base import Engine
 from .coded_file import places
 
+_WIDEST = 1 << 16
+"""Interiors of so many cells are summed again in less time than the records of a small data set."""
+
 
 def open_engine(
     folder: Path,
@@ -29,7 +32,8 @@ def open_engine(
         return engine
     from .interiors import KeptInteriors
 
-    return KeptInteriors(engine, description, interior_bytes)
+    widest = _WIDEST if engine.name == "memory" else 0
+    return KeptInteriors(engine, description, interior_bytes, widest)
 
 
 def _open(folder: Path, description: Description, threads: int | None, salt: bytes) -> Engine:
