@@ -1,6 +1,6 @@
-"""Counting on Postgres, on Spark and in shards, each beside the same engine's own SQL.
+"""Counting on DuckDB, Postgres, Spark and in shards, each beside the same engine's own SQL.
 
-    python -m bench.bench_engines [--records 10000000] [--rounds 5] [--folder DIR] [--only postgres|spark|shards]
+    python -m bench.bench_engines [--records 10000000] [--rounds 5] [--folder DIR] [--only duckdb|postgres|spark|shards]
 
 A question is a four-way table (75,300 cells) with all of its margins and key sums. *Bare* is one GROUP BY
 of its interior on the same coded table, of which only a total is fetched: neither cells nor margins are
@@ -45,6 +45,7 @@ from discreet.engines.opening import open_engine
 from discreet.engines.postgres import stream
 from discreet.engines.remote_engine import RemoteEngine
 from discreet.engines.remote_version import RemoteVersion
+from discreet.file_names import DATA
 
 MOST = 1.3
 MEMORY_MB = 300
@@ -236,6 +237,26 @@ def _copy(path: Path, folder: Path) -> None:
     (folder / "part-0.parquet").write_bytes(path.read_bytes())
 
 
+def on_duckdb(path: Path, root: Path, rounds: int) -> dict[str, Any]:
+    """Counts from a version's file on disk, without its arrays; all threads for both."""
+    from discreet.engines.duckdb.engine import open_engine as open_file
+
+    folder = root / "duckdb"
+    load(Source.guess(path), records.coding(), folder)
+    engine = open_file(folder, records.description())
+    columns = ", ".join(f"v{list(records.SIZES).index(name)}" for name in FOUR)
+    grouped = f"SELECT {columns}, count(*) AS n, sum(k_lo) AS lo, sum(k_hi) AS hi FROM records GROUP BY {columns}"
+    text = f"SELECT count(*), sum(n), sum(lo), sum(hi) FROM ({grouped})"
+    os.link(folder / DATA, root / "copy.duckdb")
+    with duckdb.connect(str(root / "copy.duckdb"), read_only=True) as bare:
+        found = in_turn(ours(engine), lambda: bare.execute(text).fetchall(), rounds)
+    engine.close()
+    whole = open_engine(folder, records.description())
+    found["in_memory"] = in_turn(ours(whole), lambda: None, rounds)["ours"]
+    whole.close()
+    return found
+
+
 def in_shards(path: Path, root: Path, rounds: int) -> dict[str, Any]:
     """One file counted by one thread, and two shards by two processes of one thread each."""
     for number in (1, 2):
@@ -257,7 +278,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder")
-    parser.add_argument("--only", choices=("postgres", "spark", "shards"))
+    parser.add_argument("--only", choices=("duckdb", "postgres", "spark", "shards"))
     parser.add_argument("--count", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.count is not None:
@@ -267,7 +288,7 @@ def main() -> None:
         "postgres": "" if postgres_server.programs() else "no Postgres",
         "spark": "" if spark_cluster.home() else "no Spark",
     }
-    ways = {"postgres": on_postgres, "spark": on_spark, "shards": in_shards}
+    ways = {"duckdb": on_duckdb, "postgres": on_postgres, "spark": on_spark, "shards": in_shards}
     size = f"{asked.records:,} records"
     with tempfile.TemporaryDirectory(dir=asked.folder) as name:
         root = Path(name)
@@ -291,8 +312,12 @@ def tell(way: str, size: str, found: dict[str, Any]) -> None:
         measured(f"two shards ÷ one, a thread each, {size}", ratio, "×", at_least=SHARDS)
         return
     measured(f"{way}, ours ÷ bare, all margins, {size}", ratio, "×", at_most=MOST)
-    memory = round(found["memory_mb"])
-    measured(f"{way}, memory of our process, {size}", memory, "MB", at_most=MEMORY_MB)
+    if "in_memory" in found:
+        times = [one / two for one, two in zip(found["in_memory"], found["bare"], strict=True)]
+        measured(f"from arrays in memory ÷ bare {way}, {size}", statistics.median(times), "×")
+    if "memory_mb" in found:
+        memory = round(found["memory_mb"])
+        measured(f"{way}, memory of our process, {size}", memory, "MB", at_most=MEMORY_MB)
     if "loading" in found:
         loads = round(found["loading"]["ratio"], 2)
         measured(f"{way}, streamed in ÷ bare CREATE TABLE, {size}", loads, "×", at_most=LOADING)

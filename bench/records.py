@@ -5,9 +5,13 @@ The shape and rough skew of the demo's deaths, at any size, as Parquet; no real 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,6 +23,7 @@ from discreet.engines.coding import Coding, Columns
 SIZES = {"ccg": 251, "cause": 15, "age": 10, "sex": 2, "month": 12, "marital": 6}
 REGIONS = 13
 DEATHS = 529_655
+_AT_ONCE = 1_000_000
 
 
 def codes(name: str) -> list[str]:
@@ -47,16 +52,33 @@ def coding(*, with_id: bool = True) -> Coding:
 
 
 def write(path: Path, records: int) -> None:
-    """Eight columns: an id, six variables and the region of the area."""
+    """Eight columns: an id, six variables and the region of the area; some at a time, for any size."""
     rng = np.random.default_rng(20)
-    columns: dict[str, pa.Array] = {
-        "id": pa.array(rng.permutation(records).astype(np.int64) + 10_000_000)
-    }
+    shares = {}
     for name, size in SIZES.items():
         weights = rng.random(size) ** 2 + (1.0 if size == 2 else 0.02)
-        picked = rng.choice(size, records, p=weights / weights.sum()).astype(np.int32)
-        columns[name] = pa.array(codes(name)).take(pa.array(picked))
-        if name == "ccg":
-            regions = pa.array([f"R{i:02d}" for i in range(REGIONS)])
-            columns["region"] = regions.take(pa.array(picked % REGIONS))
-    pq.write_table(pa.table(columns), path)
+        shares[name] = weights / weights.sum()
+    ids = _scattered(records)
+    texts = {name: pa.array(codes(name)) for name in SIZES}
+    regions = pa.array([f"R{i:02d}" for i in range(REGIONS)])
+    with ExitStack() as stack:
+        writer: pq.ParquetWriter | None = None
+        for start in range(0, max(records, 1), _AT_ONCE):
+            some = min(_AT_ONCE, records - start)
+            columns = {"id": pa.array(ids(np.arange(start, start + some)) + 10_000_000)}
+            for name, size in SIZES.items():
+                picked = rng.choice(size, some, p=shares[name]).astype(np.int32)
+                columns[name] = texts[name].take(pa.array(picked))
+                if name == "ccg":
+                    columns["region"] = regions.take(pa.array(picked % REGIONS))
+            table = pa.table(columns)
+            writer = writer or stack.enter_context(pq.ParquetWriter(path, table.schema))
+            writer.write_table(table)
+
+
+def _scattered(records: int) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+    """Every number below `records` once, in no order: a step that shares no factor with it."""
+    step = int(records * 0.618) | 1
+    while math.gcd(step, max(records, 1)) != 1:
+        step += 2
+    return lambda numbers: numbers * step % max(records, 1)
