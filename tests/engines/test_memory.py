@@ -54,6 +54,29 @@ def test_each_way_to_add_is_brute_force(tmp_path: Path, monkeypatch: pytest.Monk
         assert (opened._product is None) == (way == "numpy")
 
 
+@pytest.mark.parametrize("wide", [(255,), (256,), (65_535,), (65_536,), (65_537,), (256, 256)])
+def test_as_many_places_as_a_code_has_bits_for(tmp_path: Path, wide: tuple[int, ...]) -> None:
+    """Lengths at and beside what 8 and 16 bits hold, alone and below a variable of one category."""
+    lengths = (1, *wide, 2)
+    draw = np.random.default_rng(sum(wide))
+    sides = tuple(
+        variable(f"v{number}", [f"c{code}" for code in range(length)])
+        for number, length in enumerate(lengths)
+    )
+    rows = [tuple(int(draw.integers(length)) for length in lengths) for _ in range(200)]
+    rows += [tuple(length - 1 for length in lengths), tuple(0 for _ in lengths)]
+    people = People(sides, rows, [1] * len(rows))
+    opened = people.memory(tmp_path)
+    assert isinstance(opened, engine.MemoryEngine)
+    names = [side.name for side in sides]
+    for way in ("numpy", "sparse"):
+        opened._read_so_far = 0 if way == "numpy" else engine._WORTH_AN_IMPORT
+        for axes in (names, names[:-1], names[1:], names[1:-1], names[::-1]):
+            count = Count(tuple(AxisRef(name, name) for name in axes))
+            (table,) = opened.count([count], keys=True, weights=True)
+            assert values(table) == people.brute_force(count)
+
+
 def test_a_code_of_no_category_is_refused(tmp_path: Path) -> None:
     """Nothing is added outside of the sums, whatever a file says with right checksums."""
     people = many(300)

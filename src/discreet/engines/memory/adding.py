@@ -25,7 +25,7 @@ Product: TypeAlias = Callable[..., None]
 """`csc_matvec(rows, columns, starts, places, entries, factors, sums)` of a sparse matrix."""
 
 _NARROW = 1 << 16
-"""Places below this are worked out in 16 bits, twice as many at a time."""
+"""So many places and more are worked out in 32 bits, fewer in 16, twice as many at a time."""
 
 
 def sparse_product() -> Product | None:
@@ -114,7 +114,7 @@ def _read(axes: Sequence[Axis], part: slice, places: npt.NDArray[Any]) -> None:
 def _divided(axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis]]:
     """The outer axes, and as many of the inner ones as 16 bits have room for."""
     products = itertools.accumulate((length for _, length in reversed(axes)), int.__mul__)
-    few = sum(1 for _ in itertools.takewhile(lambda places: places <= _NARROW, products))
+    few = sum(1 for _ in itertools.takewhile(lambda places: places < _NARROW, products))
     return list(axes[: len(axes) - few]), list(axes[len(axes) - few :])
 
 
