@@ -14,7 +14,7 @@ import math
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,9 @@ from discreet.errors import did_you_mean
 from discreet.server.search import Query, chosen_places
 from discreet.store import Jobs
 from discreet.store.audit_log import AuditLog
-from discreet.workspace import initialising, loading
+from discreet.workspace import checks, initialising, loading
+from discreet.workspace.draft import CategoryDraft, Draft, LevelDraft, VariableDraft
+from discreet.workspace.unit_choice import UnitChoice
 from discreet.workspace.writer import write
 
 RECORDS = 20_000
@@ -125,9 +127,24 @@ PAGES = {
     "the register": "/api/v1/datasets/deaths/register?most=100",
     "a page": "/data/deaths",
 }
+DESCRIPTION = {
+    "the catalogue": "/api/v1/datasets",
+    "a data set": "/api/v1/datasets/wide",
+    "a search": "/api/v1/search?query={variable}",
+    "a verdict": "/api/v1/datasets/wide/tables/metadata?rows={variable}",
+    "a table": "/api/v1/datasets/wide/tables?rows={variable}&format=csv",
+    "a page": "/data/wide",
+    "the builder": "/build/wide?rows={variable}",
+}
+LIST = {
+    "a code list": "/api/v1/datasets/wide/codelists/place",
+    "a filter": "/api/v1/datasets/wide/tables?rows=sex&where=place:P000007",
+}
 
 
-def costs_of_a_server(workspace: Path) -> dict[str, float]:
+def costs_of_a_server(
+    workspace: Path, pages: Mapping[str, str] = PAGES, variable: str = ""
+) -> dict[str, float]:
     """Processor seconds of a server until it is ready, and of what it is asked often."""
     with Server(workspace, 1) as server:
 
@@ -138,7 +155,8 @@ def costs_of_a_server(workspace: Path) -> dict[str, float]:
 
         get("/ready")
         found = {"a server's start": server.processor_seconds()}
-        for name, page in PAGES.items():
+        for name, path in pages.items():
+            page = path.format(variable=variable)
             get(page)
             before = server.processor_seconds()
             for _ in range(50):
@@ -221,35 +239,65 @@ def served(root: Path, most: int) -> None:
 
 
 def descriptions(root: Path, most: int) -> None:
-    """What hundreds of variables and tens of thousands of categories cost."""
-    profiled: dict[int, float] = {}
+    """What hundreds of variables and tens of thousands of categories cost, from `init` to a page."""
+    found: dict[str, dict[int, float]] = {}
     for count in (count for count in (50, 500) if count <= most):
-        source = root / f"wide-{count}.csv"
+        workspace = root / f"wide-{count}"
+        source, into = workspace.with_suffix(".csv"), workspace / "wide"
         head = ",".join(f"v{i}" for i in range(count))
         rows = (",".join(str((row * (i + 3)) % 10) for i in range(count)) for row in range(5_000))
         source.write_text(f"{head}\n" + "\n".join(rows) + "\n")
-        into = root / f"wide-{count}"
-        profiled[count] = seconds(partial(initialising.init, source, into), 1)
-    if len(profiled) > 1:
-        report("init by variables", profiled)
-    found: dict[str, dict[int, float]] = {}
+        unit = UnitChoice("record")
+        costs = {
+            "init": seconds(partial(initialising.init, source, into, unit=unit), 1),
+            "check": seconds(partial(checks.check, into), 1),
+            **costs_of_a_server(workspace, DESCRIPTION, "v1"),
+        }
+        for name, value in costs.items():
+            found.setdefault(f"{name} by variables", {})[count] = value
     for count in (count for count in (5_000, 50_000) if count <= 5 * most):
+        workspace = root / f"long-{count}"
+        load_places(workspace / "wide", count)
         level = variable("place", [(f"P{i:06}", f"Place {i}") for i in range(count)])
         asked = Query.of("place 4321")
-        for name, work in {
-            "a wrong code": partial(did_you_mean, "P00432X", level.finest.codes),
-            "a search": partial(chosen_places, level, level.finest, asked, ""),
-        }.items():
-            found.setdefault(name, {})[count] = seconds(work)
+        costs = {
+            "a wrong code": seconds(partial(did_you_mean, "P00432X", level.finest.codes)),
+            "a search of a list": seconds(partial(chosen_places, level, level.finest, asked, "")),
+            "check": seconds(partial(checks.check, workspace / "wide"), 1),
+            **costs_of_a_server(workspace, {**DESCRIPTION, **LIST}, "place"),
+        }
+        for name, value in costs.items():
+            found.setdefault(f"{name} by categories", {})[count] = value
     for name, by_size in found.items():
-        report(f"{name} by categories", by_size)
+        report(name, by_size)
+
+
+def load_places(folder: Path, count: int) -> None:
+    """A data set of four records in each of so many places."""
+    source = folder / "source.csv"
+    folder.mkdir(parents=True)
+    lines = (f"P{i % count:06},{i % 2}" for i in range(4 * count))
+    source.write_text("place,sex\n" + "\n".join(lines) + "\n")
+    places = [CategoryDraft(f"P{i:06}", f"Place {i}") for i in range(count)]
+    sides = [
+        VariableDraft("place", [LevelDraft("place", "place", places)], declared=True),
+        VariableDraft(
+            "sex",
+            [LevelDraft("sex", "sex", [CategoryDraft("0"), CategoryDraft("1")])],
+            declared=True,
+        ),
+    ]
+    write(Draft("wide", "Wide", {"file": "source.csv"}, sides, unit="record"), folder)
+    loading.load(folder)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--most", type=int, default=10_000, help="charges of the largest ledger")
+    parts = {part.__name__: part for part in (ledgers, audits, served, descriptions)}
+    parser.add_argument("--only", choices=parts)
     asked = parser.parse_args()
-    for part in (ledgers, audits, served, descriptions):
+    for part in [parts[asked.only]] if asked.only else parts.values():
         with tempfile.TemporaryDirectory() as root:
             part(Path(root), asked.most)
 
