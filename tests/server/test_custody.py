@@ -15,7 +15,7 @@ import pytest
 
 import discreet as dc
 from discreet.server import Settings
-from discreet.server.ledger_lines import Segment
+from discreet.server.charges_so_far import Segment
 from discreet.web.custody.gauge import WIDTH, gauge
 
 from .serving import Served, add_accounts, serving

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
+import httpx
 import pytest
 
 from discreet.client.remote_custody import RemoteCustody
 from discreet.server.routes import parts
+from discreet.web import keeping_routes
 
 from .serving import Served
 
@@ -29,6 +32,30 @@ def test_saved_tables_come_in_parts(served: Served) -> None:
     assert joined == whole["saved"]
     assert set(sizes[:-1]) == {2}
     assert all(one["created"] >= two["created"] for one, two in pairwise(joined))
+
+
+def test_pages_of_lists_come_in_parts(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Following Older from the first page shows each saved table once, and then there is no more."""
+    monkeypatch.setattr(keeping_routes, "A_PAGE", 2)
+    with served.client("ana") as client:
+        for number in range(5):
+            body = {"dataset": "deaths", "recipe": {"rows": ["sex"]}, "title": f"Page {number}"}
+            client.post("/saved", json=body).raise_for_status()
+        ids = [one["id"] for one in client.get("/saved").json()["saved"]]
+    headers = {"Authorization": f"Bearer {served.tokens['ana']}"}
+    seen: list[str] = []
+    address: str | None = "/saved"
+    while address is not None:
+        page = httpx.get(served.url + address, headers=headers).text
+        seen += re.findall(r'<a href="/saved/(\w+)">', page)
+        assert ("Newest" in page) == ("offset" in address)
+        older = re.search(r'rel="next" href="(\?offset=\d+)"', page)
+        address = f"/saved{older[1]}" if older else None
+    assert seen == ids
+    beyond = httpx.get(f"{served.url}/saved?offset=1000000", headers=headers)
+    assert beyond.status_code == 200
+    assert "Nothing is saved yet" not in beyond.text
+    assert httpx.get(f"{served.url}/releases?offset=x", headers=headers).status_code in {400, 422}
 
 
 @pytest.mark.parametrize("asked", ["most=0", "most=1001", "offset=-1", "most=x"])

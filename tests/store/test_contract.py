@@ -6,6 +6,7 @@ a history, lapse, crash, restart, two writers.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 import threading
@@ -20,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from discreet.core.charge import Charge
 from discreet.core.loss import ApproxLoss, PureLoss, ZcdpLoss, largest_epsilon
 from discreet.errors import BudgetExceeded, HistoryMoved, InputError, KeyReused, Refusal
-from discreet.store import LedgerStore
+from discreet.store import LedgerStore, anchored_ledger
 
 from .ledger_stores import STORES
 
@@ -309,6 +310,32 @@ def test_a_register_is_read_by_pages(ledger):
     assert [row for page in pages for row in page["charges"]] == whole["charges"]
     assert all(page["spent"] == whole["spent"] for page in pages)
     assert all(len(page["charges"]) <= 2 for page in pages)
+
+
+@pytest.mark.parametrize("part", [1, 3, 200])
+def test_the_newest_rows_come_first(ledger, monkeypatch, part):
+    """Read from its end, in parts of any size, a log has the rows that it has from its beginning."""
+    monkeypatch.setattr(anchored_ledger, "_A_PART", part)
+    for number in range(6):
+        commit(ledger, f"q{number}", "0.1")
+    rows = list(ledger.entries())
+    assert ledger.length() == len(rows) == 8  # the opening and the budget are rows too
+    assert list(ledger.newest()) == rows[::-1]
+    for before in range(1, len(rows) + 3):
+        older = [row for row in rows if row.seq < before]
+        assert list(ledger.newest(before)) == older[::-1]
+
+
+def test_few_rows_are_read_for_the_newest(ledger, monkeypatch):
+    """Who looks at the newest rows does not read those before."""
+    monkeypatch.setattr(anchored_ledger, "_A_PART", 2)
+    for number in range(6):
+        commit(ledger, f"q{number}", "0.1")
+    read = []
+    one = anchored_ledger._entry
+    monkeypatch.setattr(anchored_ledger, "_entry", lambda row: read.append(row) or one(row))
+    assert [entry.seq for entry in itertools.islice(ledger.newest(), 2)] == [8, 7]
+    assert len(read) == 2
 
 
 def test_register_and_events(ledger):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import isfinite
 from typing import Any
 
@@ -22,12 +21,8 @@ from ..errors import DiscreetError, InputError
 from ..languages import Sentence, counted, listed, say
 from ..methods import registry
 from ..methods.base import Plan
-from ..methods.declaration import Spends
 from ..store.base import Entry
 from ..workspace import DataSet
-
-MOST_SEGMENTS = 400
-"""A gauge draws so many charges one by one; all earlier ones are its first segment."""
 
 KINDS = ("charge", "cap", "rehearsal", "open", "restore")
 
@@ -180,58 +175,3 @@ def _within(plan: Plan) -> int | None:
     if not plan.errors or plan.errors[0].note or not isfinite(plan.errors[0].noise_sd):
         return None
     return int(plan.errors[0].half_width) if plan.errors[0].noise_sd else None
-
-
-# -- what all of it tells -------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Segment:
-    """One charge in a gauge: which entry, and which part of the budget it took."""
-
-    number: int
-    """The entry; of several charges drawn as one, the last."""
-    share: Fraction
-    charges: int = 1
-
-
-def segments(entries: Iterable[Entry], cap: Loss) -> list[Segment]:
-    """Every charge as a part of the budget, oldest first; the oldest of very many are one."""
-    whole = _first(cap)
-    found = []
-    for entry in entries:
-        total = total_of(entry.charges, cap.kind)
-        if total is not None and whole:
-            found.append(Segment(entry.seq, _first(total) / whole))
-    if len(found) <= MOST_SEGMENTS:
-        return found
-    old, new = found[: 1 - MOST_SEGMENTS], found[1 - MOST_SEGMENTS :]
-    together = Segment(old[-1].number, sum((one.share for one in old), Fraction(0)), len(old))
-    return [together, *new]
-
-
-def _first(loss: Loss) -> Fraction:
-    """ε, or ρ where that is spent."""
-    return next(iter(loss.parts.values()))
-
-
-def best_guesser(data: DataSet, entries: Iterable[Entry]) -> str:
-    """How often the best guesser is right, where that can be told; else why not.
-
-    It is known of laws fixed before anything was drawn. Of questions asked one after another it is
-    not: each may have been chosen by what the earlier answers said.
-    """
-    charged = [one for one in entries if any(c.loss is not None for c in one.charges)]
-    if not charged or data.spends is not Spends.LOSS:
-        return ""
-    if len(charged) == 1:
-        question = str(charged[0].body.get("question", ""))
-        asked = earlier.question_named(data, question) if question else None
-        plan = None if asked is None else plan_of(data, question, asked)
-        if plan is not None and plan.guarantee.odds:
-            return plan.guarantee.odds[0]
-    return say(
-        "How often the best guesser is right cannot be told of questions that were asked one after "
-        "another: each may have been chosen by what the answers before it said. The worst case holds "
-        "for any choice."
-    )

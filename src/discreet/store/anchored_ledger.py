@@ -27,6 +27,9 @@ from .lock import FairLock
 from .verification import caught_up, compare_outside, last_row, past_rows, sums_of
 from .writer import Task, Writer
 
+_A_PART = 200
+"""Rows that are read at once where the newest ones are asked for."""
+
 
 class AnchoredLedger(LedgerStore):
     """A ledger with an anchor in its folder and one outside; not carried into a forked child."""
@@ -57,10 +60,26 @@ class AnchoredLedger(LedgerStore):
                 some = rows.log(after, most=500)
             if not some:
                 return
-            for seq, text, stored in some:
-                body = json.loads(text)
-                yield Entry(seq, body["kind"], body["at"], body, stored)
+            yield from map(_entry, some)
             after = some[-1][0]
+
+    def newest(self, before: int | None = None) -> Iterator[Entry]:
+        """The rows of the log, newest first; with `before` those of a smaller number."""
+        with self._read() as rows:
+            end = rows.end()[0]
+        if before is not None:
+            end = min(end, before - 1)
+        while end > 0:
+            start = max(0, end - _A_PART)
+            with self._read() as rows:
+                some = rows.log(start, most=end - start)
+            yield from map(_entry, reversed(some))
+            end = start
+
+    def length(self) -> int:
+        """How many rows the log has."""
+        with self._read() as rows:
+            return rows.end()[0]
 
     # What a store writes
 
@@ -122,3 +141,9 @@ class AnchoredLedger(LedgerStore):
             raise StoreError(
                 f"{self._name} was opened before this process was forked. Open it again here."
             )
+
+
+def _entry(row: tuple[int, str, str]) -> Entry:
+    seq, text, stored = row
+    body = json.loads(text)
+    return Entry(seq, body["kind"], body["at"], body, stored)

@@ -196,6 +196,14 @@ class LedgerStore(ABC):
         """The rows of the log after row `after`, oldest first; all where nothing is said."""
 
     @abstractmethod
+    def newest(self, before: int | None = None) -> Iterator[Entry]:
+        """The rows of the log, newest first; with `before` those of a smaller number."""
+
+    @abstractmethod
+    def length(self) -> int:
+        """How many rows the log has."""
+
+    @abstractmethod
     def verify(self) -> Verified:
         """Check everything again, all measurements included, or raise `LedgerDamaged`."""
 

@@ -19,6 +19,7 @@ from ..server.auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..server.routes import jobs as job_routes
 from ..server.routes import saved as saved_routes
 from ..server.routes.jobs import JobId
+from ..server.routes.parts import A_PAGE, Offset, part_of
 from ..server.routes.saved import SavedId
 from ..server.service import Service, Serving
 from ..store import Job
@@ -48,8 +49,11 @@ def _day(seconds: float) -> datetime.date:
 
 
 @reading.get("/saved", include_in_schema=False)
-def saved(request: Request, service: Serving, asker: CurrentAsker) -> HTMLResponse:
+def saved(
+    request: Request, service: Serving, asker: CurrentAsker, offset: Offset = 0
+) -> HTMLResponse:
     """Saved tables one may read, newest first."""
+    part, onward = part_of(saved_routes.readable(service, asker), offset, A_PAGE)
     listed = [
         {
             "id": one.id,
@@ -59,9 +63,9 @@ def saved(request: Request, service: Serving, asker: CurrentAsker) -> HTMLRespon
             "own": one.owner == asker.user,
             "day": _day(one.created),
         }
-        for one in saved_routes.readable(service, asker)
+        for one in part
     ]
-    return page(request, "saved.html", {"saved": listed})
+    return page(request, "saved.html", {"saved": listed, "offset": offset, "next": onward})
 
 
 @keeping.post("/saved", include_in_schema=False)

@@ -54,7 +54,7 @@ def _standing(name: str, data: DataSet) -> dict[str, Any]:
     facts = {"name": name, "title": data.description.title, "family": _family(data)}
     if data.spends is Spends.NOTHING:
         return facts | {"spent": "", "left": "", "entries": 0}
-    entries = sum(1 for _ in data.ledger().entries())
+    entries = data.ledger().length()
     if data.policy.budget is None or data.spends is not Spends.LOSS:
         return facts | {"spent": "", "left": "", "entries": entries}
     standing = data.ledger().standing()[0]

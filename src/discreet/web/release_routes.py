@@ -15,6 +15,7 @@ from ..server import publishing as published
 from ..server.asking import understood
 from ..server.auth import ASKERS, Asker, CurrentAsker, guarded
 from ..server.problems import Problem
+from ..server.routes.parts import A_PAGE, Offset, part_of
 from ..server.routes.releases import ReleaseId
 from ..server.service import Service, Serving
 from ..store.published import NO_TIME, Published
@@ -36,11 +37,14 @@ def _day(seconds: float) -> datetime.date:
 
 
 @reading.get("/releases", include_in_schema=False)
-def releases(request: Request, service: Serving, asker: CurrentAsker) -> HTMLResponse:
+def releases(
+    request: Request, service: Serving, asker: CurrentAsker, offset: Offset = 0
+) -> HTMLResponse:
     """Published tables, the newest first."""
-    listed = [_line(service, one) for one in published.readable(service, asker)]
-    listed.sort(key=lambda one: one["day"], reverse=True)
-    return page(request, "releases.html", {"releases": listed})
+    newest = sorted(published.readable(service, asker), key=_published, reverse=True)
+    part, onward = part_of(newest, offset, A_PAGE)
+    listed = [_line(service, one) for one in part]
+    return page(request, "releases.html", {"releases": listed, "offset": offset, "next": onward})
 
 
 @reading.get("/releases/{release}", include_in_schema=False)
@@ -75,6 +79,11 @@ def release(
     return page(request, "release.html", {"release": facts}, 410 if facts["withdrawn"] else 200)
 
 
+def _published(one: Published) -> datetime.date:
+    """The day it is public from; that it was made on while no such day is known."""
+    return _day(one.created if one.publish_at >= NO_TIME else one.publish_at)
+
+
 def _line(service: Service, one: Published) -> dict[str, Any]:
     state = service.releases.state(one)
     return {
@@ -83,7 +92,7 @@ def _line(service: Service, one: Published) -> dict[str, Any]:
         "dataset": one.dataset,
         "state": state,
         "words": published.STATES[state],
-        "day": _day(one.created if one.publish_at >= NO_TIME else one.publish_at),
+        "day": _published(one),
     }
 
 

@@ -93,8 +93,8 @@ def page_of(
     most: int = 50,
 ) -> tuple[list[LedgerLine], int | None]:
     """The newest entries that a filter lets through, and where to go on."""
-    passed = filtered(reversed(list(data.ledger().entries())), kind, user)
-    chosen = list(islice((one for one in passed if before is None or one.seq < before), most + 1))
+    passed = filtered(data.ledger().newest(before), kind, user)
+    chosen = list(islice(passed, most + 1))
     shown = ledger_lines.lines(data, description, chosen[:most])
     return shown, shown[-1].number if len(chosen) > most else None
 

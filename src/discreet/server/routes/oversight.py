@@ -24,7 +24,7 @@ from ...store.catalogue import Proposal
 from ...workspace import DataSet, policy_change
 from ...workspace.dataset import loss_written
 from ...workspace.policy_draft import drafted
-from .. import ledger_lines, oversight_responses, responses, two_custodians
+from .. import charges_so_far, oversight_responses, responses, two_custodians
 from ..auth import CUSTODIANS, EVERYONE, OVERSEERS, Asker, CurrentAsker, guarded
 from ..problems import Problem, documented, not_found
 from ..proposed_changes import BEFORE, changes, edition, kept
@@ -74,10 +74,9 @@ def budget(
 def _learnt(data: DataSet) -> dict[str, Any]:
     """What charges took of the budget one by one, and how often the best guesser is right."""
     assert data.policy.budget is not None
-    entries = list(data.ledger().entries())
-    parts = ledger_lines.segments(entries, data.policy.budget)
+    parts = charges_so_far.segments(data.ledger(), data.policy.budget)
     return {
-        "best_guesser": ledger_lines.best_guesser(data, entries),
+        "best_guesser": charges_so_far.best_guesser(data),
         "charges": [asdict(one) | {"share": plain(one.share)} for one in parts],
     }
 

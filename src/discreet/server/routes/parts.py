@@ -9,6 +9,8 @@ from fastapi import Query
 
 MOST = 1_000
 """Entries of a part where nothing is said."""
+A_PAGE = 50
+"""Entries of a page that people read."""
 
 Offset = Annotated[int, Query(ge=0, le=10**9, description="Where to begin: the `next` of before.")]
 Most = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]

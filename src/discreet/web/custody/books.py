@@ -25,6 +25,7 @@ from ...server.requests import BudgetForm
 from ...server.routes import oversight
 from ...server.routes.catalogue import DataSetId
 from ...server.routes.custody import Kind, page_of
+from ...server.routes.parts import A_PAGE
 from ...server.service import Serving
 from ...workspace import DataSet
 from ..amounts import amount
@@ -34,8 +35,8 @@ from . import forms, home
 custody = guarded(CUSTODIANS, "manage", "pages", PageRoute)
 ROUTERS = [custody]
 
-A_PAGE, AT_MOST = 50, 100_000
-"""Rows of a page, and of a file."""
+AT_MOST = 100_000
+"""Rows of a file."""
 Name = Annotated[str, Query(max_length=200)]
 Before = Annotated[int | None, Query(ge=1, le=2**60)]
 _LINES = ("number", "time", "kind", "who", "scope", "words", "cells", "within", "question")

@@ -9,7 +9,7 @@ from math import floor, log10
 
 from ...core.exact import plain
 from ...core.loss import Loss
-from ...server.ledger_lines import Segment
+from ...server.charges_so_far import Segment
 
 WIDTH, HEIGHT = 760, 94
 _GAP = 1.5

@@ -18,7 +18,7 @@ from ...protected_rules import SPARSE
 from ...quality.epsilon_scale import Unit, reach
 from ...recipe import from_mapping
 from ...rules import DEFAULT_MOST_CELLS
-from ...server import decisions, ledger_lines, proposed_changes
+from ...server import charges_so_far, decisions, ledger_lines, proposed_changes
 from ...server.auth import Asker
 from ...server.ledger_lines import LedgerLine
 from ...server.routes.custody import page_of
@@ -137,8 +137,7 @@ def budget_of(name: str, data: DataSet) -> Budget:
     """The card of one budget."""
     ledger = data.ledger()
     standing = ledger.standing()[0]
-    entries = list(ledger.entries())
-    parts = ledger_lines.segments(entries, standing.cap)
+    parts = charges_so_far.segments(ledger, standing.cap)
     about = data.description
     unit = Unit(about.unit, about.records_per_unit, about.neighbours)
     more = [
@@ -156,7 +155,7 @@ def budget_of(name: str, data: DataSet) -> Budget:
         gauge(parts, standing.cap),
         tuple(more[:2]),
         api.DataSet(data).worst_case,
-        ledger_lines.best_guesser(data, entries),
+        charges_so_far.best_guesser(data),
     )
 
 
