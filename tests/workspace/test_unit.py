@@ -210,6 +210,10 @@ def test_dp_refuses_without_naming_a_column(tmp_path: Path) -> None:
         ("id", "column2", "", None),  # by its values alone
         ("id", "kunde", "person", None),  # which column, was not said
         ("person_id", "household_id", "", "person_id"),  # people with one record each
+        ("person_id", "household_id", "person", "person_id"),
+        ("person_id", "household_id", "household", None),  # no person is a household
+        ("person_id", "dwelling", "Haushalt", None),
+        ("person_id", "shop", "family", None),
         ("person_id", "member", "", None),
         ("order_id", "shop", "", None),
     ],
@@ -271,6 +275,27 @@ def test_one_record_each_without_another_id_is_no_doubt(tmp_path: Path) -> None:
         declare_unit(tmp_path / "x", UnitChoice(id="id"))
     assert declare_unit(tmp_path / "x", UnitChoice("person")) == ["unit: person"]
     assert dc.open(tmp_path / "x").close() is None
+
+
+def test_no_person_is_a_household(tmp_path: Path) -> None:
+    """A column of people is not taken for households, neither by `init` nor by `declare`."""
+    chance = random.Random(4)
+    lines = [f"{n},H{n // 3},{chance.choice('ab')}" for n in range(300)]
+    (tmp_path / "x.csv").write_text("\n".join(["Person-ID,Household No.,ward", *lines]) + "\n")
+    household = UnitChoice("household")
+    draft = init(tmp_path / "x.csv", tmp_path / "x", unit=household).draft
+    assert (draft.unit, draft.id) == ("undecided", None)
+    assert draft.doubts == (
+        "Column Household No. repeats like the id of a person: one value has up to 3 records.",
+        "Column Person-ID names people, and one household is no person.",
+    )
+    init(tmp_path / "x.csv", tmp_path / "y", unit=UnitChoice("person"))
+    for folder in (tmp_path / "x", tmp_path / "y"):
+        with pytest.raises(InputError, match=r"`--id 'Household No\.'`"):
+            declare_unit(folder, household)
+    said = UnitChoice("household", "Household No.", records=3)
+    assert "id: Household No." in declare_unit(tmp_path / "y", said)
+    assert init(tmp_path / "x.csv", tmp_path / "z", unit=said).draft.records_per_unit == 3
 
 
 def test_a_word_alone_makes_no_record_a_person(tmp_path: Path) -> None:

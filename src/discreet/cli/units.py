@@ -98,11 +98,9 @@ def found_in_data(folder: Path) -> str:
 
 
 def _doubts(draft: Draft, folder: Path) -> list[str]:
-    likeliest = draft.units.likeliest
-    doubts = draft.units.doubts(likeliest.column if likeliest else None)
     return [
         "Who one unit is, is undecided, and nothing was loaded.",
-        *doubts,
+        *draft.doubts,
         f"Say it, then load: `discreet declare {quote(str(folder))} --unit WORD --id COLUMN` "
         f"`discreet load {quote(str(folder))}` These columns may name the unit:",
     ]

@@ -138,7 +138,6 @@ def _role(name: str, proposal: Draft, answers: Answers) -> str:
 
 
 def _unit(proposal: Draft, answers: Answers) -> dict[str, Any]:
-    likeliest = proposal.units.likeliest
     return {
         "unit": answers.unit.unit,
         "id": proposal.id,
@@ -151,7 +150,7 @@ def _unit(proposal: Draft, answers: Answers) -> dict[str, Any]:
             {"column": one.column, "values": one.values, "most": one.most, "words": one.repeats}
             for one in proposal.units.candidates
         ],
-        "doubts": list(proposal.units.doubts(likeliest.column if likeliest else None)),
+        "doubts": list(proposal.doubts),
     }
 
 

@@ -81,8 +81,10 @@ class Draft:
     period: str = ""
     unit: str = "person"
     units: UnitColumns = field(default_factory=UnitColumns)
-    source_facts: SourceFacts | None = field(default=None, repr=False)
     """The columns that may name the unit, as far as the source tells."""
+    doubts: tuple[str, ...] = ()
+    """Why the source alone does not say which of them does, given what was said of the unit."""
+    source_facts: SourceFacts | None = field(default=None, repr=False)
     records_per_unit: int = 1
     records_from_data: bool = False
     """That number is the largest found in the data, not a rule that was there before."""

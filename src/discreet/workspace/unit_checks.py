@@ -75,7 +75,7 @@ def _others(described: DescribedData, units: UnitColumns) -> Iterator[Finding]:
     description, id_column = described.description, described.coding.id_column
     word = PERSON if description.unit == RECORD else description.unit
     named = f"one value of {id_column}" if id_column else "one record"
-    for one in units.others(id_column):
+    for one in units.others(id_column, description.unit):
         yield Finding(
             "warning",
             f"one value has up to {one.most:,} records, as the id of a person would, but one "
@@ -83,7 +83,7 @@ def _others(described: DescribedData, units: UnitColumns) -> Iterator[Finding]:
             "holds for them.",
             one.column,
             f"If it names the unit: `discreet declare {quote(str(described.folder))} --unit {word} "
-            f"--id {one.column}`.",
+            f"--id {quote(one.column)}`.",
         )
 
 

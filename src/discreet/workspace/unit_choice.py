@@ -11,6 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..core.control import Control
@@ -66,17 +67,19 @@ class UnitChoice:
 def settle(draft: Draft, choice: UnitChoice) -> None:
     """Write into a draft who one unit is, or that it is undecided.
 
-    A word settles what is doubtful of one column; which of several columns it is must be said too.
-    A column of people that the custodian names needs no word. Where nothing was said and nothing is
-    doubtful, one unit is one record.
+    A word settles what is doubtful of one column; which of several columns it is must be said too,
+    and so must a column of people whose values are to be households. A column of people that the
+    custodian names needs no word. Where nothing was said and nothing is doubtful, one unit is one
+    record.
     """
     units = draft.units
     likeliest = units.likeliest
     column = choice.id or (likeliest.column if likeliest else None)
     taken = units.named(column)
     named = choice.id is not None and _names_people(choice.id)
-    said = bool(choice.unit) and (choice.id is not None or not units.others(column))
-    if units.doubts(column) and not said and not named:
+    said = bool(choice.unit) and (choice.id is not None or units.settled_by(choice.unit, column))
+    draft.doubts = units.doubts(column, choice.unit)
+    if draft.doubts and not said and not named:
         draft.unit, draft.id, draft.records_per_unit = UNDECIDED, None, 1
         return
     most = 1 if taken is None else taken.most
@@ -103,7 +106,7 @@ def declare_unit(
     """
     folder = Path(folder)
     described = read(folder)
-    if choice.id is None and described.description.unit in (UNDECIDED, RECORD):
+    if choice.id is None and choice.unit != described.description.unit:
         _require_column(described, choice, control)
     path, lines = folder / DESCRIPTION, {}
     if choice.unit or described.description.unit in (UNDECIDED, RECORD):
@@ -153,14 +156,20 @@ def _require_column(described: DescribedData, choice: UnitChoice, control: Contr
         described.source(), control, named_like_ids
     )
     units = unit_columns(facts, taken if taken in facts.names else None)
-    if doubts := units.others(taken):
-        one = doubts[0]
+    if units.settled_by(choice.unit, taken):
+        return
+    would = f"One {choice.unit} would be one {f'value of {taken}' if taken else 'record'}, but "
+    if not (doubts := units.others(taken, choice.unit)):
         raise InputError(
-            f"One {choice.unit} would be one {f'value of {taken}' if taken else 'record'}, but "
-            f"column {one.column} repeats like the id of a person: one value has up to "
-            f"{one.most:,} records. Say which column names one {choice.unit}, too: "
-            f"`--id {one.column}`, or one that has a value of its own in every record."
+            f"{would}column {taken} names people. Say which column names one {choice.unit}, too: "
+            "`--id COLUMN`."
         )
+    one = doubts[0]
+    raise InputError(
+        f"{would}column {one.column} repeats like the id of a person: one value has up to "
+        f"{one.most:,} records. Say which column names one {choice.unit}, too: "
+        f"`--id {quote(one.column)}`, or one that has a value of its own in every record."
+    )
 
 
 def _most_records(described: DescribedData, name: str, control: Control | None) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..core.description import RECORD
 from ..errors import DataError, did_you_mean
 from .vocabulary import (
     is_event_name,
@@ -79,29 +80,41 @@ class UnitColumns:
         """The candidate that is this column."""
         return next((one for one in self.candidates if one.column == column), None)
 
-    def others(self, column: str | None) -> tuple[Candidate, ...]:
+    def others(self, column: str | None, unit: str = "") -> tuple[Candidate, ...]:
         """The other columns that repeat as the ids of people do, where this one is taken.
 
         Beside a column of people with one record each, other ids that repeat (households, say)
-        name something larger, unless they name people too.
+        name something larger, unless they name people too, or a `unit` was said that is no person.
         """
         taken = self.named(column)
         people = taken is not None and taken.person and taken.most == 1
+        people = people and (unit in ("", RECORD) or is_person_name(unit))
         repeating = [one for one in self.candidates if one.most > 1 and one.column != column]
         return tuple(one for one in repeating if one.person or not people)
 
-    def doubts(self, column: str | None) -> tuple[str, ...]:
+    def settled_by(self, unit: str, column: str | None) -> bool:
+        """Whether this word alone says enough: one unit is one value of this column."""
+        return not self.others(column, unit) and not self._of_people(column, unit)
+
+    def _of_people(self, column: str | None, unit: str) -> bool:
+        """Whether values of this column are people, and the unit is what they share or have many of."""
+        taken = self.named(column)
+        return taken is not None and taken.person and not taken.event and is_event_name(unit)
+
+    def doubts(self, column: str | None, unit: str = "") -> tuple[str, ...]:
         """Why one unit may be something else than one value of this column (None: one record)."""
         sentences = [
             f"Column {one.column} repeats like the id of a person: one value has up to {one.most:,} "
             "records."
-            for one in self.others(column)
+            for one in self.others(column, unit)
         ]
         taken = self.named(column)
         if taken is not None and taken.event:
             sentences.append(
                 f"Column {taken.column} names what one person may have several of, or share."
             )
+        if self._of_people(column, unit):
+            sentences.append(f"Column {column} names people, and one {unit} is no person.")
         if taken is not None and taken.most > 1:
             sentences.append(
                 f"One value of column {taken.column} has up to {taken.most:,} records, and how many "
