@@ -220,6 +220,18 @@ def test_codes_that_readers_take_for_missing_get_another(tmp_path: Path) -> None
         assert {answer.finest.codes[place]: n for place, n in places}["_U"] == 180
 
 
+def test_what_lies_with_a_code_for_missing_is_said(tmp_path: Path) -> None:
+    """Records without a value become one category with a code for missing: a comment says so."""
+    answers = ["yes", "no", "refused", ""] * 30
+    (tmp_path / "x.csv").write_text("\n".join(["ward,asked", *(f"w,{a}" for a in answers)]) + "\n")
+    (asked,) = init(tmp_path / "x.csv", tmp_path / "x").draft.variables
+    assert asked.missing == ["refused", ""]
+    assert asked.comments == [
+        "The code refused looks like missing.",
+        "Records without a value get the category refused too: let its label say both.",
+    ]
+
+
 def test_a_code_for_missing_that_holds_something_known_stays(tmp_path: Path) -> None:
     rows = [["id", "ward", "side"]]
     rows += [

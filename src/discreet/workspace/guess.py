@@ -329,14 +329,21 @@ class _Guess:
         }
         missing.sort(key=lambda code: code.casefold() in READ_AS_MISSING)
         unread = missing and missing[0].casefold() in READ_AS_MISSING
+        single = len(missing) == 1
+        empty = bool(missing) and profile.nulls > 0
         if not missing or (unread and not parents & set(missing)):
             name = next(c for c in ("_U", "missing", "_missing", "not_given") if c not in codes)
             comments.append(
-                f"They get the category {name}: programs that read CSV take {missing[0]} for nothing."
+                f"{'It gets' if single else 'They get'} the category {name}: programs that read CSV "
+                f"take {missing[0]} for nothing."
                 if missing
                 else f"Records without a value get the category {name}."
             )
             missing.insert(0, name)
+        if empty:
+            comments.append(
+                f"Records without a value get the category {missing[0]} too: let its label say both."
+            )
         return [*missing, ""] if profile.nulls else missing, comments
 
     def _missing_above(self, levels: list[LevelDraft], code: str) -> None:
