@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.core.control import Control
 from discreet.engines.coding import Profile, Source
+from discreet.engines.duckdb import column_relations
 from discreet.engines.duckdb.loading import load
 from discreet.engines.duckdb.profiling import profile
 from discreet.engines.duckdb.statements import Runner
@@ -246,3 +247,23 @@ def test_columns_without_hierarchies_cost_a_few_statements_each(
         assert sum("discreet_source" in str(statement) for statement in asked) <= 3
     first, second, third = statements
     assert third - second <= 2 * (second - first) + 2
+
+
+def test_most_pairs_of_columns_are_rejected_all_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many columns few pairs are looked at one at a time, and what lies in what is found all the same."""
+    looks: list[tuple[int, int]] = []
+    look = column_relations._Sample._broken
+
+    def counted(sample: column_relations._Sample, child: int, parent: int, first: int) -> int:
+        looks.append((child, parent))
+        return look(sample, child, parent, first)
+
+    monkeypatch.setattr(column_relations._Sample, "_broken", counted)
+    drawn = np.random.default_rng(5).integers(0, 9, (1500, 60))
+    lines = [",".join(map(str, [*row, row[7] // 3])) for row in drawn]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([",".join(f"v{i}" for i in range(61)), *lines]) + "\n")
+    assert profile(Source.guess(path)).parents == (("v7", "v60"),)
+    assert len(set(looks)) <= 61

@@ -26,8 +26,10 @@ Values = dict[str, str]
 
 _MOST_CHILDREN = 100_000
 _SAMPLE_RECORDS = 20_000
+_GLANCE = 1_024
+"""How many records of it are looked at first, with all parents of a column at once."""
 _GLANCES = (512, 4_096)
-"""How many records of the sample are looked at before all of them."""
+"""How many are then looked at, a pair of columns at a time, before all of them."""
 
 
 def with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile:
@@ -103,16 +105,13 @@ class _Search:
     def alike(self) -> _Alike:
         """Columns without gaps that are one to one, each beside the first of its kind."""
         found = _Alike({}, {})
+        firsts: dict[tuple[int, bytes], list[int]] = {}
         for i, column in self.columns.items():
-            first = None
-            for other in found.others:
-                known = self.columns[other]
-                if column.nulls or known.nulls or column.distinct != known.distinct:
-                    continue
-                if self.sample.may_lie_in(other, i, 0) and not self._broken(other, i)[0]:
-                    first = other
-                    break
+            kind = (column.distinct, self.sample.codes[i].tobytes())
+            known = [] if column.nulls else firsts.setdefault(kind, [])
+            first = next((other for other in known if not self._broken(other, i)[0]), None)
             if first is None:
+                known.append(i)
                 found.others[i] = [i]
             else:
                 found.others[first].append(i)
@@ -122,10 +121,15 @@ class _Search:
     def relations(self, alike: _Alike) -> Iterator[_Relation]:
         """All relations; of columns that say the same only the first is asked about."""
         firsts = list(alike.others)
+        tolerated = [_tolerated(self.columns[i], self.sample.records) for i in firsts]
+        glance = self.sample.glance(firsts)
         pairs = [
-            pair
-            for pair in itertools.permutations(firsts, 2)
-            if self._in_order(*pair) and self.sample.may_lie_in(*pair, self._tolerated(pair[1]))
+            (child, firsts[place])
+            for at, child in enumerate(firsts)
+            for place in np.flatnonzero(glance.in_the_way(at) <= 2 * np.array(tolerated)).tolist()
+            if place != at
+            and self._in_order(child, firsts[place])
+            and self.sample.may_lie_in(child, firsts[place], tolerated[place])
         ]
         for place, (c, p) in enumerate(pairs):
             share = 0.85 + 0.15 * place / len(pairs)
@@ -154,9 +158,6 @@ class _Search:
             or bool(child.nulls)  # a level that some branches skip may have fewer values
         )
 
-    def _tolerated(self, parent: int) -> float:
-        return _tolerated(self.columns[parent], self.sample.records)
-
     def _doing(self, c: int, p: int) -> str:
         return f"looking whether each {self.columns[c].name} lies in one {self.columns[p].name}"
 
@@ -179,11 +180,21 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Some records as numbers: for each column, which of its values a record has; -1 for none."""
+    """Some records as numbers: for each column, which of its values a record has; -1 for none.
+
+    Values are numbered as they come, so columns that say the same have the same numbers.
+    """
 
     records: int = field(repr=False)
     codes: dict[int, Whole] = field(repr=False)
     values: dict[int, int] = field(repr=False)
+
+    def glance(self, columns: list[int]) -> _Glance:
+        """The first records of these columns."""
+        codes = np.empty((min(_GLANCE, self.records), len(columns)), dtype=np.int16)
+        for place, i in enumerate(columns):
+            codes[:, place] = self.codes[i][:_GLANCE]
+        return _Glance(codes)
 
     def may_lie_in(self, child: int, parent: int, tolerated: float) -> bool:
         """Whether at most so many records are in the way.
@@ -209,6 +220,24 @@ class _Sample:
         most = np.zeros(rows, dtype=np.int64)
         np.maximum.at(most, pairs // width, counts)
         return int(len(cells) - most.sum())
+
+
+@dataclass(frozen=True)
+class _Glance:
+    """A few records as numbers, a row for each: all parents of a child are tried at once."""
+
+    codes: npt.NDArray[np.int16] = field(repr=False)
+
+    def in_the_way(self, child: int) -> Whole:
+        """For each column as the parent, at most twice the records that are in the way of it.
+
+        Of records with one child value, neighbours with different parents are counted: each record in
+        the way is in at most two such pairs.
+        """
+        order = np.argsort(self.codes[:, child], kind="stable")
+        rows = self.codes[order[self.codes[order, child] >= 0]]
+        same = rows[1:, child] == rows[:-1, child]
+        return np.count_nonzero((rows[1:] != rows[:-1])[same], axis=0)
 
 
 def _sample(runner: Runner, texts: Mapping[int, Sql]) -> _Sample:
