@@ -23,7 +23,7 @@ No message ever holds a record, a key, a true count or SQL.
 from __future__ import annotations
 
 import difflib
-import itertools
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -145,7 +145,10 @@ class Bug(DiscreetError):
 
 
 _MANY_WORDS = 2_000
-"""Among more only words of the same first letter and about the same length are looked at."""
+"""Among more only the likeliest by length, beginning and end are compared letter by letter."""
+_LIKELIEST = 500
+_NEAR = 0.6
+"""How alike two words are that one may be meant by the other, from 0 to 1."""
 
 
 def did_you_mean(wrong: str, known: Iterable[str], *, most: int = 3) -> str:
@@ -165,7 +168,26 @@ def nearest(wrong: str, known: Iterable[str], *, most: int = 3) -> list[str]:
     meant = wrong.casefold()
     among: Iterable[str] = folded
     if len(folded) > _MANY_WORDS:  # comparing letter by letter takes its time
-        alike = (w for w in folded if w[:1] == meant[:1] and abs(len(w) - len(meant)) <= 2)
-        among = itertools.islice(alike, _MANY_WORDS)
-    near = difflib.get_close_matches(meant, among, n=most, cutoff=0.6)
-    return [folded[n] for n in near]
+        alike = (word for word in folded if abs(len(word) - len(meant)) <= 2)
+        among = heapq.nlargest(_LIKELIEST, alike, key=lambda word: _same_ends(word, meant))
+    compared = difflib.SequenceMatcher()
+    compared.set_seq2(meant)
+    scores = []
+    for word in among:
+        compared.set_seq1(word)
+        if min(compared.real_quick_ratio(), compared.quick_ratio()) >= _NEAR:
+            scores.append((compared.ratio(), _same_ends(word, meant), word))
+    near = heapq.nlargest(most, (score for score in scores if score[0] >= _NEAR))
+    return [folded[word] for _, _, word in near]
+
+
+def _same_ends(word: str, other: str) -> int:
+    """How many signs two words begin and end with alike: all but one where one was mistyped."""
+    shorter = min(len(word), len(other))
+    head = 0
+    while head < shorter and word[head] == other[head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and word[-1 - tail] == other[-1 - tail]:
+        tail += 1
+    return head + tail
