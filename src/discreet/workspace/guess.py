@@ -341,9 +341,8 @@ class _Guess:
             )
             missing.insert(0, name)
         if empty:
-            comments.append(
-                f"Records without a value get the category {missing[0]} too: let its label say both."
-            )
+            both = ": let its label say both" if missing[0] in codes else ""
+            comments.append(f"Records without a value get the category {missing[0]} too{both}.")
         return [*missing, ""] if profile.nulls else missing, comments
 
     def _missing_above(self, levels: list[LevelDraft], code: str) -> None:
