@@ -32,13 +32,17 @@ def arranged(
     recipe: Recipe,
     description: Description,
     notes: Sequence[str] = (),
+    counted: str = "",
 ) -> tuple[ProtectedTable, ...]:
-    """The tables of a recipe, each in its layout, with notes that belong under all of them."""
+    """The tables of a recipe, each in its layout, with notes that belong under all of them.
+
+    `counted` is what the titles end with where numbers do not count records.
+    """
     only = recipe.title if len(recipe.question.tables) == 1 else ""
     turned = []
     for table, spec, layout in zip(tables, recipe.question.tables, recipe.layouts, strict=True):
         said = {
-            "title": only or _title(table, spec, layout, description),
+            "title": only or _title(table, spec, layout, description, counted),
             "notes": (*table.notes, *notes),
         }
         spoken = replace(layout, language=layout.language or description.own_language)
@@ -237,13 +241,10 @@ def _part(level: Level, chosen: npt.NDArray[np.int64]) -> Level:
     )
 
 
-def _title(table: ProtectedTable, spec: TableSpec, layout: Layout, description: Description) -> str:
-    """The table's title, its axes in the order asked for: rows, columns, layers."""
-    by_name = {str(ref): ref for ref in spec.axes}
-    asked = [*layout.rows, *layout.columns, *layout.layers]
-    if sorted(asked) != sorted(by_name):
+def _title(
+    table: ProtectedTable, spec: TableSpec, layout: Layout, description: Description, counted: str
+) -> str:
+    """The table's title, its axes in the order asked for."""
+    if table.title != title_of(spec, description, counted):
         return table.title
-    axes = tuple(by_name[name] for name in asked)
-    if axes == spec.axes or table.title != title_of(spec, description):
-        return table.title
-    return title_of(replace(spec, axes=axes), description)
+    return title_of(layout.as_titled(spec), description, counted)

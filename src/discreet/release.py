@@ -327,7 +327,8 @@ class Asked(Previewed):
         """Fitted, judged by the rules on protected values, and arranged as the recipe wants."""
         treated = bool(self.recipe.treatment.settings)
         kept = judged(self.data, source, treated=treated)
-        return arranged(kept, self.recipe, self.data.description, self.data.notes)
+        described, notes = self.data.description, self.data.notes
+        return arranged(kept, self.recipe, described, notes, source.plan.counted)
 
 
 def _charge(plan: Plan) -> Charge:

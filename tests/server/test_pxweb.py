@@ -190,6 +190,7 @@ def test_variables_are_named_in_the_order_of_the_table(served: Served) -> None:
         {**RECIPE, "where": {"month": ["1", "2"]}},
         {"rows": ["sex"], "columns": ["region"], "sort": "total,up"},
         {**RECIPE, "title": "Its own"},
+        {"rows": ["sex"], "columns": ["age"], "layers": ["region"]},
     ],
 )
 def test_a_table_is_called_the_same_everywhere(
@@ -206,6 +207,18 @@ def test_a_table_is_called_the_same_everywhere(
                 client.get(f"/tables/{saved}/data?lang={lang}").json()["label"],
             }
             assert len(labels) == 1, labels
+
+
+def test_what_a_table_counts_is_in_its_title_everywhere(served: Served) -> None:
+    """A table of a private attribute says so in lists too, its variables in the order asked."""
+    recipe = {"rows": ["hair"], "columns": ["eyes"], "where": {"town": ["south"]}}
+    with served.client("ana") as client:
+        client.post("/datasets/genes/tables", json=recipe).raise_for_status()
+    saved = save(served, "genes", recipe, title="")
+    with face(served, "ana") as client:
+        label = client.get(f"/tables/{saved}").json()["label"]
+        assert label == client.get(f"/tables/{saved}/data").json()["label"]
+    assert "by hair and eyes (town: Southby): number with Gene" in label
 
 
 def test_a_table_is_as_new_as_the_figures_in_it() -> None:

@@ -190,6 +190,14 @@ class Layout:
         """The axes it names, in the order a table laid out so has them."""
         return (*self.layers, *self.rows, *self.columns)
 
+    def as_titled(self, spec: TableSpec) -> TableSpec:
+        """A table with its axes in the order a title names them: rows, columns, layers."""
+        by_name = {str(ref): ref for ref in spec.axes}
+        named = (*self.rows, *self.columns, *self.layers)
+        if sorted(named) != sorted(by_name):
+            return spec
+        return replace(spec, axes=tuple(by_name[name] for name in named))
+
 
 @dataclass(frozen=True)
 class Recipe:

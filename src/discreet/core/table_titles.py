@@ -7,14 +7,18 @@ from .description import Description
 from .question import TableSpec
 
 
-def title_of(spec: TableSpec, description: Description) -> Sentence:
-    """A title from the table's own variables: 'Deaths by region and sex (age: 0–17)'."""
+def title_of(spec: TableSpec, description: Description, counted: str = "") -> Sentence:
+    """A title from the table's own variables: 'Deaths by region and sex (age: 0–17)'.
+
+    `counted` is what its numbers are where they do not count records; it comes last.
+    """
     own = description.language
     axes = [description.axis(ref).level.label.within(own) for ref in spec.axes]
     title = description.title.sentence()
     if axes:
         title = say("{title} by {axes}", title=title, axes=listed(axes))
-    return _with_filters(title, spec, description)
+    title = _with_filters(title, spec, description)
+    return together(title, counted, between=": ") if counted else title
 
 
 def short_title_of(spec: TableSpec, description: Description) -> Sentence:

@@ -129,6 +129,8 @@ class Plan:
     treatment: Mapping[str, str] = field(default_factory=dict)
     """What `fit` does to the measurements, complete; `measure` never looks at it."""
     warnings: tuple[str, ...] = ()
+    counted: str = ""
+    """What a number is where it does not count records: the end of a table's title."""
     alternatives: tuple[Mapping[str, Any], ...] = ()
     """Other plans compared: name, cost, predicted error; for people who choose."""
     detail: Any = field(default=None, repr=False)

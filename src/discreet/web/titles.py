@@ -6,7 +6,7 @@ beside it, so labels lose what they say in brackets and filters are a sentence o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..core.description import Description
 from ..core.domain import Condition
@@ -22,10 +22,7 @@ _MOST = 3
 
 def spec_of(recipe: Recipe) -> TableSpec:
     """The one table of a recipe, its variables in the order of the layout."""
-    spec, layout = recipe.question.tables[0], recipe.layouts[0]
-    by_name = {str(ref): ref for ref in spec.axes}
-    order = (*layout.rows, *layout.columns, *layout.layers)
-    return replace(spec, axes=tuple(by_name[name] for name in order))
+    return recipe.layouts[0].as_titled(recipe.question.tables[0])
 
 
 @dataclass(frozen=True)

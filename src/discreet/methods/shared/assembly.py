@@ -40,7 +40,7 @@ def protected(
     `domain` is given where a method joined categories.
     """
     return ProtectedTable(
-        title=title_of(spec, facts.description),
+        title=title_of(spec, facts.description, plan.counted),
         domain=facts.description.domain(spec.axes) if domain is None else domain,
         totals=(spec.totals,) * len(spec.axes),
         guarantee=plan.guarantee,

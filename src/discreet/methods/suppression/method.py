@@ -8,7 +8,6 @@ is decided. What is stored are counts that came out, statuses and charges: never
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -23,9 +22,8 @@ from ...core.exact import plain, rounded_up
 from ...core.guarantee import unit_words
 from ...core.question import Question, TableSpec, Treatment
 from ...core.table import ProtectedTable, Status, TrueTable
-from ...core.table_titles import title_of
 from ...errors import DataError, RecipeError, Refusal, did_you_mean
-from ...languages import number, say, together
+from ...languages import number, say
 from .. import base
 from ..base import ExpectedError, Facts, Measurements, Plan, Secrets
 from ..declaration import Declaration
@@ -106,6 +104,7 @@ class SuppressionMethod:
             errors=(ExpectedError(spec, cells, 0.0, 0, note=prospects.outlook(table)),),
             charge=Charge.record("suppression", charge, question=digest),
             warnings=prospects.warnings(table),
+            counted=words.counted(attribute, facts.description),
             detail=(table, attribute, facts.data_version),
         )
 
@@ -155,32 +154,28 @@ class SuppressionMethod:
         shown = np.isin(decided, (Decided.RELEASED, Decided.DERIVED))
         values = np.where(shown, measurements.arrays["values"], 0)
         binned = told.get("binned", ())
-        made = protected(
-            plan,
-            spec,
-            facts,
-            base.provenance(plan, facts),
-            domain=bin_axes.joined_domain(facts.description.domain(spec.axes), binned),
-            values=values,
-            status=status,
-            law=CellLaw(
-                cells=(MarginLaw(None, None),),
-                about={
-                    "counts": words.counted(attribute, facts.description),
-                    "risk_unit": f"1/{CHARGE_UNIT}",
-                    "risk_axes": [ref.level for ref in spec.axes],
-                    "risk": measurements.arrays["charges"].ravel().tolist(),
-                    "order_of_cells": told["order_of_cells"],
-                },
+        return (
+            protected(
+                plan,
+                spec,
+                facts,
+                base.provenance(plan, facts),
+                domain=bin_axes.joined_domain(facts.description.domain(spec.axes), binned),
+                values=values,
+                status=status,
+                law=CellLaw(
+                    cells=(MarginLaw(None, None),),
+                    about={
+                        "counts": plan.counted,
+                        "risk_unit": f"1/{CHARGE_UNIT}",
+                        "risk_axes": [ref.level for ref in spec.axes],
+                        "risk": measurements.arrays["charges"].ravel().tolist(),
+                        "order_of_cells": told["order_of_cells"],
+                    },
+                ),
+                notes=(*_notes(told, attribute, decided, facts), *bin_axes.notes(binned, spec)),
             ),
-            notes=(*_notes(told, attribute, decided, facts), *bin_axes.notes(binned, spec)),
         )
-        title = together(
-            title_of(spec, facts.description),
-            words.counted(attribute, facts.description),
-            between=": ",
-        )
-        return (replace(made, title=title),)
 
 
 def _one_record(facts: Facts) -> None:

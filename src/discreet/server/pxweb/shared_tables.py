@@ -86,9 +86,9 @@ class SharedTable:
         recipe = self.asking.recipe
         if given := self.saved.title or recipe.title:
             return given
-        refs = tuple(axis.ref for axis in self.axes)
-        spec = replace(recipe.question.tables[0], axes=refs)
-        return title_of(spec, self.asking.data.description).says(language)
+        spec = recipe.layouts[0].as_titled(recipe.question.tables[0])
+        counted = self.asking.asked.plan.counted
+        return title_of(spec, self.asking.data.description, counted).says(language)
 
     @property
     def periods(self) -> list[str]:
