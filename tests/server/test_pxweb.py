@@ -351,6 +351,18 @@ def test_expressions_mean_what_pxweb_says() -> None:
         assert select(split(text), CODES, "v") == wanted, text
 
 
+def test_a_code_with_brackets_inside_is_one_part() -> None:
+    """What looks like a call is one only where it ends; a range in brackets may hold more of them."""
+    assert split("75(A)+,Wales(North)x,top(2)") == ["75(A)+", "Wales(North)x", "top(2)"]
+    assert split("[range([x],[y])],[range((1, 5],(5, 9])],c") == [
+        "[range([x],[y])]",
+        "[range((1, 5],(5, 9])]",
+        "c",
+    ]
+    codes = ["[x]", "(1, 5]", "[y]", "75(A)+", "c"]
+    assert select(split("[range([x],[y])],75(A)+"), codes, "v") == [0, 1, 2, 3]
+
+
 def test_codes_that_hold_brackets_and_commas_can_be_selected() -> None:
     """Bands as `pandas.cut` names them, alone and as the ends of a range."""
     bands = ["[0,10)", "(10,20]", "(20,30]", TOTAL]

@@ -27,7 +27,8 @@ from ...errors import InputError, did_you_mean
 from ...formats.reading import codes_of
 
 _EXPRESSION = re.compile(r"(top|bottom|from|to|range)\((.*)\)", re.IGNORECASE)
-_PARTS = re.compile(r"\[.*?\](?=\s*(?:,|$))|\w+\([^()]*\)|[^,]+", re.DOTALL)
+_PARTS = re.compile(r"(?:\[\w+\(.*?\)\]|\[.*?\]|\w+\([^()]*\))(?=\s*(?:,|$))|[^,]+", re.DOTALL)
+"""A call in brackets, a code in brackets, a call, or a code: each up to a comma or the end."""
 _MOST_COMMAS = 20
 _MOST_PATTERNS = 100
 """Each is held against every code of a variable."""
