@@ -113,6 +113,23 @@ def test_pxstatspy_makes_a_data_frame(served: Served, saved: str) -> None:
     assert len(frame) == 4
 
 
+def test_a_grand_total_has_contents_and_nothing_else(served: Served) -> None:
+    """A table without variables is one number for every client, in every format, however selected."""
+    from pxstatspy import PxAPI, PxAPIConfig
+
+    saved = save(served, "deaths", {"rows": []})
+    (number,) = whole(served, saved)["value"]
+    frame = PxAPI(PxAPIConfig(base_url=f"{served.url}/pxweb/v2")).get_data_as_dataframe(saved, {})
+    assert number in frame.to_numpy().ravel().tolist()
+    with face(served) as client:
+        address = f"/tables/{saved}/data"
+        for select in ("", "?valuecodes[ContentsCode]=*"):
+            table = client.get(address + select).json()
+            assert (table["id"], table["value"]) == (["ContentsCode"], [number])
+        file = client.get(f"{address}?outputFormat=parquet").content
+    assert pq.read_table(io.BytesIO(file))["count"].to_pylist() == [number]
+
+
 def test_pxwebpy_splits_a_large_table_and_gets_all_of_it(served: Served, saved: str) -> None:
     """A client that must send several queries puts the same table together."""
     api = PxApi(f"{served.url}/pxweb/v2", disable_cache=True, max_workers=2)
@@ -613,6 +630,16 @@ def test_a_language_that_is_not_there_is_not_claimed(served: Served, saved: str)
         data = client.get(f"/tables/{saved}/data?lang=xx").json()
     assert one["language"] == data["extension"]["px"]["language"] == listed["language"] == "en"
     assert {link["hreflang"] for link in one["links"]} == {"en"}
+
+
+def test_what_is_added_for_readers_is_in_their_language(served: Served, saved: str) -> None:
+    """What a table counts, and that a part is one, as everything else in the table."""
+    with face(served) as client:
+        part = client.get(f"/tables/{saved}/data?lang=de&valuecodes[region]=top(1)").json()
+    contents = part["dimension"]["ContentsCode"]
+    assert (contents["label"], contents["category"]["label"]) == ("Inhalt", {"count": "Anzahl"})
+    assert part["note"][0].startswith("Dies ist ein Teil einer Tabelle")
+    assert part["note"][0].endswith("Summe gelesen: sex.")
 
 
 def test_a_variable_without_total_must_be_selected() -> None:

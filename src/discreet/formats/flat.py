@@ -102,7 +102,7 @@ class Flat:
     @property
     def measure_words(self) -> str:
         """What is counted, as a heading says it."""
-        return says(_MEASURES.get(self.measure, self.measure), self.language)
+        return measure_words(self.measure, self.language)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,6 +112,11 @@ class Flat:
 
 
 _MEASURES = {"count": say("count"), "weighted count": say("weighted count")}
+
+
+def measure_words(measure: str, language: str) -> str:
+    """What a table counts, as a heading says it in a language."""
+    return says(_MEASURES.get(measure, measure), language)
 
 
 def flatten(table: ProtectedTable) -> Flat:

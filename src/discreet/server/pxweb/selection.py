@@ -25,6 +25,7 @@ import numpy as np
 from ...core.domain import TOTAL
 from ...errors import InputError, did_you_mean
 from ...formats.reading import codes_of
+from ...languages import listed, say, together
 
 _EXPRESSION = re.compile(r"(top|bottom|from|to|range)\((.*)\)", re.IGNORECASE)
 _PARTS = re.compile(r"(?:\[\w+\(.*?\)\]|\[.*?\]|\w+\([^()]*\))(?=\s*(?:,|$))|[^,]+", re.DOTALL)
@@ -252,7 +253,7 @@ def variable_named(wanted: str, names: Sequence[str], times: Sequence[str]) -> s
         return times[0]
     if found is None:
         raise InputError(
-            f"This table has no variable {wanted[:60]!r}; it has {', '.join(names)}."
+            f"This table has no variable {wanted[:60]!r}; it has {', '.join(names) or 'none'}."
             f"{did_you_mean(wanted[:60], names)}"
         )
     return found
@@ -294,11 +295,14 @@ def _part(
     }
     if not part["status"]:
         del part["status"]
-    part["extension"] = _columns(dataset.get("extension", {}), chosen)
-    words = "This is a part of a table; the notes speak of the whole table."
+    extension = dataset.get("extension", {})
+    part["extension"] = _columns(extension, chosen)
+    language = extension.get("px", {}).get("language", "")
+    words = say("This is a part of a table; the notes speak of the whole table.")
     if gone:
-        words += f" Left out and read at their published totals: {', '.join(gone)}."
-    part["note"] = [words, *dataset.get("note", [])]
+        left_out = say("Left out and read at their published totals: {names}.", names=listed(gone))
+        words = together(words, left_out)
+    part["note"] = [words.says(language), *dataset.get("note", [])]
     return part
 
 

@@ -24,9 +24,9 @@ from ...core.table import ProtectedTable
 from ...core.table_titles import title_of
 from ...errors import DiscreetError, InputError, did_you_mean
 from ...formats import percent, reading
-from ...formats.flat import column_names
+from ...formats.flat import column_names, measure_words
 from ...formats.periods import periods
-from ...languages import ENGLISH
+from ...languages import ENGLISH, say
 from ...recipe import to_mapping
 from ...store.catalogue import Saved
 from .. import table_answers
@@ -250,15 +250,16 @@ def as_json_stat(
             **({"eliminationValueCode": TOTAL} if total else {}),
             "show": "value",
         }
-    if "metric" not in whole.get("role", {}):
-        _add_contents(whole)
+    if not shown.dimensions:  # a grand total: what it counts is its only dimension
+        whole |= {"id": [], "size": [], "dimension": {}}
+    _add_contents(whole, lang)
     sides = whole["extension"]["layout"]
     stub = [*sides["layers"], *sides["rows"]]
     whole["extension"]["px"] = {
         "tableid": table.saved.id,
         "decimals": 0,
         "aggregallowed": False,
-        "contents": whole["extension"]["measure"],
+        "contents": measure_words(whole["extension"]["measure"], lang),
         "language": lang,
         "subject-code": table.saved.dataset,
         "stub": stub,
@@ -289,13 +290,13 @@ def renamed(whole: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return whole
 
 
-def _add_contents(whole: dict[str, Any]) -> None:
-    measure = whole["extension"]["measure"]
+def _add_contents(whole: dict[str, Any], lang: str) -> None:
+    measure = measure_words(whole["extension"]["measure"], lang)
     whole["id"] = [*whole["id"], CONTENTS]
     whole["size"] = [*whole["size"], 1]
     whole["role"] = {**whole.get("role", {}), "metric": [CONTENTS]}
     whole["dimension"][CONTENTS] = {
-        "label": "contents",
+        "label": say("contents").says(lang),
         "category": {
             "index": {"count": 0},
             "label": {"count": measure},
