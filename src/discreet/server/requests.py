@@ -235,7 +235,7 @@ class WishesForm(Form):
     ) = None
 
 
-class DraftForm(Form):
+class PolicyDraftForm(Form):
     """What the policy part of discreet.yaml would say."""
 
     draft: Annotated[dict[Name, Any], Field(max_length=10)]

@@ -25,6 +25,7 @@ from .shapes import (
     CODE_LISTS,
     DATA,
     JSON_STAT,
+    METADATA,
     PREFIX,
     VALUE_CODES,
     ConfigOut,
@@ -116,7 +117,7 @@ def one(service: Serving, asker: CurrentAsker, table: TableId, lang: Lang = "en"
 @router.get(
     "/tables/{table}/metadata",
     response_class=JSONResponse,
-    responses=DATA,
+    responses=METADATA,
     openapi_extra={"parameters": [CODE_LISTS]},
 )
 def metadata(

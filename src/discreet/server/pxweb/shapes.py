@@ -218,6 +218,13 @@ DATA: dict[int | str, dict[str, Any]] = {
     },
     **documented(409, 415),
 }
+METADATA: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "JSON-stat 2.0 without its numbers.",
+        "content": documented_files("application/json"),
+    },
+    **documented(409),
+}
 VALUE_CODES = {
     "name": "valuecodes",
     "in": "query",

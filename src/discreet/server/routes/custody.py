@@ -21,7 +21,7 @@ from ..ledger_lines import LedgerLine
 from ..negotiation import chosen_language
 from ..policy_effects import effects
 from ..problems import documented, not_found
-from ..requests import DraftForm
+from ..requests import PolicyDraftForm
 from ..service import Serving, told
 from .catalogue import DataSetId, Language, Wishes
 
@@ -39,7 +39,7 @@ def effects_of(
     service: Serving,
     asker: CurrentAsker,
     dataset: DataSetId,
-    body: DraftForm,
+    body: PolicyDraftForm,
     language: Language = "",
     wishes: Wishes = "",
 ) -> dict[str, Any]:
