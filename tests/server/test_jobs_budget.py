@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,8 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
+from discreet.core.control import Control
 from discreet.errors import LedgerDamaged, StoreError
 from discreet.server import Settings, create_app, table_jobs
+from discreet.server.worker import Worker
 from discreet.store import Jobs
 
 from .serving import Served, add_accounts, serving, serving_app
@@ -200,4 +202,40 @@ def test_a_ledger_that_cannot_be_used_holds_up_no_other_job(
     table_jobs.end(service, ended)
     assert jobs.ended_holding() == ()
     assert lapsed == ([] if trouble else ["h1"])
+    jobs.close()
+
+
+@pytest.mark.parametrize("moment", ["heartbeat", "progress", "finish"])
+def test_a_list_of_jobs_that_is_away_for_a_moment_ends_no_job(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody asked it to stop, and what was made is no failure: it is done, if need be over again."""
+    jobs = Jobs(tmp_path)
+    away: list[str] = []
+    asked = getattr(jobs, moment)
+
+    def lost(*words: Any, **more: Any) -> Any:
+        if len(away) < 2:
+            away.append(moment)
+            raise StoreError("the connection was lost")
+        return asked(*words, **more)
+
+    def made(service: Any, job: Any, control: Control) -> dict[str, Any]:
+        while not away or (moment == "heartbeat" and len(away) < 2):
+            control.step(0.5, "drawing")
+            if moment == "finish":
+                break
+        return {"bytes": job.attempts}
+
+    monkeypatch.setattr(jobs, moment, lost)
+    lane: Any = SimpleNamespace(KIND="tables", made=made, end=lambda service, job: None)
+    settings = Settings(lease_seconds=0.4, job_threads=0)
+    worker = Worker(SimpleNamespace(jobs=jobs, settings=settings))  # type: ignore[arg-type]
+    monkeypatch.setattr(worker, "_renew_holds", lambda: None)
+    job = jobs.create("tables", {}, user="ana")
+    while (now := jobs.get(job.id)).state in ("waiting", "running"):
+        if claimed := jobs.claim(kind="tables", seconds=settings.lease_seconds):
+            with suppress(StoreError):
+                worker._do(lane, *claimed)
+    assert (now.state, now.error, len(away)) == ("done", None, 2 if moment != "progress" else 1)
     jobs.close()

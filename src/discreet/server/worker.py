@@ -16,7 +16,7 @@ from ..core.control import Control
 from ..errors import Cancelled, StoreError
 from ..file_names import JOB_RESULTS
 from ..store import Job
-from ..store.jobs import LeaseLost
+from ..store.jobs import Jobs, LeaseLost
 from . import draft_jobs, logs, problems, rehearsal_jobs, table_jobs
 from .problems import Problem
 from .service import Service
@@ -78,7 +78,7 @@ class Worker:
             except LeaseLost:
                 continue
             except Exception as error:
-                problems.bug(error)
+                problems.behind(error)
                 self._stopping.wait(_IDLE_SECONDS)
 
     def _claimed(self, lane: ModuleType) -> tuple[Job, str] | None:
@@ -119,11 +119,11 @@ class Worker:
                     if jobs.heartbeat(job.id, lease, seconds=seconds):
                         stop.set()
                     self._renew_holds()
-                except Exception as error:
-                    if not isinstance(error, StoreError):
-                        problems.bug(error)
-                    stop.set()  # the lease is lost: somebody else has the job
+                except LeaseLost:
+                    stop.set()  # somebody else has the job
                     return
+                except Exception as error:
+                    problems.behind(error)  # nobody asked to stop: it is tried again
 
         last = float("-inf")
 
@@ -131,7 +131,7 @@ class Worker:
             nonlocal last
             if time.monotonic() - last > 0.2 or share >= 1:
                 last = time.monotonic()
-                if jobs.progress(job.id, lease, min(share, 0.99), doing, seconds=seconds):
+                if _told(jobs, job.id, lease, min(share, 0.99), doing, seconds):
                     stop.set()
 
         heart = threading.Thread(target=beat, name=f"heart of {job.id}", daemon=True)
@@ -146,7 +146,6 @@ class Worker:
                     "or tell the custodian.",
                 )
             result = lane.made(self._service, job, control)
-            jobs.finish(job.id, lease, json.dumps(result))
         except Cancelled:
             if self._stopping.is_set():
                 return  # another process does it over, with what it holds
@@ -156,7 +155,20 @@ class Worker:
         except Exception as error:
             body = problems.behind(error).body()
             jobs.fail(job.id, lease, json.dumps(body, ensure_ascii=False))
+        else:  # where this cannot be written it is done over: what was made is no failure
+            jobs.finish(job.id, lease, json.dumps(result))
         finally:
             done.set()
         lane.end(self._service, job)
         logs.say("info", event="job ended", job=job.id)
+
+
+def _told(jobs: Jobs, job: str, lease: str, share: float, doing: str, seconds: float) -> bool:
+    """Whether a job was asked to stop, once its progress is told; not being able to ends no work."""
+    try:
+        return jobs.progress(job, lease, share, doing, seconds=seconds)
+    except LeaseLost:
+        raise
+    except StoreError as error:
+        problems.behind(error)
+        return False
