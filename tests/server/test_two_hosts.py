@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from discreet.core.loss import PureLoss
 from discreet.errors import InputError, StoreError
 from discreet.file_names import ANCHOR, REHEARSAL_REPORTS, SERVED_FAMILY, SERVED_LAWS, STORE
 from discreet.server import Settings, draft_jobs, rehearsal_jobs
@@ -23,6 +24,7 @@ from discreet.server.worker import Worker
 from discreet.store.opening import prepare
 from discreet.store.workspace_database import WorkspaceDatabase
 from discreet.workspace import DataSet, hosts, noted, policy_change
+from discreet.workspace.budget_change import change_budget
 
 from ..patience import PATIENCE, wait_until
 from .serving import Processes, Served, add_accounts, serving
@@ -350,6 +352,23 @@ def test_a_policy_that_hosts_cannot_learn_of_is_not_served_here(demo, postgres, 
     policy_change.change_policy(first / "deaths", rules)
     with DataSet.open(first / "deaths") as data:
         assert data.policy.rules["max_cells"] == "77000"
+
+
+def test_a_budget_may_be_agreed_on_a_host_that_has_not_looked_yet(demo, postgres, tmp_path):
+    """It is written over what the other host agreed on a moment ago, which this one fetches first."""
+    first = one_host(demo, tmp_path, postgres.url(postgres.database()))
+    WorkspaceDatabase(first).close()
+    second = another_host(first, tmp_path)
+    hosts.follow(second)
+    with DataSet.open(first / "deaths-dp") as here, DataSet.open(second / "deaths-dp") as there:
+        ledgers = [data.ledger() for data in (here, there)]
+        for data, epsilon in ((here, "9"), (there, "8"), (here, "7")):
+            change = {"epsilon": epsilon}
+            change_budget(data.folder, data.ledger(), change, who="cas", reason="agreed")
+            assert [ledger.cap() for ledger in ledgers] == [PureLoss(epsilon)] * 2
+    hosts.follow(second)
+    written = [(host / "deaths-dp" / "discreet.yaml").read_bytes() for host in (first, second)]
+    assert written[0] == written[1]
 
 
 def test_a_host_lives_while_its_database_is_away(demo, postgres, tmp_path):

@@ -49,6 +49,7 @@ def change_budget(
 ) -> None:
     """Change the budget as agreed; where the file cannot be changed nothing is."""
     with changing(folder):
+        hosts.check_newest(folder)
         finish(folder, ledger)
         _changed(folder, change)  # says what stands in the way before anything is noted
         note = {"budget": dict(change), "who": who, "reason": reason}
