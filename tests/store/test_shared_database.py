@@ -123,6 +123,17 @@ def test_what_stands_in_the_way_is_one_sentence(tmp_path, postgres, monkeypatch)
     assert "lacks a right" in said(postgres.url(database, role))
 
 
+def test_tables_of_another_form_are_not_said_to_be_there(shared, postgres):
+    """Nor does anybody get rights on them; an upgrade learns it before a host is started."""
+    root, database, schema = shared
+    postgres.execute(f"UPDATE {schema}.form SET form = 9", database=database)
+    role = postgres.role("of_another_form")
+    said = discreet("store", "prepare", str(root), "--serving", role, expect=5).stderr
+    assert "is stored in form 9, this version reads form 1" in " ".join(said.split())
+    may = f"SELECT has_schema_privilege('{role}', '{schema}', 'USAGE')"
+    assert postgres.execute(may, database=database) == [(False,)]
+
+
 def test_who_serves_may_only_add(tmp_path, postgres, monkeypatch):
     """Append-only by rights and by triggers; the owner's role is told that it could do more."""
     import psycopg

@@ -96,12 +96,14 @@ def prepare(
         raise InputError(f"A role is named by letters, digits, _ . and -, got {serving[:60]!r}.")
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('discreet prepare'))")
-        made = form_of(connection, schema) is None
-        if made:
+        form = form_of(connection, schema)
+        if form is None:
             _make(connection, schema, more)
+        else:
+            _check_form(form, f"What lies in the schema {schema}")
         if serving is not None:
             _grant(connection, schema, serving)
-    return made
+    return form is None
 
 
 def _make(connection: psycopg.Connection[Any], schema: str, more: str) -> None:
@@ -154,11 +156,7 @@ def check_tables(connection: psycopg.Connection[Any], schema: str, name: str) ->
             f"{name} could not be used: the database has no tables in the schema {schema}. Run "
             "`discreet store prepare DIR` with the role that shall own them."
         )
-    if form != FORM:
-        raise StoreError(
-            f"{name} is stored in form {form}, this version reads form {FORM}. "
-            "Use the version of discreet that wrote it, or a newer one."
-        )
+    _check_form(form, name)
     rows = connection.execute(
         "SELECT c.relname, t.tgname, t.tgtype::int, t.tgenabled::text, p.proname, p.prosrc "
         "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
@@ -175,6 +173,14 @@ def check_tables(connection: psycopg.Connection[Any], schema: str, name: str) ->
     replica = connection.execute("SELECT current_setting('session_replication_role')").fetchone()
     if replica != ("origin",):
         raise damaged("this session passes over the triggers that keep it append-only", name)
+
+
+def _check_form(form: int, name: str) -> None:
+    if form != FORM:
+        raise StoreError(
+            f"{name} is stored in form {form}, this version reads form {FORM}. "
+            "Use the version of discreet that wrote it, or a newer one."
+        )
 
 
 def loose_rights(connection: psycopg.Connection[Any], schema: str) -> str:
