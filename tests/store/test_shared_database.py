@@ -18,10 +18,13 @@ from discreet.core.charge import Charge
 from discreet.core.loss import PureLoss
 from discreet.errors import InputError, LedgerDamaged, StoreError
 from discreet.store import accept_restore, open_ledger, verify
+from discreet.store.accounts import Accounts
+from discreet.store.audit_log import AuditLog
 from discreet.store.moving import move
 from discreet.store.opening import prepare
 from discreet.store.place import place_of
 from discreet.store.postgres.connection import Connection
+from discreet.store.workspace_database import WorkspaceDatabase
 
 from ..command import run
 from ..servers.postgres import OWNER, PASSWORD, running
@@ -454,3 +457,31 @@ def test_a_process_that_had_the_file_open_cannot_charge_it_after_the_move(fresh_
         move(fresh_demo)
         with pytest.raises(StoreError, match="was moved"):
             commit(old, "late")
+
+
+def test_a_move_that_was_killed_is_completed(tmp_path, postgres, monkeypatch):
+    """Also between the commit and the file's other name; what came since is never passed over."""
+    accounts = WorkspaceDatabase(tmp_path)
+    Accounts(accounts).add_user("ana", "analyst", password="a long enough phrase")
+    token, _ = Accounts(accounts).add_token("ana", label="é \\u0041")
+    accounts.close()
+    with closing(AuditLog(tmp_path)) as log:
+        log.add({"event": "begun"}).result()
+    shared_workspace(tmp_path, postgres)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            move(tmp_path)
+    assert (tmp_path / "accounts.sqlite3").exists()
+    move(tmp_path)
+    assert not list(tmp_path.glob("*.sqlite3"))
+    with closing(WorkspaceDatabase(tmp_path)) as there:
+        assert Accounts(there).by_token(token).name == "ana"
+        Accounts(there).add_user("ben", "analyst")
+    (tmp_path / "accounts.sqlite3.moved").rename(tmp_path / "accounts.sqlite3")
+    with pytest.raises(StoreError, match="has accounts"):
+        move(tmp_path)
+
+
+def killed(*_):
+    raise KeyboardInterrupt

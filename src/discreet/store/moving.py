@@ -2,7 +2,8 @@
 
 Every ledger goes row by row, in one transaction each, with the chain it has: its entries, hashes and
 anchors stay what they are. The file it lay in keeps another name and is never charged again. Killed at
-any moment, a ledger is in the file or in the database, and moving again completes what is left.
+any moment, a ledger is in the file or in the database, and moving again completes what is left, of accounts,
+jobs and audit log too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .anchors import Anchor
 from .lock import FairLock
 from .measurement_files import MeasurementFiles
 from .place import Place, place_of
-from .postgres.connection import Connection, NotDurable, driver, in_words
+from .postgres.connection import Connection, NotDurable, about, driver, in_words
 from .postgres.dialect import TABLES
 from .postgres.ledger_rows import PostgresRows
 from .sqlite.database import connect
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _FILES = {ACCOUNTS: tuple(name for name in TABLES if name not in ("jobs", "log")), JOBS: ("jobs",), AUDIT: ("log",)}  # fmt: skip
 _MOVED = ".moved"
+_NOTE = "INSERT INTO {s}.notes VALUES ('', 'moved', %s) ON CONFLICT (dataset, name) DO UPDATE SET body = EXCLUDED.body"
 _COPIES = (
     (
         "SELECT seq, body, hash, question FROM log",
@@ -154,10 +156,12 @@ def _move_tables(opened: Connection, schema: str, path: Path, tables: tuple[str,
             known = file.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,))
             if known.fetchone() is not None:
                 _copy_table(connection, (schema, TABLES[table]), file, table)
+        # written also where all was copied before, so that the commit waits for a standby again
+        connection.execute(about(schema, _NOTE), (path.name,))
     if opened.warned:
         raise NotDurable(
-            f"{path} was copied, and the server did not wait for its standby. Once replication works "
-            f"rename it to {path.name}{_MOVED}, then move again."
+            f"{path} was copied, and the server did not wait for its standby. Move again once "
+            "replication works."
         )
     path.rename(path.with_name(path.name + _MOVED))
 
@@ -177,15 +181,18 @@ def _copy_table(
     content = rows.fetchall()
     if not content:
         return
-    taken = connection.execute(sql.SQL("SELECT 1 FROM {} LIMIT 1").format(place)).fetchone()
-    if taken is not None:
+    columns = sql.SQL(", ").join(map(sql.Identifier, names))
+    there = connection.execute(sql.SQL("SELECT {} FROM {}").format(columns, place)).fetchall()
+    if there and sorted(map(repr, there)) == sorted(map(repr, content)):
+        return  # a move that was killed before the file got its other name
+    if there:
         raise StoreError(
             "The database has accounts, jobs or an audit log already. Nothing of these was moved; use "
             "another schema in store.yaml, or remove the files of this workspace."
         )
     insert = sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
         place,
-        sql.SQL(", ").join(map(sql.Identifier, names)),
+        columns,
         sql.SQL(", ").join([sql.Placeholder()] * len(names)),
     )
     with connection.cursor() as cursor:
