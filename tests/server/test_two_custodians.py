@@ -12,6 +12,7 @@ import pytest
 
 from discreet.server import Settings
 from discreet.store.audit_log import AuditLog
+from discreet.store.catalogue import Catalogue
 
 from .serving import PASSWORD, Served, add_accounts, serving
 
@@ -94,6 +95,28 @@ def test_accounts_of_one_origin_never_settle_anything_together(office: Served) -
         for other in chain:
             assert accept(office, other, wish).status_code == 403
     assert accept(office, "cas", wish).json()["state"] == "accepted"
+
+
+@pytest.mark.slow
+def test_who_comes_second_learns_what_was_decided(
+    office: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the other custodian decided after this one's request was read."""
+    decide = Catalogue.decide
+
+    def second(catalogue: Catalogue, identity: str, *words: str) -> bool:
+        assert decide(catalogue, identity, "rejected", "dora", "")
+        return decide(catalogue, identity, *words)
+
+    for body in (BUDGET, {"add_custodian": "eve", "reason": "help"}):
+        wish = propose(office, "cas", body)
+        with monkeypatch.context() as patch:
+            patch.setattr(Catalogue, "decide", second)
+            late = accept(office, "dora", wish)
+        assert (late.status_code, late.json()["detail"]) == (
+            409,
+            "This proposal is rejected already.",
+        )
 
 
 @pytest.mark.slow

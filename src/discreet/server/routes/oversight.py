@@ -258,7 +258,7 @@ def _shown(service: Service, proposal: Proposal) -> responses.ProposalShape:
 def _settled(service: Service, proposal: Proposal, by: str, note: str) -> responses.Settled:
     """Make or end a custodian; the first token of a new one is shown to who accepted, this once."""
     if not service.catalogue.decide(proposal.id, "applying", by, note):
-        raise Problem(409, "decided", f"This proposal is {proposal.state} already.")
+        raise _decided(service, proposal)
     token = two_custodians.settle(service.catalogue, service.accounts, proposal, by)
     return replace(_as_is(service, find(service, proposal.id)), token=token)
 
@@ -308,7 +308,7 @@ def reject(service: Serving, asker: CurrentAsker, proposal: ProposalId) -> respo
     """Reject a proposal, or take one's own back."""
     proposed = find(service, proposal)
     if not service.catalogue.decide(proposed.id, "rejected", asker.name, ""):
-        raise Problem(409, "decided", f"This proposal is {proposed.state} already.")
+        raise _decided(service, proposed)
     return _shown(service, find(service, proposal))
 
 
@@ -357,7 +357,7 @@ def _apply(service: Service, data: DataSet, proposal: Proposal, by: str, note: s
     """Change discreet.yaml, and the ledger's budget; the proposal is decided first, so only once."""
     two_custodians.finish(service.catalogue, data, proposal.dataset)
     if not service.catalogue.decide(proposal.id, "applying", by, note):
-        raise Problem(409, "decided", f"This proposal is {proposal.state} already.")
+        raise _decided(service, proposal)
     (decided,) = service.catalogue.proposals(proposal.id)
     return two_custodians.make(service.catalogue, data, decided)
 
@@ -367,6 +367,12 @@ def find(service: Service, identity: str) -> Proposal:
     for proposal in service.catalogue.proposals(identity):
         return proposal
     raise not_found("proposal")
+
+
+def _decided(service: Service, proposal: Proposal) -> Problem:
+    """What became of a proposal; another custodian may have been quicker, on another host too."""
+    now = find(service, proposal.id)
+    return Problem(409, "decided", f"This proposal is {now.state} already.")
 
 
 def _charged(data: DataSet) -> None:
