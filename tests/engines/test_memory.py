@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +96,113 @@ def test_a_code_of_no_category_is_refused(tmp_path: Path) -> None:
     for count in (Count((AxisRef("a", "a"),)), Count((), (Condition("a", "a", ("c",)),))):
         with pytest.raises(EngineError, match="codes of no category"):
             opened.count([count])
+
+
+def overwrite(path: Path, at: int, with_bytes: bytes) -> None:
+    """Write into a file that is there, as `cp` does."""
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(with_bytes)
+
+
+@pytest.mark.parametrize("column", ["v0", "v1", "k_lo", "k_hi", "w"])
+def test_what_is_written_over_a_served_file_is_never_counted(tmp_path: Path, column: str) -> None:
+    """Bytes that change after they were checked are refused; put back, they are counted again."""
+    people = many()
+    opened = people.memory(tmp_path)
+    path = tmp_path / "version" / ARRAYS
+    whole = path.read_bytes()
+    count = Count((AxisRef("a", "a"), AxisRef("b", "b")))
+    right = people.brute_force(count)
+    assert isinstance(opened, engine.MemoryEngine)
+    assert opened._arrays is not None
+    at = opened._arrays._columns[column]["start"]
+    for read_so_far in (0, 1 << 40):
+        opened._read_so_far = read_so_far
+        (table,) = opened.count([count], keys=True, weights=True)
+        assert values(table) == right
+        overwrite(path, at, b"\xff" * 500)
+        errors = []
+        for _ in range(2):
+            with pytest.raises(EngineError, match="not as it was written") as refused:
+                opened.count([count], keys=True, weights=True)
+            errors.append(refused.value)
+        assert errors[0] is not errors[1]  # one that is raised again holds on to all it passed
+        overwrite(path, 0, whole)
+        (table,) = opened.count([count], keys=True, weights=True)
+        assert values(table) == right
+
+
+def test_a_file_that_was_cut_while_served_is_refused(tmp_path: Path) -> None:
+    """Whoever reads a mapped file where it ended is ended by the system; it is never read."""
+    people = many()
+    opened = people.memory(tmp_path)
+    path = tmp_path / "version" / ARRAYS
+    whole = path.read_bytes()
+    opened.count([Count(())], keys=True)
+    for size in (0, 100, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(EngineError, match="not as it was written"):
+            opened.count([Count((AxisRef("a", "a"),))], keys=True)
+    path.write_bytes(whole)
+    (table,) = opened.count([Count(())], keys=True, weights=True)
+    assert values(table) == people.brute_force(Count(()))
+
+
+def test_bytes_that_change_under_a_count_spoil_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of a count: refused. With nothing to tell it by: no place outside of the sums."""
+    people = many()
+    opened = people.memory(tmp_path)
+    assert isinstance(opened, engine.MemoryEngine)
+    path = tmp_path / "version" / ARRAYS
+    whole = path.read_bytes()
+    axes = (AxisRef("a", "a"), AxisRef("b", "b"))
+    counts = [Count(axes), Count((), (Condition("a", "a", ("c",)),)), Count(axes[1:], (Condition("a", "a", ("c",)),))]  # fmt: skip
+    monkeypatch.setattr(engine, "_AT_ONCE", 100)
+    monkeypatch.setattr(engine, "_MOST_PLACES", 100)
+    for count, way in itertools.product(counts, (0, 1 << 40)):
+        opened._read_so_far, opened._product = way, None
+        (table,) = opened.count([count], keys=True)
+        asked = iter(range(10**6))
+        facts = path.stat()
+
+        def written_over(asked: Iterator[int] = asked) -> bool:
+            if next(asked) == 5:
+                overwrite(path, 0, b"\xff" * 2_000)
+            return False
+
+        with pytest.raises(EngineError, match=r"not as it was written|codes of no category"):
+            opened.count([count], keys=True, control=Control(cancelled=written_over))
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        with pytest.raises(EngineError, match="codes of no category"):
+            opened.count([count], keys=True)
+        overwrite(path, 0, whole)
+        (again,) = opened.count([count], keys=True)
+        assert values(again) == values(table)
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    """Right marks and checksums around what are no arrays, or not of whole numbers."""
+    people = towns()
+    people.memory(tmp_path).close()
+    path = tmp_path / "version" / ARRAYS
+    sound = Arrays(path)
+    changed = {
+        "k_lo": {**sound._columns["k_lo"], "type": "float32"},
+        "k_hi": {**sound._columns["k_hi"], "start": -1},
+        "v0": {"type": "uint8"},
+    }
+    records = path.read_bytes()
+    about = {"about": sound.about, "columns": {**sound._columns, **changed}}
+    for said in ([], {"about": sound.about}, {"about": {}, "columns": {}}, about):
+        text = json.dumps(said).encode()
+        end = arrays._END.pack(len(text), zlib.crc32(text), arrays.MARK)
+        path.write_bytes(records + text + end)
+        for name in (*changed, "no such column"):
+            with pytest.raises(EngineError, match="not as it was written"):
+                Arrays(path).column(name)
 
 
 @pytest.mark.slow

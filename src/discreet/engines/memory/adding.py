@@ -44,8 +44,8 @@ def sparse_product() -> Product | None:
 class Adder:
     """Sums at places for one thread: `sums[0]` counts records, the others are of given columns.
 
-    Axes come outermost first, and every code must lie below its axis's length: nothing here looks.
-    The last place is of the records that are left out.
+    Axes come outermost first, and every code must lie below its axis's length; one that makes a
+    place outside of the sums raises IndexError. The last place is of the records that are left out.
     """
 
     def __init__(
@@ -62,6 +62,8 @@ class Adder:
         self._apart, self._values, self._size, self._product = apart, values, size, product
         self._short = np.empty(at_once, dtype=np.uint16)
         self._places = np.empty(at_once, dtype=np.int32 if product else np.intp)
+        self._unsigned = np.dtype(f"u{self._places.itemsize}")
+        """A place that ran over into negative numbers is seen as a large one."""
         self._entries = np.empty(at_once, dtype=np.int64)
         self._ones = np.ones(at_once, dtype=np.int64)
 
@@ -94,6 +96,9 @@ class Adder:
             np.copyto(places, short)
         for codes, left_out in self._apart:
             np.copyto(places, self._size, where=left_out[codes[part]])
+        # the product writes wherever it is told to, and a mapped file may change at any moment
+        if places.view(self._unsigned).max(initial=0) > self._size:
+            raise IndexError("a code of no category")
         return places
 
 

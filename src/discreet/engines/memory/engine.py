@@ -90,17 +90,20 @@ class MemoryEngine:
         projection = Projections(counts, domains)
         cells: dict[int, Cells] = {}
         try:
-            for done, i in enumerate(projection.order):
-                if control is not None:
-                    control.step(done / len(counts), "counting")
-                source = projection.source[i]
-                cells[i] = (
-                    self._read(arrays, counts[i], domains[i], sums, control)
-                    if source is None
-                    else projection.project(cells[source], i)
-                )
+            with arrays.at_rest():
+                for done, i in enumerate(projection.order):
+                    if control is not None:
+                        control.step(done / len(counts), "counting")
+                    source = projection.source[i]
+                    cells[i] = (
+                        self._read(arrays, counts[i], domains[i], sums, control)
+                        if source is None
+                        else projection.project(cells[source], i)
+                    )
         except KeyboardInterrupt:
             raise Cancelled("Stopped while counting; nothing was lost.") from None
+        except IndexError:
+            raise self._of_no_category() from None
         return [seal(domain, cells[i]) for i, domain in enumerate(domains)]
 
     def close(self) -> None:
@@ -174,9 +177,12 @@ class MemoryEngine:
         codes = arrays.column(name)
         if (name, length) not in self._within:
             if codes.dtype.kind != "u" or (len(codes) and int(codes.max()) >= length):
-                raise EngineError("The loaded data hold codes of no category. Load again.")
+                raise self._of_no_category()
             self._within.add((name, length))
         return codes, length
+
+    def _of_no_category(self) -> EngineError:
+        return EngineError("The loaded data hold codes of no category. Load again.")
 
     def _passing(
         self, arrays: Arrays, condition: Condition
