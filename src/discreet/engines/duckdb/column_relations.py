@@ -237,7 +237,8 @@ class _Glance:
         order = np.argsort(self.codes[:, child], kind="stable")
         rows = self.codes[order[self.codes[order, child] >= 0]]
         same = rows[1:, child] == rows[:-1, child]
-        return np.count_nonzero((rows[1:] != rows[:-1])[same], axis=0)
+        others: Whole = np.count_nonzero((rows[1:] != rows[:-1])[same], axis=0)
+        return others
 
 
 def _sample(runner: Runner, texts: Mapping[int, Sql]) -> _Sample:
