@@ -58,6 +58,32 @@ def test_each_way_to_add_is_brute_force(tmp_path: Path, monkeypatch: pytest.Monk
         assert (opened._product is None) == (way == "numpy")
 
 
+def test_threads_have_sums_of_so_many_cells_between_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many threads as there are, until their sums would take too much memory."""
+    people = many()
+    opened = people.memory(tmp_path)
+    assert isinstance(opened, engine.MemoryEngine)
+    opened._threads, opened._read_so_far = 5, 1 << 40
+    monkeypatch.setattr(engine, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(engine, "_MOST_SUMS", 1_000)
+    sums: list[int] = []
+
+    class Noted(adding.Adder):
+        def __init__(self, axes, apart, columns, size, *how):  # type: ignore[no-untyped-def]
+            sums.append(size)
+            super().__init__(axes, apart, columns, size, *how)
+
+    monkeypatch.setattr(engine, "Adder", Noted)
+    for axes, threads in ((("a",), 5), (("b",), 3), (("b", "a"), 1)):
+        count = Count(tuple(AxisRef(name, name) for name in axes))
+        (table,) = opened.count([count], keys=True, weights=True)
+        assert values(table) == people.brute_force(count)
+        assert len(sums) == threads
+        sums.clear()
+
+
 @pytest.mark.parametrize("wide", [(255,), (256,), (65_535,), (65_536,), (65_537,), (256, 256)])
 def test_as_many_places_as_a_code_has_bits_for(tmp_path: Path, wide: tuple[int, ...]) -> None:
     """Lengths at and beside what 8 and 16 bits hold, alone and below a variable of one category."""

@@ -39,6 +39,8 @@ _WORTH_AN_IMPORT = 1 << 26
 """Records that an engine has read, again and again, when what adds faster has paid for itself."""
 _WORTH_A_THREAD = 1 << 18
 """Fewer records are counted sooner by one thread than by another that starts first."""
+_MOST_SUMS = 1 << 23
+"""Each thread has sums of its own: of so many cells between them, or one counts alone."""
 _MOST_PLACES = 1 << 14
 """Filters are axes of their own up to so many places."""
 
@@ -147,7 +149,8 @@ class MemoryEngine:
                 adder.add(*part)
             return adder.sums
 
-        several = min(self._threads, arrays.records // max(_WORTH_A_THREAD, 2 * size))
+        worth = arrays.records // max(_WORTH_A_THREAD, 2 * size)
+        several = min(self._threads, worth, _MOST_SUMS // size)
         several = max(1, several) if product else 1
         ends = [arrays.records * number // several for number in range(several + 1)]
         with ThreadPoolExecutor(several) as helpers:  # starts a thread for each that is submitted
