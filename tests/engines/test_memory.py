@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import time
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 
 from discreet.core.control import Control
 from discreet.core.domain import AxisRef, Condition, Count, variable
+from discreet.engines.base import Engine
 from discreet.engines.memory import adding, arrays, engine
 from discreet.engines.memory.arrays import Arrays
 from discreet.engines.opening import open_engine
@@ -272,6 +275,36 @@ def test_a_table_of_very_many_cells_is_read_from_disk(
     opened.close()
     with pytest.raises(EngineError, match="closed"):
         opened.count([count])
+
+
+def test_the_other_engine_is_opened_once_and_never_after_closing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many who need it at once share one; who asked before a close and comes to it after is refused."""
+    people = towns()
+    opened = people.memory(tmp_path)
+    assert isinstance(opened, engine.MemoryEngine)
+    monkeypatch.setattr(engine, "MOST_CELLS", 1)
+    open_other, opens = opened._open_other, []
+
+    def slowly() -> Engine:
+        opens.append(open_other())
+        time.sleep(0.05)
+        return opens[-1]
+
+    opened._open_other = slowly
+    count = Count((AxisRef("sex", "sex"),))
+    with ThreadPoolExecutor(4) as askers:
+        tables = list(askers.map(lambda _: opened.count([count])[0], range(4)))
+    assert {str(values(table)) for table in tables} == {str(values(tables[0]))}
+    assert len(opens) == 1
+    closing = people.memory(tmp_path / "again")
+    assert isinstance(closing, engine.MemoryEngine)
+    closing._open_other = slowly
+    closing.close()
+    with pytest.raises(EngineError, match="closed"):
+        closing._elsewhere()
+    assert len(opens) == 1
 
 
 def test_a_changed_byte_anywhere_is_found_or_harmless(tmp_path: Path) -> None:

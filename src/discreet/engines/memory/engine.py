@@ -43,6 +43,7 @@ _MOST_SUMS = 1 << 23
 """Each thread has sums of its own: of so many cells between them, or one counts alone."""
 _MOST_PLACES = 1 << 14
 """Filters are axes of their own up to so many places."""
+_CLOSED = "The data set is closed. Open it again."
 
 
 class MemoryEngine:
@@ -63,6 +64,7 @@ class MemoryEngine:
         self._places = places
         self._open_other = other
         self._other: Engine | None = None
+        self._opening = threading.Lock()
         self._threads = threads or len(os.sched_getaffinity(0))
         self._read_so_far = 0
         self._product: Product | None = None
@@ -83,7 +85,7 @@ class MemoryEngine:
         """A true table for each count, in order; only non-empty cells are held."""
         arrays = self._arrays
         if arrays is None:
-            raise EngineError("The data set is closed. Open it again.")
+            raise EngineError(_CLOSED)
         domains = [domain_of(count, self._description) for count in counts]
         most = max((domain.size for domain in domains), default=0)
         if most > MOST_CELLS or (weights and "w" not in arrays):
@@ -110,14 +112,19 @@ class MemoryEngine:
 
     def close(self) -> None:
         """Let go of the arrays."""
-        self._arrays = None
-        if self._other is not None:
-            self._other.close()
+        with self._opening:
+            self._arrays = None
+            if self._other is not None:
+                self._other.close()
 
     def _elsewhere(self) -> Engine:
-        if self._other is None:
-            self._other = self._open_other()
-        return self._other
+        """The other engine, opened once; never after this one was closed."""
+        with self._opening:
+            if self._arrays is None:
+                raise EngineError(_CLOSED)
+            if self._other is None:
+                self._other = self._open_other()
+            return self._other
 
     def _read(
         self,
