@@ -176,6 +176,23 @@ def test_the_least_recently_used_goes_first() -> None:
     assert len(below.asked) == 2
 
 
+def test_nothing_is_kept_of_a_count_that_ends_after_closing() -> None:
+    """Not even an interior without cells, which takes no room."""
+    engine, below, people = kept()
+    count = Count((AxisRef("sex", "sex"),), (Condition("age", "age", ()),))
+    while_open = below.count
+
+    def closed_meanwhile(counts, **how):  # type: ignore[no-untyped-def]
+        engine.close()
+        return while_open(counts, **how)
+
+    below.count = closed_meanwhile  # type: ignore[method-assign]
+    for one in (count, Count(count.axes)):
+        (table,) = engine.count([one], keys=True)
+        assert values(table) == {a: v[:3] for a, v in people.brute_force(one).items()}
+        assert (len(engine._kept), engine._bytes) == (0, 0)
+
+
 def test_records_that_changed_are_not_told_from_memory(tmp_path: Path) -> None:
     """An engine that may not count any more is asked first."""
     engine, below, _ = kept()

@@ -183,9 +183,9 @@ class KeptInteriors:
         if self._from_kept(count, domain, weights) is not None:
             return  # it is a margin of one that is kept
         own = _Interior(domain, frozenset(count.where), _copied(cells))
-        if own.bytes * _LARGEST_SHARE > self._most:
-            return
         with self._lock:
+            if own.bytes * _LARGEST_SHARE >= self._most:  # all of them once it is closed
+                return
             before = self._kept.pop(count, None)
             self._kept[count] = own
             self._bytes += own.bytes - (0 if before is None else before.bytes)
