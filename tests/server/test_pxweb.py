@@ -187,6 +187,27 @@ def test_percentages_are_cut_with_the_selection(served: Served) -> None:
     assert "percent" not in metadata["extension"]
 
 
+def test_percentages_of_a_part_without_its_totals_are_in_every_file(served: Served) -> None:
+    """They are of totals that the part does not have, so they come as they were published."""
+    saved = save(served, "deaths", {**RECIPE, "percent": "rows"})
+    selected = {"valuecodes[region]": "E12*", "valuecodes[sex]": "F,M"}
+    with face(served) as client:
+        address = f"/tables/{saved}/data"
+        part = client.get(address, params=selected).json()["extension"]["percent"]
+        files = {
+            form: client.get(address, params={**selected, "outputFormat": form})
+            for form in ("csv", "parquet", "px", "xlsx", "html")
+        }
+    assert {file.status_code for file in files.values()} == {200}
+    read = {
+        "csv": list(csv_reader(io.StringIO(files["csv"].text))),
+        "parquet": pq.read_table(io.BytesIO(files["parquet"].content)).to_pylist(),
+    }
+    for rows in read.values():
+        for column, name in (("percent", "value"), ("percent_upper", "upper")):
+            assert [float(row[column]) for row in rows] == part[name]
+
+
 def test_variables_are_named_in_the_order_of_the_table(served: Served) -> None:
     """As the table was laid out, not as its question is written; links keep the language."""
     saved = save(served, "deaths", {"rows": ["sex"], "columns": ["region"]})

@@ -143,6 +143,8 @@ class ProtectedTable:
     measure: str = "count"
     layout: Layout = field(default_factory=Layout)
     """How it is shown. Where it names axes, they stand in its order: layers, rows, columns."""
+    percentages: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    """Of a part of a table without the totals they are of: by column, NaN where there is none."""
 
     def __post_init__(self) -> None:
         if self.values.shape != self.shape or self.status.shape != self.shape:

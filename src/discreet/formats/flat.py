@@ -170,16 +170,20 @@ def flatten(table: ProtectedTable) -> Flat:
 def _percent(
     table: ProtectedTable, values: Whole, shown: Mask, lower: Whole | None, upper: Whole | None
 ) -> percent.Percent:
-    made = percent.percentages(
-        table.layout.percent,
-        percent.axes_added(table.layout.percent, *table.sides),
-        table.totals,
-        values.reshape(table.shape),
-        shown.reshape(table.shape),
-        None if lower is None else lower.reshape(table.shape),
-        None if upper is None else upper.reshape(table.shape),
-        table.noise.coverage if table.noise is not None else Fraction(0),
-    )
+    coverage = table.noise.coverage if table.noise is not None else Fraction(0)
+    if table.percentages:
+        made = percent.given(table.layout.percent, table.percentages, shown, coverage)
+    else:
+        made = percent.percentages(
+            table.layout.percent,
+            percent.axes_added(table.layout.percent, *table.sides),
+            table.totals,
+            values.reshape(table.shape),
+            shown.reshape(table.shape),
+            None if lower is None else lower.reshape(table.shape),
+            None if upper is None else upper.reshape(table.shape),
+            coverage,
+        )
     decimals = table.layout.decimals
     return made if decimals is None else replace(made, decimals=decimals)
 

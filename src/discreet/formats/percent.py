@@ -10,6 +10,7 @@ interval and percentage are cut to that, and a percentage to its own interval.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -132,8 +133,24 @@ def percentages(
     itself[_at_total(values.ndim, axes)] = True
     low, high = (np.where(itself, 100, np.clip(end, 0, 100)) * good for end in (low, high))
     value = np.clip(value, low, high)
-    both = max(2 * coverage - 1, Fraction(0))
-    return Percent(of, value.reshape(-1), good.reshape(-1), low.reshape(-1), high.reshape(-1), both)
+    ends = low.reshape(-1), high.reshape(-1)
+    return Percent(of, value.reshape(-1), good.reshape(-1), *ends, _of_both(coverage))
+
+
+def given(
+    of: str, columns: Mapping[str, npt.NDArray[np.float64]], shown: Mask, coverage: Fraction
+) -> Percent:
+    """Percentages that were made where their totals are; NaN is none."""
+    good = shown & ~np.isnan(columns["percent"].reshape(-1))
+    made = {name: np.where(good, column.reshape(-1), 0) for name, column in columns.items()}
+    lower, upper = made.get("percent_lower"), made.get("percent_upper")
+    both = Fraction(0) if lower is None else _of_both(coverage)
+    return Percent(of, made["percent"], good, lower, upper, both)
+
+
+def _of_both(coverage: Fraction) -> Fraction:
+    """In how many releases two intervals hold at once, at least."""
+    return max(2 * coverage - 1, Fraction(0))
 
 
 def _whole(array: npt.NDArray[Any], axes: tuple[int, ...]) -> npt.NDArray[Any]:

@@ -22,6 +22,7 @@ from ..core.question import Layout
 from ..core.table import Noise, ProtectedTable, Provenance, Status
 from ..core.text import Text
 from ..errors import InputError
+from .percent import NAMES
 
 _STATUS = {status.letter: status for status in Status}
 _PROVENANCE = [field.name for field in fields(Provenance)]
@@ -99,7 +100,20 @@ def _table(document: Mapping[str, Any]) -> ProtectedTable:
         notes=tuple(document.get("note", ())),
         measure=facts["measure"],
         layout=_layout(facts),
+        percentages={} if all(totals) else _percentages(facts.get("percent", {}), shape),
     )
+
+
+def _percentages(
+    said: Mapping[str, Any], shape: tuple[int, ...]
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Those of a part of a table, whose totals may be elsewhere; they cannot be made again."""
+    names = dict(zip(("value", "lower", "upper"), NAMES, strict=True))
+    return {
+        column: np.array(said[name], dtype=np.float64).reshape(shape)
+        for name, column in names.items()
+        if name in said
+    }
 
 
 def _layout(facts: Mapping[str, Any]) -> Layout:
