@@ -27,6 +27,7 @@ from discreet.server.pxweb.shared_tables import (
     code_list_id,
     periods_of,
     renamed,
+    told_apart,
 )
 
 from .serving import Served, add_accounts, serving
@@ -560,6 +561,15 @@ def test_variables_of_any_name_have_a_dimension_of_their_own() -> None:
     assert told["dimension"]["Region_code"] == {"label": "Region"}
     assert told["role"] == {"time": ["Region_code"], "metric": ["measure"]}
     assert told["extension"]["layout"]["columns"] == names[1:]
+
+
+def test_labels_that_readers_would_take_for_one_are_told_apart() -> None:
+    """Of two variables, of one and what is counted, and of one and the numbers themselves."""
+    names = ["a", "b", "c", "d", "e"]
+    labels = ["Sex", "Sex", "contents", "value", "Age"]
+    told = told_apart(labels, names, "contents")
+    assert told == ["Sex (a)", "Sex (b)", "contents (c)", "value (d)", "Age"]
+    assert len({*told, "contents", "value"}) == len(names) + 2
 
 
 def test_every_format_of_a_part_holds_the_same_numbers(served: Served, saved: str) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -237,13 +238,13 @@ def as_json_stat(
     request.state.notes.update(asking.notes)
     whole: dict[str, Any] = renamed(json.loads(bytes(answer.body)), list(shown.dimensions))
     whole["label"] = table.saved.title or whole["label"]
+    contents = say("contents").says(lang)
     labels = [whole["dimension"][name]["label"] for name in whole["id"]]
-    for name, label in zip(whole["id"], labels, strict=True):
+    for name, label in zip(whole["id"], told_apart(labels, whole["id"], contents), strict=True):
         dimension = whole["dimension"][name]
+        dimension["label"] = label
         codes = dimension["category"]["index"]
         dimension["category"]["index"] = {code: i for i, code in enumerate(codes)}
-        if labels.count(label) > 1:
-            dimension["label"] = f"{label} ({name})"  # readers name their columns by label
         total = codes[-1] == TOTAL
         dimension["extension"] = {
             "elimination": total,
@@ -252,7 +253,7 @@ def as_json_stat(
         }
     if not shown.dimensions:  # a grand total: what it counts is its only dimension
         whole |= {"id": [], "size": [], "dimension": {}}
-    _add_contents(whole, lang)
+    _add_contents(whole, contents, lang)
     sides = whole["extension"]["layout"]
     stub = [*sides["layers"], *sides["rows"]]
     whole["extension"]["px"] = {
@@ -266,6 +267,21 @@ def as_json_stat(
         "heading": [name for name in whole["id"] if name not in stub],
     }
     return whole
+
+
+def told_apart(labels: Sequence[str], names: Sequence[str], contents: str) -> list[str]:
+    """Labels of dimensions such that no two are alike, nor like that of the contents or the numbers.
+
+    Readers name their columns by them, and that of the numbers `value`.
+
+    >>> told_apart(["Sex", "value", "Sex"], ["sex", "v", "sex_2"], "contents")
+    ['Sex (sex)', 'value (v)', 'Sex (sex_2)']
+    """
+    taken = Counter([*labels, contents, "value"])
+    return [
+        f"{label} ({name})" if taken[label] > 1 else label
+        for label, name in zip(labels, names, strict=True)
+    ]
 
 
 def renamed(whole: dict[str, Any], names: list[str]) -> dict[str, Any]:
@@ -290,13 +306,13 @@ def renamed(whole: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return whole
 
 
-def _add_contents(whole: dict[str, Any], lang: str) -> None:
+def _add_contents(whole: dict[str, Any], label: str, lang: str) -> None:
     measure = measure_words(whole["extension"]["measure"], lang)
     whole["id"] = [*whole["id"], CONTENTS]
     whole["size"] = [*whole["size"], 1]
     whole["role"] = {**whole.get("role", {}), "metric": [CONTENTS]}
     whole["dimension"][CONTENTS] = {
-        "label": say("contents").says(lang),
+        "label": label,
         "category": {
             "index": {"count": 0},
             "label": {"count": measure},
