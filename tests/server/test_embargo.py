@@ -18,13 +18,13 @@ from typing import Any
 import httpx
 import pytest
 
-from discreet.server import Settings
+from discreet.server import Settings, create_app
 from discreet.workspace import DataSet
 
 from ..attacks.people import make as made_people
 from ..patience import PATIENCE, wait_until
 from .reading import shows_numbers
-from .serving import Processes, Served, add_accounts, serving
+from .serving import Processes, Served, add_accounts, serving, serving_app
 
 LATE = "2999-01-01T00:00:00+00:00"
 PATH = "/datasets/deaths-dp/tables"
@@ -292,3 +292,34 @@ def test_two_hundred_killed_releases_are_not_read(
     charged = raced_and_killed(workspace, tokens, 200)
     record_property("charged", charged)
     assert charged > 20
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_an_embargo_ends_by_the_clock_that_hosts_share(
+    demo: Path, tmp_path: Path, hours: int
+) -> None:
+    """A host whose own clock is wrong shows nothing early, and hides nothing that is public."""
+    workspace = tmp_path / "demo"
+    shutil.copytree(demo, workspace)
+    tokens = add_accounts(workspace)
+    app = create_app(workspace, Settings(public=("*",), calls_per_minute=10**6))
+    database = app.state.service.database
+
+    def shared() -> float:
+        return time.time() + hours * 3600
+
+    for room in (database, app.state.service.catalogue):
+        room.clock = shared
+    later = datetime.fromtimestamp(shared() + 3600, UTC).isoformat()
+    with serving_app(app) as url:
+        served = Served(url, workspace, tokens)
+        with served.client("cas") as cas, served.client() as anybody:
+            for publish_at, state in ((later, "approved"), (None, "published")):
+                asked = {"rows": ["sex"], "epsilon": "0.01" if publish_at else "0.02"}
+                body = release(asked, publish_at=publish_at)
+                made = cas.post("/releases", json=body).json()
+                assert (made["state"], made["public"]) == (state, publish_at is None)
+                assert abs(made["created"] - shared()) < PATIENCE
+                for path in ("", "/tables"):
+                    seen = anybody.get(f"/releases/{made['id']}{path}").status_code
+                    assert seen == (404 if publish_at else 200)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import secrets
-import time
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -52,7 +51,9 @@ LANGUAGE = "language"
 def readable(service: Service, asker: Asker) -> list[Published]:
     """The releases an asker may know of."""
     seen = set(service.visible(asker))
-    return [one for one in service.releases.all() if one.dataset in seen and _open(one, asker)]
+    return [
+        one for one in service.releases.all() if one.dataset in seen and _open(service, one, asker)
+    ]
 
 
 def make(
@@ -66,6 +67,7 @@ def make(
         wish = Wish(language=data.description.language_named(body.recipe.language or ""))
         asking = Asking(service, asker, data, question, wish, request, scope="manage")
         _may_be_released(asking)
+        now = service.database.clock()
         waits = body.draft or data.policy.approval == "two"
         reserved = Published(
             identity,
@@ -76,11 +78,11 @@ def make(
             guarantee="",
             files={},
             by=asker.user,
-            created=time.time(),
-            publish_at=(NO_TIME if body.draft else time.time()) if wished is None else wished,
+            created=now,
+            publish_at=(NO_TIME if body.draft else now) if wished is None else wished,
             supersedes=body.supersedes,
             holds=_draft_holds(asking) if waits and wished is None else asking.holds,
-            approved_at=None if waits else time.time(),
+            approved_at=None if waits else now,
             approved_by="" if waits else asker.user,
             approved_reason="" if waits else AT_ONCE,
         )
@@ -109,7 +111,7 @@ def published(
 ) -> Published:
     """An approved release, public from now or from a time on."""
     found = find(service, asker, release)
-    at = time.time() if publish_at is None else moment(publish_at)
+    at = service.database.clock() if publish_at is None else moment(publish_at)
     with service.dataset(asker, found.dataset) as data:
         if data.policy.approval == "two" and at < found.publish_at < NO_TIME:
             two_custodians.may_approve(service.accounts, found, asker.name)
@@ -218,14 +220,14 @@ def moment(text: str) -> float:
     return seconds
 
 
-def _open(one: Published, asker: Asker) -> bool:
-    return one.public_at(time.time()) or asker.role == "custodian"
+def _open(service: Service, one: Published, asker: Asker) -> bool:
+    return one.public_at(service.database.clock()) or asker.role == "custodian"
 
 
 def find(service: Service, asker: Asker, identity: str) -> Published:
     """The release of a name, where the asker may know of it."""
     for release in service.releases.all(identity):
-        if _open(release, asker) and release.dataset in service.visible(asker):
+        if _open(service, release, asker) and release.dataset in service.visible(asker):
             return release
     raise not_found("release")
 
@@ -259,7 +261,7 @@ def facts(service: Service, one: Published) -> dict[str, Any]:
         else datetime.fromtimestamp(one.publish_at, UTC).isoformat(timespec="seconds"),
         "approved": decided,
         "state": service.releases.state(one),
-        "public": one.public_at(time.time()),
+        "public": one.public_at(service.database.clock()),
         "superseded_by": service.releases.successor(one.id),
         "withdrawn": gone,
     }

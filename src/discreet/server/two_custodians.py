@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import pwd
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -109,7 +108,7 @@ def settle(catalogue: Catalogue, accounts: Accounts, proposal: Proposal, by: str
 
 def finish_accounts(catalogue: Catalogue, accounts: Accounts) -> None:
     """What was agreed about accounts before a process died: done, or it waits again."""
-    long_ago = time.time() - 60  # another process may be at it
+    long_ago = catalogue.clock() - 60  # another process may be at it
     for proposal in catalogue.proposals():
         stopped = proposal.state == "applying" and (proposal.decided_at or 0) < long_ago
         if stopped and not proposal.dataset:

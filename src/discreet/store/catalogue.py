@@ -51,7 +51,7 @@ class Catalogue:
     """Saved tables, proposals and policies, in the file of a workspace."""
 
     def __init__(self, database: WorkspaceDatabase) -> None:
-        self._db = database
+        self._db, self.clock = database, database.clock
 
     # Saved tables
 

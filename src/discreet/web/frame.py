@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import cache
@@ -31,7 +30,8 @@ from ..server.auth import (
 )
 from ..server.negotiation import accepted_languages, accepts
 from ..server.problems import Problem
-from ..store.accounts import Accounts, Role
+from ..server.service import Service
+from ..store.accounts import Role
 from . import assets, pseudo
 
 THEMES = ("light", "dark")
@@ -152,23 +152,24 @@ def page(
 def reader(request: Request) -> dict[str, Any]:
     """Who reads, and where."""
     asker: Asker = request.state.asker
-    accounts = request.app.state.service.accounts
+    service: Service = request.app.state.service
+    accounts = service.accounts
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return {
         "name": asker.name,
         "role": asker.role,
         "csrf": masked(accounts.csrf(asker.session)) if asker.session else "",
-        "ends": _seconds_left(accounts, asker),
+        "ends": _seconds_left(service, asker),
         "lapsed": not asker.session and not asker.name and _was_signed_in(request),
         "here": local(here),
         "path": request.url.path,
     }
 
 
-def _seconds_left(accounts: Accounts, asker: Asker) -> int:
+def _seconds_left(service: Service, asker: Asker) -> int:
     """In how many seconds a session ends if nothing is asked; 0 where there is none."""
-    ends = accounts.session_ends(asker.session) if asker.session else None
-    return 0 if ends is None else max(1, int(ends[0] - time.time()))
+    ends = service.accounts.session_ends(asker.session) if asker.session else None
+    return 0 if ends is None else max(1, int(ends[0] - service.database.clock()))
 
 
 def _was_signed_in(request: Request) -> bool:
