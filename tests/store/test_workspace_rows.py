@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -81,6 +82,30 @@ def test_one_name_is_given_once_whoever_asks_at_once(workspace):
     for one in databases:
         one.close()
     assert len(added) == 1
+
+
+def test_a_custodian_is_left_whoever_is_ended_at_once(workspace):
+    """Two are ended at once, on two connections, again and again: one of them always stays."""
+    hosts = [Accounts(WorkspaceDatabase(workspace)) for _ in range(2)]
+    hosts[0].add_user("first", "custodian")
+    for number in range(12):
+        hosts[0].add_user(f"next{number}", "custodian")
+        names, together = hosts[0].custodians(), threading.Barrier(2)
+        assert len(names) == 2
+
+        def end(accounts, name, together=together):
+            together.wait()
+            with suppress(InputError):
+                accounts.revoke_user(name)
+
+        threads = [threading.Thread(target=end, args=one) for one in zip(hosts, names, strict=True)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(hosts[0].custodians()) == 1
+    for one in hosts:
+        one._db.close()
 
 
 def test_saved_tables_proposals_and_policies(database):
