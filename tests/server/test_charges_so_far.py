@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from discreet.server import charges_so_far
 from discreet.server.charges_so_far import Segment, segments
 from discreet.server.ledger_lines import total_of
 from discreet.store import LedgerStore, open_ledger
+from discreet.store.base import Entry
 
 
 @pytest.fixture
@@ -57,17 +59,38 @@ def test_asked_after_each_charge(ledger: LedgerStore, monkeypatch: pytest.Monkey
 
 
 def test_each_entry_is_read_once(ledger: LedgerStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read before is not read again, so a page costs what came since."""
+    """Of what was read before only the last is, so a page costs what came since."""
     for number in range(3):
         charge(ledger, number)
     first = segments(ledger, PureLoss(7))
     read: list[int] = []
     entries = ledger.entries
     monkeypatch.setattr(
-        ledger, "entries", lambda after: (read.append(one.seq) or one for one in entries(after))
+        ledger, "entries", lambda after=0: (read.append(one.seq) or one for one in entries(after))
     )
     assert segments(ledger, PureLoss(7)) == first
-    assert read == []
+    assert len(read) == 1
     charge(ledger, 3)
     assert len(segments(ledger, PureLoss(7))) == 4
-    assert len(read) == 1
+    assert len(read) == 3
+
+
+def test_a_database_that_was_put_back_is_read_anew(
+    ledger: LedgerStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that only looked may go on with it, once its loss was accepted elsewhere."""
+    for number in range(5):
+        charge(ledger, number)
+    entries = list(ledger.entries())
+    lost = [replace(one, hash="0" * 64) for one in entries[4:]]
+
+    monkeypatch.setattr(charges_so_far, "MOST_SEGMENTS", 2)
+    for another in ([*entries[:4], *lost], entries[:4]):
+
+        def put_back(after: int = 0, another: list[Entry] = another) -> Iterator[Entry]:
+            return iter([one for one in another if one.seq > after])
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ledger, "entries", put_back)
+            assert segments(ledger, PureLoss(7)) == at_once(ledger, PureLoss(7), 2)
+        assert segments(ledger, PureLoss(7)) == at_once(ledger, PureLoss(7), 2)

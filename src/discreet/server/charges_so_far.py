@@ -1,6 +1,7 @@
 """What all entries of a ledger tell together: parts of the budget, and how often a guesser is right.
 
 A log is only added to, so each entry is read once a process: asked again, this goes on where it was.
+Where a database was put back meanwhile, the last entry is gone or another one, and all are read anew.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class ChargesSoFar:
     """What the entries read so far charged, those in one kind of loss also one by one."""
 
     kind: str
-    read_to: int = 0
+    last: Entry | None = None
+    """The last entry that was read."""
     first: Entry | None = None
     """The first entry that charged something, in whatever kind."""
     count: int = 0
@@ -53,8 +55,14 @@ class ChargesSoFar:
 
     def read(self, ledger: LedgerStore) -> None:
         """Take in the entries that came since."""
-        for entry in ledger.entries(self.read_to):
-            self.read_to = entry.seq
+        entries = ledger.entries(0 if self.last is None else self.last.seq - 1)
+        if self.last is not None:
+            again = next(entries, None)
+            if again is None or again.hash != self.last.hash:
+                self._forget()
+                entries = ledger.entries()
+        for entry in entries:
+            self.last = entry
             charges = entry.charges
             if not any(charge.loss is not None for charge in charges):
                 continue
@@ -76,6 +84,12 @@ class ChargesSoFar:
         if self.older.charges:
             parts = [self._with_older(parts[0]), *parts[1:]]
         return [Segment(one.number, one.share / whole, one.charges) for one in parts]
+
+    def _forget(self) -> None:
+        """Begin anew."""
+        self.last = self.first = None
+        self.count, self.older = 0, Segment(0, Fraction(0), 0)
+        self.newest.clear()
 
     def _with_older(self, one: Segment) -> Segment:
         return Segment(one.number, self.older.share + one.share, self.older.charges + 1)
