@@ -23,7 +23,7 @@ from discreet.store.audit_log import AuditLog
 from discreet.store.moving import move
 from discreet.store.opening import prepare
 from discreet.store.place import place_of
-from discreet.store.postgres.connection import Connection
+from discreet.store.postgres.connection import Connection, check_durable
 from discreet.store.workspace_database import WorkspaceDatabase
 
 from ..command import run
@@ -285,6 +285,8 @@ def test_a_server_that_does_not_promise_durability_is_refused(tmp_path):
         database = server.database()
         root = tmp_path / "workspace"
         shared_workspace(root, server, database)
+        # a role that wants no warnings: the one that tells of a cancelled wait must come all the same
+        server.execute(f"ALTER ROLE {OWNER} SET client_min_messages = error")
         with opened(root) as ledger:
             commit(ledger, "q1")
             server.execute(
@@ -326,6 +328,13 @@ def test_a_server_that_does_not_promise_durability_is_refused(tmp_path):
         server.up()
         with pytest.raises(StoreError, match="is a standby"):
             opened(root)
+
+
+def test_a_pooler_that_gives_a_connection_without_warnings_is_refused():
+    """There the end of a wait for the standby would pass for the standby's word."""
+    check_durable((0.0, "on", "on", "on", False, "notice"), "The ledger")
+    with pytest.raises(StoreError, match="client_min_messages is error"):
+        check_durable((0.0, "on", "on", "on", False, "error"), "The ledger")
 
 
 def _refused(ledger, why):

@@ -26,10 +26,12 @@ OLDEST_SERVER = 140000
 CONNECT_SECONDS = 10
 IDLE_SECONDS = 5.0
 _DURABLE = ("on", "remote_apply")
+_SILENT = ("error", "fatal", "panic")
+"""A wait for the standby that was cancelled is told by a warning, which must not be left out."""
 SETTINGS = (
     "SELECT extract(epoch FROM clock_timestamp())::float8, current_setting('fsync'), "
     "current_setting('full_page_writes'), current_setting('synchronous_commit'), "
-    "pg_is_in_recovery()"
+    "pg_is_in_recovery(), current_setting('client_min_messages')"
 )
 """The server's time, and what a durable commit rests on."""
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -38,6 +40,7 @@ _SESSION = (
     "SELECT set_config('search_path', 'pg_catalog', false), set_config('TimeZone', 'UTC', false), "
     "set_config('standard_conforming_strings', 'on', false), "
     "set_config('extra_float_digits', '1', false), "
+    "set_config('client_min_messages', 'notice', false), "
     "set_config('statement_timeout', '0', false), set_config('lock_timeout', '30s', false), "
     "set_config('idle_in_transaction_session_timeout', '60s', false), "
     "set_config('tcp_keepalives_idle', '10', false), "
@@ -46,7 +49,7 @@ _SESSION = (
 )
 """No statement time-out: one that fires in a COMMIT leaves it half waited for. Keepalives of the
 server's side: what a host holds that lost its power is let go in half a minute, not in hours. How
-texts and times are written is no matter of a role's or a database's defaults."""
+texts and times are written is no matter of a role's or a database's defaults, nor whether warnings come."""
 
 
 class NotDurable(StoreError):
@@ -155,7 +158,7 @@ def about(schema: str, text: str) -> Any:
 
 def check_durable(row: tuple[Any, ...], what: str) -> None:
     """Raise where the server does not promise that what is committed stays."""
-    _, fsync, pages, commits, standby = row
+    _, fsync, pages, commits, standby, messages = row
     wrong = ""
     if standby:
         wrong = "the server is a standby, which cannot be written. Name the primary"
@@ -165,6 +168,8 @@ def check_durable(row: tuple[Any, ...], what: str) -> None:
         wrong = "the server runs with full_page_writes off. Set full_page_writes = on"
     elif commits not in _DURABLE:
         wrong = f"synchronous_commit is {commits} for this role. Set it to on"
+    elif messages in _SILENT:  # a pooler gave another connection than the one it was set on
+        wrong = f"client_min_messages is {messages} for this role. Set it to notice"
     if wrong:
         raise StoreError(
             f"{what} could not be used: {wrong}, because a charge must be on disk before its answer "
