@@ -149,6 +149,34 @@ def test_a_unit_is_asked_never_guessed(served: Served):
             assert cas.delete(f"/drafts/{draft}").status_code == 204
 
 
+def test_a_column_that_the_page_proposed_is_not_yet_chosen(served: Served):
+    """Saving the page with another word for the unit asks which column names it; choosing one settles it."""
+    rows = b"".join(b"%d,H%d,%s\n" % (n, n // 3, b"fm"[n % 2 : n % 2 + 1]) for n in range(120))
+    with served.client("cas") as cas:
+        draft = upload(cas, "homes.csv", b"person_id,household_no,sex\n" + rows)
+
+        def saved(*roles: str) -> dict[str, Any]:
+            """What the draft says of its unit after the page was sent with these roles."""
+            found = until(cas, draft, "open")
+            columns = found["review"]["columns"]
+            role = {one["name"]: one["role"] for one in columns} | dict.fromkeys(roles, "id")
+            form = {f"role-{n}": role[one["name"]] for n, one in enumerate(columns)}
+            form |= {"unit": "household", "name": "homes", "family": "cell-key"}
+            form |= {"edition": str(found["edition"])}
+            page = f"{served.url}/custodian/new/{draft}"
+            sent = httpx.post(page, data=form, headers=cas.headers, timeout=PATIENCE)
+            assert sent.status_code == 303, sent.text
+            return dict(until(cas, draft, "open")["review"]["unit"])
+
+        unit = saved()
+        assert (unit["decided"], unit["id"]) == (False, None)
+        assert "Column person_id names people, and one household is no person." in unit["doubts"]
+        unit = saved("household_no")
+        assert (unit["decided"], unit["id"], unit["records"]) == (True, "household_no", 3)
+        assert saved()["id"] == "household_no"
+        assert cas.delete(f"/drafts/{draft}").status_code == 204
+
+
 def test_a_new_version_comes_the_same_way(served: Served):
     """What changed is said; a code nobody listed bars it; loaded, the next table is of the new version."""
     with served.client("cas") as cas:

@@ -45,7 +45,7 @@ def answers(said: Fields, review: Mapping[str, Any]) -> AnswersForm:
         },
         "unit": {
             "unit": first(said, "unit").strip(),
-            "id": ids[0] if ids else None,
+            "id": _id_said(ids, review),
             "records": _number(said, "records"),
             "drop": first(said, "over") == "drop",
         },
@@ -57,6 +57,12 @@ def answers(said: Fields, review: Mapping[str, Any]) -> AnswersForm:
         },
     }
     return _form(body)
+
+
+def _id_said(ids: Sequence[str], review: Mapping[str, Any]) -> str | None:
+    """The column that somebody chose to name the unit; one that was only proposed is not said."""
+    proposed = None if review["id_said"] else review["unit"]["id"]
+    return next((name for name in ids if name != proposed), None)
 
 
 def _left_out(roles: Mapping[str, str], columns: Sequence[Mapping[str, Any]]) -> list[str]:

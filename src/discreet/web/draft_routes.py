@@ -173,6 +173,7 @@ def _review(draft: DraftFolder, review: dict[str, Any]) -> dict[str, Any]:
     return {
         **review,
         "name": said.get("name", ""),
+        "id_said": said.get("unit", {}).get("id"),
         "weight_said": said.get("columns", {}).get("weight", ""),
         "budget_said": said.get("policy", {}).get("budget", ""),
     }
