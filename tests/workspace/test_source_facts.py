@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from discreet.engines.duckdb import profiling
-from discreet.workspace import UnitChoice, check, declare_unit, init, load
+from discreet.workspace import UnitChoice, check, declare_unit, init, load, unit_columns
 from discreet.workspace.description_file import read
+from discreet.workspace.unit_checks import columns_to_look_at
 
 from ..command import run
 from .people import YAML, make_people, write_people
@@ -134,3 +135,21 @@ def test_commands_can_be_pasted_at_any_width(tmp_path: Path) -> None:
     assert (
         max(len(line) for line in done.stdout.splitlines() if "discreet declare" not in line) < 101
     )
+
+
+def test_each_name_of_a_column_is_judged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which of many columns are worth a look costs in proportion to them."""
+    judged: list[str] = []
+    judge = unit_columns.is_id_by_name
+
+    def counted(name: str) -> bool:
+        judged.append(name)
+        return judge(name)
+
+    monkeypatch.setattr(unit_columns, "is_id_by_name", counted)
+    described = read(make_people(tmp_path / "people", 60))
+    names = [f"v{number}" for number in range(300)] + ["person", "patient_id"]
+    assert columns_to_look_at(described, names) == ["person", "patient_id"]
+    assert len(judged) == len(names)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def columns_to_look_at(described: DescribedData, names: Sequence[str]) -> list[str]:
     """The columns that may name the unit by their name alone, and the one that is said to."""
-    id_column = described.coding.id_column
-    return [name for name in names if name == id_column or name in named_like_ids(names)]
+    looked_at = {described.coding.id_column, *named_like_ids(names)}
+    return [name for name in names if name in looked_at]
 
 
 def undecided(described: DescribedData) -> Iterator[Finding]:
