@@ -42,6 +42,9 @@ SHAPES = (
 )
 
 
+BESIDE = "marital"
+
+
 class Server:
     """`discreet serve` on a workspace. Use as a context manager."""
 
@@ -156,7 +159,13 @@ def load(port: int, messages: Iterable[bytes], seconds: float) -> tuple[int, flo
 
 
 def filters(data: DataSet, by: str) -> Iterator[dict[str, list[str]]]:
-    """Filters nobody used before: most categories of one variable, then fewer."""
+    """Filters nobody used before: most categories of one variable, then fewer; then of another too."""
+    for beside in ({}, *_parts(data, BESIDE)):
+        for part in _parts(data, by):
+            yield {**part, **beside}
+
+
+def _parts(data: DataSet, by: str) -> Iterator[dict[str, list[str]]]:
     codes = data.description.variable(by).finest.codes
     for size in range(len(codes) - 1, 0, -1):
         for kept in itertools.combinations(codes, size):
@@ -173,7 +182,7 @@ def uncached(
     """Server and engine in turns; the one that begins changes every round."""
     with DataSet.open(workspace / "deaths") as data:
         asked = list(itertools.islice(filters(data, by), 400))
-        questions = itertools.islice(filters(data, by), 50_000)
+        questions = itertools.islice(filters(data, by), 100_000)
         messages = iter([request({**shape, "where": where}) for where in questions])
     for in_memory in (False, True):
         bare = BareEngine(
