@@ -7,7 +7,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -59,6 +59,26 @@ def test_each_way_to_add_is_brute_force(tmp_path: Path, monkeypatch: pytest.Monk
                 (table,) = opened.count([count], keys=True, weights=True)
                 assert values(table) == cells
         assert (opened._product is None) == (way == "numpy")
+
+
+def elsewhere(*asked: object) -> None:
+    """A product that wants to be asked otherwise."""
+    raise TypeError
+
+
+@pytest.mark.parametrize(
+    "product", [None, elsewhere, lambda *asked: None], ids=["gone", "otherwise", "idle"]
+)
+def test_a_scipy_without_that_product_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, product: Callable[..., None] | None
+) -> None:
+    """It is no public part of scipy: where it is gone or is another, numpy adds, however long."""
+    monkeypatch.setattr("scipy.sparse._sparsetools.csc_matvec", product)
+    people = towns()
+    opened = people.long_memory(tmp_path)
+    count = Count((AxisRef("town", "town"), AxisRef("sex", "sex")))
+    (table,) = opened.count([count], keys=True, weights=True)
+    assert values(table) == people.brute_force(count)
 
 
 def test_threads_have_sums_of_so_many_cells_between_them(
