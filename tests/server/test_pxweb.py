@@ -334,6 +334,15 @@ def test_bad_selections_get_one_sentence(
     assert words in answer.json()["detail"]
 
 
+def test_a_parameter_that_is_wrong_is_named(served: Served) -> None:
+    """Also one that is called as the place it stands in."""
+    with face(served) as client:
+        for name, wrong in (("query", "x" * 201), ("pageSize", "many")):
+            answer = client.get("/tables", params={name: wrong})
+            assert (answer.status_code, answer.json()["where"]) == (400, name)
+            assert answer.json()["detail"].startswith(f"{name}: ")
+
+
 def test_what_is_not_shared_or_not_public_is_not_there(served: Served, saved: str) -> None:
     """A private saved table, another data set's, and one that never was: the same 404."""
     private = save(served, "deaths", RECIPE, shared=False)

@@ -203,7 +203,8 @@ def _invalid(error: RequestValidationError) -> Problem:
     first = faults[0] if faults else {"loc": ("body",), "msg": "cannot be read", "type": ""}
     if first["type"] == "json_invalid":
         return Problem(400, "input", say("The body is not JSON. Send one JSON object."))
-    place = [str(part) for part in first["loc"] if part not in ("body", "query", "path", "header")]
+    place = [str(part) for part in first["loc"]]
+    place = place[1:] if place[:1] in (["body"], ["query"], ["path"], ["header"]) else place
     if len(place) > 1 and place[0] in _FORMS:
         place = place[1:]  # which of several forms it was read as
     named = [part for part in place if not part.isdigit()] or ["The body"]
