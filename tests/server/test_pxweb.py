@@ -495,7 +495,11 @@ def test_what_is_unknown_is_no_period() -> None:
 def shown_as_time(level: Level) -> list[str]:
     """The periods of a table that shows this level, as expressions and its facts take them."""
     axis = Axis(Variable(level.name, level.label, (level,), kind="time"), level)
-    table = SharedTable(SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
+    unfiltered = SimpleNamespace(
+        recipe=SimpleNamespace(question=SimpleNamespace(tables=[SimpleNamespace(where=())])),
+        data=SimpleNamespace(description=SimpleNamespace(kept=lambda count: (None,))),
+    )
+    table = SharedTable(SimpleNamespace(), unfiltered)  # type: ignore[arg-type]
     table.__dict__.update(axes=(axis,), dimensions={"yr": axis})
     assert periods_of(table, {}) == {"yr": table.periods}
     return table.periods
@@ -751,6 +755,25 @@ def test_a_coarser_code_list_names_what_lies_in_it(served: Served) -> None:
     assert listed["type"] == "Aggregation"
     assert sorted(codes) == sorted(own)
     assert (listed["elimination"], listed["eliminationValueCode"]) == (True, TOTAL)
+
+
+def test_what_a_filter_leaves_out_is_in_no_list(served: Served) -> None:
+    """Neither in a code list, whose every code can be asked for, nor among a table's periods."""
+    recipe = {"rows": ["ccg"], "where": {"region": ["London"]}}
+    saved = save(served, "deaths", recipe)
+    with face(served) as client:
+        own = list(
+            client.get(f"/tables/{saved}/data").json()["dimension"]["ccg"]["category"]["index"]
+        )
+        regions = client.get(f"/codelists/{saved}:ccg:region").json()["values"]
+        asked = {"codelist[ccg]": f"{saved}:ccg:region"}
+        read = client.get(f"/tables/{saved}/data", params=asked).json()
+        months = save(served, "deaths", {"rows": ["month"], "where": {"month": ["2", "3"]}})
+        dated = client.get(f"/tables/{months}").json()
+    shown = [code for code in read["dimension"]["ccg"]["category"]["index"] if code != TOTAL]
+    assert [one["code"] for one in regions] == shown
+    assert [code for one in regions for code in one["valueMap"]] == own[:-1]
+    assert (dated["firstPeriod"], dated["lastPeriod"]) == ("2", "3")
 
 
 def test_a_code_list_that_would_spend_is_not_offered(served: Served) -> None:

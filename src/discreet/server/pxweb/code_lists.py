@@ -42,6 +42,7 @@ def code_list(table: SharedTable, identity: str, lang: str) -> dict[str, Any]:
 
 def _facts(table: SharedTable, name: str, level: Level, lang: str) -> dict[str, Any]:
     told, axis = table.language(lang), table.dimensions[name]
+    own = {category.code for category in table.categories(name, axis.level.name)}
     inside = _inside(axis.level, level)
     return {
         "id": code_list_id(table, name, level.name),
@@ -52,8 +53,12 @@ def _facts(table: SharedTable, name: str, level: Level, lang: str) -> dict[str, 
         **({"eliminationValueCode": TOTAL} if table.totals else {}),
         "type": _kind(axis, level),
         "values": [
-            {"code": code, "label": label, "valueMap": inside[i]}
-            for i, (code, label) in enumerate(zip(level.codes, level.labels(told), strict=True))
+            {
+                "code": category.code,
+                "label": category.label.says(told),
+                "valueMap": [code for code in inside[level.index[category.code]] if code in own],
+            }
+            for category in table.categories(name, level.name)
         ],
         "links": [
             _link(table, name, level, told),

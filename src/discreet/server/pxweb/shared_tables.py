@@ -15,11 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 from fastapi import Request
 
-from ...core.domain import TOTAL, Axis, AxisRef, Level
+from ...core.domain import TOTAL, Axis, AxisRef, Category, Count
 from ...core.names import find_axis
 from ...core.table import ProtectedTable
 from ...core.table_titles import title_of
@@ -95,6 +96,15 @@ class SharedTable:
     def periods(self) -> list[str]:
         """The codes of its first variable of time, earliest first; none where it has none."""
         return next(iter(periods_of(self, {}).values()), [])
+
+    def categories(self, name: str, level: str) -> list[Category]:
+        """Those of a dimension at a level that the table's filters let records into."""
+        variable = self.dimensions[name].variable
+        where = self.asking.recipe.question.tables[0].where
+        count = Count((AxisRef(variable.name, level),), where)
+        (kept,) = self.asking.data.description.kept(count)
+        categories = variable.level(level).categories
+        return list(categories if kept is None else compress(categories, kept))
 
     @property
     def totals(self) -> bool:
@@ -205,14 +215,14 @@ def periods_of(table: SharedTable, levels: Mapping[str, str]) -> dict[str, list[
     order; codes that nobody can place in time are taken as the description lists them.
     """
     return {
-        name: _in_time(axis.variable.level(levels.get(name, axis.level.name)))
+        name: _in_time(table.categories(name, levels.get(name, axis.level.name)))
         for name, axis in table.dimensions.items()
         if axis.variable.kind == "time"
     }
 
 
-def _in_time(level: Level) -> list[str]:
-    codes = [category.code for category in level.categories if not category.missing]
+def _in_time(categories: Sequence[Category]) -> list[str]:
+    codes = [category.code for category in categories if not category.missing]
     found = periods(codes)
     if found is None:
         return codes
