@@ -169,6 +169,30 @@ def test_a_job_and_a_release_of_one_host_are_read_on_the_other(world):
     assert read[0].headers["etag"] == read[1].headers["etag"]
 
 
+def test_a_release_whose_files_are_away_is_a_sentence(demo, postgres, tmp_path):
+    """The folder that hosts share is not in its place: nothing failed that should not, and it comes back."""
+    first = one_host(demo, tmp_path, postgres.url(postgres.database()))
+    served = Served("", first, add_accounts(first))
+    settings = Settings(public=("deaths",), calls_per_minute=10**6)
+    with (
+        serving(first, settings) as served.url,
+        served.client("cas") as cas,
+        served.client() as anybody,
+    ):
+        release = {"dataset": "deaths", "title": "By sex", "recipe": KEYED}
+        made = cas.post("/releases", json=release).json()["id"]
+        path = f"/releases/{made}/tables"
+        before = anybody.get(path)
+        (tmp_path / "blobs").rename(tmp_path / "away")
+        answer = anybody.get(path)
+        assert (answer.status_code, answer.json()["type"]) == (503, "urn:discreet:store")
+        assert "cannot be read at the moment" in answer.json()["detail"]
+        assert str(tmp_path) not in answer.text
+        shutil.rmtree(tmp_path / "blobs", ignore_errors=True)
+        (tmp_path / "away").rename(tmp_path / "blobs")
+        assert anybody.get(path).content == before.content
+
+
 def test_guesses_of_passwords_are_counted_together(demo, postgres, tmp_path):
     """Tries in turn on both hosts: together as many get through as one host would let."""
     first = one_host(demo, tmp_path, postgres.url(postgres.database()))

@@ -17,7 +17,7 @@ from fastapi import Request
 
 from .. import formats
 from ..durable import make_folder, replace_bytes
-from ..errors import DiscreetError, InputError, Refusal
+from ..errors import DiscreetError, InputError, Refusal, StoreError
 from ..file_names import PUBLISHED
 from ..languages import say
 from ..methods.declaration import Spends
@@ -242,6 +242,17 @@ def must_be_there(published: Published) -> None:
             "no-result",
             "This release is being made. If that failed, withdraw it and post it again.",
         )
+
+
+def kept_file(service: Service, one: Published, name: str) -> bytes:
+    """A file of a release that is complete; where it cannot be read its folder is away."""
+    try:
+        return (service.blobs.root / PUBLISHED / one.id / name).read_bytes()
+    except OSError:
+        raise StoreError(
+            f"The files of release {one.id} cannot be read at the moment. Ask again later; its custodian "
+            f"looks whether the folder `{PUBLISHED}`, where hosts share it, is in its place."
+        ) from None
 
 
 def facts(service: Service, one: Published) -> dict[str, Any]:

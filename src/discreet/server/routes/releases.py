@@ -19,7 +19,7 @@ from .. import responses
 from ..auth import ASKERS, CUSTODIANS, CurrentAsker, guarded
 from ..negotiation import VARY, chosen_format, spoken_in
 from ..problems import Problem, documented, not_found
-from ..publishing import LANGUAGE, facts, find, must_be_there, readable
+from ..publishing import LANGUAGE, facts, find, kept_file, must_be_there, readable
 from ..requests import ApproveForm, PublishForm, ReleaseForm, WithdrawForm
 from ..service import Serving
 from .parts import MOST, Most, Offset, part_of
@@ -96,7 +96,7 @@ def tables(
             f"This release is kept as {', '.join(published.files)}. Ask for one of them.",
         )
     folder = service.blobs.root / PUBLISHED / published.id
-    body = (folder / published.files[wanted.name]).read_bytes()
+    body = kept_file(service, published, published.files[wanted.name])
     headers = {
         "ETag": f'"{published.id}-{wanted.name}"',
         "Cache-Control": "public, no-cache" if asker.role == "public" else "private, no-store",
@@ -143,7 +143,7 @@ def document(
         raise not_found("document of this release")
     kind = "text/html" if name.endswith(".html") else "application/json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Vary": VARY}
-    return Response(path.read_bytes(), 200, headers, kind)
+    return Response(kept_file(service, published, name), 200, headers, kind)
 
 
 @publishing.post(
