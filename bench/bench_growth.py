@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import math
+import random
 import tempfile
 import time
 import urllib.request
@@ -245,7 +246,8 @@ def descriptions(root: Path, most: int) -> None:
         workspace = root / f"wide-{count}"
         source, into = workspace.with_suffix(".csv"), workspace / "wide"
         head = ",".join(f"v{i}" for i in range(count))
-        rows = (",".join(str((row * (i + 3)) % 10) for i in range(count)) for row in range(5_000))
+        chance = random.Random(count)  # columns that say the same would become few variables
+        rows = (",".join(chance.choices("0123456789", k=count)) for _ in range(5_000))
         source.write_text(f"{head}\n" + "\n".join(rows) + "\n")
         unit = UnitChoice("record")
         costs = {

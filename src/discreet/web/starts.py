@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from urllib.parse import quote
@@ -17,6 +16,9 @@ from ..server.service import told
 from ..workspace import DataSet
 from .address import short_names
 from .axes import PRIVATE
+
+STARTS = 3
+"""So many tables to start with are offered where nobody features any."""
 
 MOST, FEW = 30, 12
 """A table to start with has at most so many rows and columns; with few, its numbers are larger."""
@@ -67,15 +69,16 @@ def starts(name: str, description: Description, language: str = "") -> list[Star
         title = say("{rows} by {columns}", rows=labels[0], columns=labels[1])
         size = say("{rows} rows, {columns} columns", rows=len(rows), columns=len(columns))
         found.append(Start(title, size, query, f"/build/{quote(name)}?{query}"))
-    return found[:3]
+    return found
 
 
 def _pairs(
     description: Description,
-) -> Iterator[tuple[tuple[Variable, Level], tuple[Variable, Level]]]:
-    """Pairs of variables, the smallest tables first: their noise is least beside their numbers.
+) -> list[tuple[tuple[Variable, Level], tuple[Variable, Level]]]:
+    """The pairs of variables with the smallest tables: their noise is least beside their numbers.
 
     Each stands at its finest level with few categories, else at its coarsest that can be read at once.
+    Only the smallest variables are paired: one more than there are pairs makes all of these.
     """
     readable = []
     for variable in description.variables:
@@ -83,7 +86,10 @@ def _pairs(
         if fitting and variable.role != PRIVATE:
             few = [level for level in fitting if len(level) <= FEW]
             readable.append((variable, few[0] if few else fitting[-1]))
-    yield from sorted(combinations(readable, 2), key=lambda pair: len(pair[0][1]) * len(pair[1][1]))
+    smallest = sorted(range(len(readable)), key=lambda place: len(readable[place][1]))
+    paired = [readable[place] for place in sorted(smallest[: STARTS + 1])]
+    pairs = sorted(combinations(paired, 2), key=lambda pair: len(pair[0][1]) * len(pair[1][1]))
+    return pairs[:STARTS]
 
 
 def _label(variable: Variable, level: Level, language: str) -> str:
