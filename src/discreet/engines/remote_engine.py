@@ -28,6 +28,7 @@ from .coded_file import column, places
 from .database import Database, Session
 from .fingerprint import Fingerprint
 from .lost import retried
+from .place_maps import column_kind
 from .projection import Projections, domain_of, summed
 from .record_sql import KeyColumn, WeightColumn
 from .remote_version import RemoteVersion
@@ -73,7 +74,25 @@ class RemoteEngine:
         wheres = [[self._wanted(condition) for condition in count.where] for count in counts]
         projection = Projections(counts, domains)
         read = [i for i in projection.order if projection.source[i] is None]
-        self.check_served()
+        cells = self._hiding_why(
+            lambda: self._read(counts, domains, wheres, read, weights, control)
+        )
+        for i in projection.order:
+            source = projection.source[i]
+            if source is not None:
+                cells[i] = projection.project(cells[source], i)
+        return [seal(domain, _asked(cells[i], keys)) for i, domain in enumerate(domains)]
+
+    def _read(
+        self,
+        counts: Sequence[Count],
+        domains: Sequence[Domain],
+        wheres: Sequence[Sequence[frozenset[int]]],
+        read: Sequence[int],
+        weights: bool,
+        control: Control | None,
+    ) -> dict[int, Cells]:
+        """The cells of those counts that are read, from one snapshot."""
 
         def once() -> dict[int, Cells]:
             with self._database.session(control=control) as session:
@@ -93,25 +112,27 @@ class RemoteEngine:
 
                 return in_background(work, session.cancel, control, "counting")
 
-        cells = self._once_more(once)
-        for i in projection.order:
-            source = projection.source[i]
-            if source is not None:
-                cells[i] = projection.project(cells[source], i)
-        return [seal(domain, _asked(cells[i], keys)) for i, domain in enumerate(domains)]
-
-    def check_served(self) -> None:
-        """Records that were found changed are not counted, nor is what was counted before told."""
-        if (self._folder / CHANGED).exists():
-            raise EngineError(UNAVAILABLE)
-
-    def _once_more(self, once: Counting) -> dict[int, Cells]:
+        self.check_served()
         try:
             return retried(once)
         except _Changed:
             with contextlib.suppress(OSError):
                 own_file(self._folder / CHANGED)
             raise EngineError(UNAVAILABLE) from None
+
+    def check_served(self) -> None:
+        """Records that were found changed are not counted, nor is what was counted before told."""
+        if (self._folder / CHANGED).exists():
+            raise EngineError(UNAVAILABLE)
+
+    def check(self, control: Control | None = None) -> None:
+        """Count all records once; whatever stands in the way is told, to the custodian only."""
+        every = Count(())
+        self._read([every], [domain_of(every, self._description)], [[]], [0], False, control)
+
+    def _hiding_why(self, counting: Counting) -> dict[int, Cells]:
+        try:
+            return counting()
         except (InputError, EngineError):  # rights, table or server are gone, said with its address
             raise EngineError(UNAVAILABLE) from None
 
@@ -154,7 +175,10 @@ class _Reader:
             self._relation = session.coded(version.coded)
         else:
             assert version.id is not None
-            self._relation = session.table(version.source).relation
+            table = session.table(version.source)
+            for one in version.maps.values():
+                column_kind(table, one.column)  # one that is gone is told, whoever asks for it
+            self._relation = table.relation
             self._key = KeyColumn(*version.id, session.salt(salt))
 
     def cells(
@@ -344,7 +368,9 @@ def _asked(cells: Cells, keys: bool) -> Cells:
     return Cells(cells.addresses, cells.counts, weights=cells.weights)
 
 
-def open_remote(folder: Path, description: Description, salt: bytes) -> RemoteEngine:
+def open_remote(
+    folder: Path, description: Description, salt: bytes, secret: str = ""
+) -> RemoteEngine:
     """The engine of a version whose records are on a server."""
-    version = RemoteVersion.read(folder)
-    return RemoteEngine(folder, description, open_database(version.source), salt)
+    source = RemoteVersion.read(folder).source.opened_with(secret)
+    return RemoteEngine(folder, description, open_database(source), salt)

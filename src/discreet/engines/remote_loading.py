@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from ..core.control import Control
-from ..errors import DataError
+from ..errors import Cancelled, DataError, DiscreetError
 from .background import in_background
 from .coded_file import about, column
 from .coding import MOST_RECORDS, Coding, LoadReport, Source
@@ -23,6 +24,7 @@ from .fingerprint import Fingerprint
 from .lost import retried
 from .place_maps import PlaceMaps, column_kind, place_maps
 from .record_sql import KeyColumn, WeightColumn, check_weights
+from .remote_engine import open_remote
 from .remote_version import RemoteVersion
 from .servers import open_database
 from .sql import Part, Sql, joined, plain, sql
@@ -61,6 +63,20 @@ def discard(folder: Path, secret: str = "") -> None:
                 session.drop(version.coded)
         finally:
             database.close()
+
+
+def counted_alike(version: Path, filled: Path, coding: Coding, secret: str = "") -> bool:
+    """Whether a version's records are where those just loaded into `filled` are, and can be counted."""
+    if RemoteVersion.read(version).source != RemoteVersion.read(filled).source:
+        return False
+    try:
+        with closing(open_remote(version, coding.description, coding.salt, secret)) as engine:
+            engine.check()
+    except Cancelled:
+        raise
+    except DiscreetError:
+        return False
+    return True
 
 
 def _check_coding(source: Source, coding: Coding) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ..core.control import Control
 from ..core.family import Family
-from ..errors import DiscreetError
-from ..file_names import CHANGED, DESCRIPTION, SECRETS, STORE, VERSIONS
+from ..errors import Cancelled, DiscreetError
+from ..file_names import CHANGED, DESCRIPTION, REMOTE, SECRETS, STORE, VERSIONS
 from . import loading, origins, secrets, served_laws, versions
 from .description_file import DescribedData, read
 from .featured_file import featured_findings
@@ -54,6 +54,7 @@ def check(folder: str | Path, control: Control | None = None) -> list[Finding]:
         *undecided(described),  # to be said before anything can be loaded
         *_told(SECRETS, _secret(folder)),
         *_told(VERSIONS, _version(folder, described)),
+        *_told(VERSIONS, _on_its_server(folder, described, control)),
         *_told(DESCRIPTION, _served(folder, described)),
         *_told(STORE, _ledger(folder, described)),
         *same_people(folder, described),
@@ -73,6 +74,8 @@ def _told(where: str, findings: Iterator[Finding]) -> Iterator[Finding]:
     """Findings as far as they come; what stops them is one too."""
     try:
         yield from findings
+    except Cancelled:
+        raise
     except DiscreetError as problem:
         yield Finding("error", problem.message, where)
 
@@ -102,14 +105,6 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
     except DiscreetError as problem:
         yield Finding("error", problem.message, DESCRIPTION)
         return
-    if (version / CHANGED).exists():
-        yield Finding(
-            "error",
-            "the records on the server are not those that were loaded: their number or their keys "
-            "differ. Nothing is counted any more.",
-            VERSIONS,
-            f"Find out what changed there. {again}",
-        )
     if versions.file_digest(versions.data_file(version)) != manifest.data_digest:
         yield Finding(
             "error",
@@ -145,6 +140,40 @@ def _version(folder: Path, described: DescribedData) -> Iterator[Finding]:
             "and unchanged cells then get other noise.",
             DESCRIPTION,
             "Name the column of ids: `id: <column>`.",
+        )
+
+
+def _on_its_server(folder: Path, described: DescribedData, control: Control) -> Iterator[Finding]:
+    """Whether records that stay on a server can be counted now, and are those that were loaded."""
+    current = versions.current(folder)
+    if current is None or not (current[0] / REMOTE).exists():
+        return
+    version, manifest = current
+    again = f"Run `discreet load {quote(str(folder))}`."
+    if (
+        not (version / CHANGED).exists()
+        and loading.coding_digest(described.coding) == manifest.coding
+    ):
+        from ..engines.remote_engine import open_remote
+
+        engine = open_remote(version, described.description, secrets.read(folder).record_salt())
+        try:
+            engine.check(control)
+        except Cancelled:
+            raise
+        except DiscreetError as problem:
+            if not (version / CHANGED).exists():
+                what = f"the records cannot be counted where they are. {problem.message}"
+                yield Finding("error", what, VERSIONS, f"Once that is settled: {again}")
+        finally:
+            engine.close()
+    if (version / CHANGED).exists():
+        yield Finding(
+            "error",
+            "the records on the server are not those that were loaded: their number or their keys "
+            "differ. Nothing is counted any more.",
+            VERSIONS,
+            f"Find out what changed there. {again}",
         )
 
 

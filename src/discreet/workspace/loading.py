@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -239,7 +239,12 @@ def _load(
         report = _by_engine(folder, source, salted, filled, control)
         if source.address:
             origin = _short("records of a server", report.fingerprint)  # wherever they are counted
-            if again := _loaded_before(folder, described, _short(origin, shape), served):
+
+            def counted_alike(version: Path) -> bool:
+                return _counted_alike(version, filled, salted, source)
+
+            content = _short(origin, shape)
+            if again := _loaded_before(folder, described, content, served, counted_alike):
                 return again
         content = _short(origin, shape)
         _records_agree(described, report.records)
@@ -300,7 +305,11 @@ def _unless_kept(filled: Path, source: Source) -> Iterator[None]:
 
 
 def _loaded_before(
-    folder: Path, described: DescribedData, content: str, served: versions.Manifest | None
+    folder: Path,
+    described: DescribedData,
+    content: str,
+    served: versions.Manifest | None,
+    stands_for: Callable[[Path], bool] = lambda version: True,
 ) -> Loaded | None:
     """The version of the same records coded the same way, served from now on; None where it is new."""
     for version, known in reversed(versions.intact(folder)):
@@ -310,9 +319,22 @@ def _loaded_before(
                 continue  # damaged, here or on its server: load it again
             if len(known.shards) + 1 != described.source().shards:
                 continue  # the same records, to be divided otherwise
+            if not stands_for(version):
+                continue  # the same records, to be counted elsewhere, or no longer there
             versions.point(folder, version)
             return Loaded(version, known, unchanged=True, new_epoch=False, before=served)
     return None
+
+
+def _counted_alike(version: Path, filled: Path, coding: Coding, source: Source) -> bool:
+    """Whether a version is counted in the same place as the one just loaded, and can be."""
+    places = {(one / REMOTE).exists() for one in (version, filled)}
+    if places == {True}:
+        from ..engines.remote_loading import counted_alike
+
+        secret = source.address.secret if source.address else ""
+        return counted_alike(version, filled, coding, secret)
+    return places == {False}
 
 
 def _arrays_of(version: Path) -> dict[str, Any]:
