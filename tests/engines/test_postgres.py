@@ -157,6 +157,68 @@ def test_what_stands_in_the_way_gets_one_sentence(
     assert not (tmp_path / "people").exists()
 
 
+@pytest.mark.parametrize(
+    ("change", "kind", "words"),
+    [
+        ("REVOKE CONNECT ON DATABASE {name} FROM PUBLIC", InputError, "does not let this user in"),
+        ("ALTER ROLE {role} NOLOGIN", InputError, "does not let this user in"),
+        ("ALTER ROLE {role} CONNECTION LIMIT 0", EngineError, "takes no further connections"),
+        ("ALTER DATABASE {name} ALLOW_CONNECTIONS false", EngineError, "no further connections"),
+    ],
+)
+def test_why_a_server_lets_nobody_in(
+    change: str,
+    kind: type[DiscreetError],
+    words: str,
+    postgres: PostgresServer,
+) -> None:
+    """No right to connect, no log-in, no room: each is told, though such messages have no SQLSTATE."""
+    name = postgres.database()
+    role = postgres.role(f"out_{name}")
+    postgres.execute(change.format(name=name, role=role))
+    with pytest.raises(kind, match=words):
+        profile(Source.guess(reading(postgres, name, role)))
+
+
+def test_a_socket_or_a_service_is_an_address_too(
+    postgres: PostgresServer, people: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`postgresql:///…` names no host; it is the same address in discreet.yaml, and loads again."""
+    at = f"host={postgres.folder}\nport={postgres.port}\nuser=reader\ndbname={people}\n"
+    (tmp_path / "services").write_text(f"[registry]\n{at}")
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
+    socket = f"postgresql:///{people}?host={postgres.folder}&port={postgres.port}&user=reader"
+    for number, url in enumerate((socket, "postgresql:///?service=registry")):
+        folder = tmp_path / str(number)
+        init(url, folder, unit=PERSON, table="people")
+        assert load(folder).unchanged
+    with pytest.raises(InputError, match="cannot be read"):
+        profile(Source.guess("postgresql:///?service=unknown"))
+
+
+def test_an_address_without_a_database_is_told(postgres: PostgresServer) -> None:
+    """The driver would take the user's name for one."""
+    with pytest.raises(InputError, match="names no database"):
+        profile(Source.guess(reading(postgres, "", "reader")))
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ("CREATE TABLE {t} ()", "has no columns"),
+        ("CREATE MATERIALIZED VIEW {t} AS SELECT 1 AS id, 2 AS x WITH NO DATA", "refreshed"),
+    ],
+)
+def test_a_table_that_shows_nothing(
+    made: str, words: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Without columns, or a materialised view that was never filled: one sentence."""
+    name = postgres.database()
+    postgres.execute(made.format(t="bare"), database=name)
+    with pytest.raises(DataError, match=words):
+        profile(Source.guess(postgres.url(name)))
+
+
 def test_columns_without_an_exact_text(
     postgres: PostgresServer, people: str, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ or a service file for Postgres, `SPARK_CONNECT_AUTHENTICATE_TOKEN` for Spark.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ..errors import InputError
 
@@ -65,7 +65,8 @@ class Address:
                     "Postgres and write ?service=name."
                 )
         kept = urlencode([one for one in query if one[0] != "password"], quote_via=quote)
-        clean = urlunsplit((_PLAIN[kind], f"{name}{at}{server}", parts.path, kept, ""))
+        # not by urlunsplit, which leaves out the // where no host is named
+        clean = f"{_PLAIN[kind]}://{name}{at}{server}{parts.path}{'?' if kept else ''}{kept}"
         return cls(kind, clean, unquote(secret) or (given[-1] if given else ""))
 
     @classmethod
@@ -98,4 +99,4 @@ class Address:
     @property
     def server(self) -> str:
         """Host and port, for a sentence."""
-        return urlsplit(self.url).netloc.rpartition("@")[2] or "this machine"
+        return unquote(urlsplit(self.url).netloc.rpartition("@")[2]) or "this machine"

@@ -108,6 +108,8 @@ def _relation(
     wanted: Wanted,
 ) -> Opened:
     names = checked_names(source, [name for name, _ in columns])
+    if not names:
+        raise DataError(f"{chosen} has no columns. Name another table.")
     relation = Opened(
         replace(source, table=chosen), names, tuple(kinds), wanted=wanted, staged=True
     )

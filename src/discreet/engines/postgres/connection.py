@@ -61,10 +61,7 @@ def connect(address: Address, *, read_only: bool = True, timeout: int = 0) -> Co
         )
     except (psycopg.Error, UnicodeError) as error:
         if isinstance(error, psycopg.ProgrammingError | UnicodeError):
-            raise InputError(
-                "The address of the Postgres database cannot be read. Write "
-                "postgresql://user@host:5432/database."
-            ) from None
+            raise InputError(sentences.UNREADABLE) from None
         raise sentences.refused(error, address) from None
     try:
         with translated(address.database, "opening the database"):

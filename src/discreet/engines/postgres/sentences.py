@@ -6,6 +6,7 @@ The server's messages quote values, statements and names of roles. Nothing of th
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 import psycopg
 
@@ -13,12 +14,57 @@ from ...errors import DataError, DiscreetError, EngineError, InputError
 from ..address import Address
 from ..lost import ConnectionLost
 
+_PASSWORD = re.compile(r"password authentication|no password supplied|28P01", re.I)
+_MISSING = re.compile(r'(database|role) ".*" does not exist', re.I | re.S)
+_NOT_LET_IN = re.compile(
+    r"permission denied for database|not permitted to log in|pg_hba\.conf|authentication failed",
+    re.I,
+)
+_FULL = re.compile(
+    r"too many (connections|clients)|connection slots|not currently accepting connections|"
+    r"system is (starting up|shutting down|in recovery|not yet accepting)",
+    re.I,
+)
+_UNREADABLE = re.compile(r"invalid port number|definition of service", re.I)
 _UNREACHABLE = re.compile(
     r"refused|could not translate|name or service|timeout|timed out|no route|unreachable|"
     r"failed to resolve|No such file|getaddrinfo",
     re.I,
 )
-_PASSWORD = re.compile(r"password authentication|no password supplied|28P01", re.I)
+"""What stands in a message that comes before there is a connection, often without an SQLSTATE."""
+UNREADABLE = (
+    "The address of the Postgres database cannot be read. Write "
+    "postgresql://user@host:5432/database, or postgresql:///?service=name with a service of this machine."
+)
+_NO_NAME = (
+    "The address of Postgres at {where} names no database. Write "
+    "postgresql://user@host:5432/database."
+)
+_NOBODY = "Nobody answers at {where}. Check host and port, and that Postgres runs there."
+_NEVER = ("?",)
+_REFUSALS: tuple[tuple[tuple[str, ...], re.Pattern[str], type[DiscreetError], str], ...] = (
+    (
+        ("3D000",),
+        _MISSING,
+        InputError,
+        "Postgres at {where} has no database {database}, or not this user. Check the address.",
+    ),
+    (
+        ("28",),
+        _NOT_LET_IN,
+        InputError,
+        "Postgres at {where} does not let this user in from here. Ask its administrator for the "
+        "right to connect.",
+    ),
+    (
+        ("53300", "57P03"),
+        _FULL,
+        EngineError,
+        "Postgres at {where} takes no further connections now. Try again later.",
+    ),
+    (_NEVER, _UNREADABLE, InputError, UNREADABLE),
+    (_NEVER, _UNREACHABLE, EngineError, _NOBODY),
+)
 
 
 def refused(error: psycopg.Error, address: Address) -> DiscreetError:
@@ -30,24 +76,13 @@ def refused(error: psycopg.Error, address: Address) -> DiscreetError:
             f"Postgres at {where} refused the user or the password. Put the right password into "
             "PGPASSWORD or ~/.pgpass, and check the user in the address."
         )
-    if state == "3D000" or "does not exist" in text:
-        return InputError(
-            f"Postgres at {where} has no database {address.database!r}, or not this user. Check the "
-            "address."
-        )
-    if state.startswith("28"):
-        return InputError(
-            f"Postgres at {where} does not let this user in from here. Ask its administrator for the "
-            "right to connect."
-        )
-    if state in ("53300", "57P03"):
-        return EngineError(
-            f"Postgres at {where} takes no further connections now. Try again later."
-        )
-    if _UNREACHABLE.search(text) or isinstance(error, psycopg.errors.ConnectionTimeout):
-        return EngineError(
-            f"Nobody answers at {where}. Check host and port, and that Postgres runs there."
-        )
+    if isinstance(error, psycopg.errors.ConnectionTimeout):
+        return EngineError(_NOBODY.format(where=where))
+    for states, words, kind, sentence in _REFUSALS:
+        if state.startswith(states) or words.search(text):
+            named = words is not _MISSING or urlsplit(address.url).path.strip("/")
+            said = sentence if named else _NO_NAME
+            return kind(said.format(where=where, database=repr(address.database)))
     return EngineError(
         f"Postgres at {where} ended the connection before it was made. Check the address and its TLS "
         "settings, such as sslmode."
@@ -63,6 +98,10 @@ _GONE = "{what} is not there any more, or has lost a column. Check the table."
 _NO_TEXT = "{what} holds text that is not valid in its encoding or has no UTF-8. Mend the text."
 _LONG = "Postgres stopped {doing}: it took longer than the server or `timeout` allows."
 _SUM = "A sum is too large for 64 bits and was not made. Lower the weight's scale."
+_NOT_FILLED = (
+    "{what} cannot be read as it is now: a materialised view is empty until it is refreshed. Have it "
+    "refreshed, or name another table."
+)
 _ROOM = "Postgres has not enough memory or disk for {doing}. Ask for less."
 _BY_STATE: tuple[tuple[tuple[str, ...], type[DiscreetError], str], ...] = (
     (("57014", "55P03"), EngineError, _LONG),
@@ -70,6 +109,7 @@ _BY_STATE: tuple[tuple[tuple[str, ...], type[DiscreetError], str], ...] = (
     (("42P01", "3F000", "42703"), DataError, _GONE),
     (("22021", "22P05"), DataError, _NO_TEXT),
     (("22003",), EngineError, _SUM),
+    (("55000",), DataError, _NOT_FILLED),
     (("53",), EngineError, _ROOM),
 )
 
