@@ -190,6 +190,14 @@ def test_odd_texts_stay_what_they_are(
     engine.close()
 
 
+def test_zeros_of_either_sign_are_one_category(postgres: PostgresServer, tmp_path: Path) -> None:
+    """Postgres writes 0 and -0, which are equal: one code, wherever it is counted."""
+    name, url = made(postgres)
+    postgres.execute("UPDATE people SET height = '-0' WHERE age = 1", database=name)
+    init(url, tmp_path / "loaded", unit=PERSON)
+    assert _same_in_place(tmp_path)
+
+
 def test_what_cannot_be_counted_in_place(postgres: PostgresServer, tmp_path: Path) -> None:
     """No id, a floating-point id, no right to make tables, no word that it is frozen: one sentence."""
     name, url = made(postgres)

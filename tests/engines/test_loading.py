@@ -256,6 +256,20 @@ def test_columns_of_any_type_are_read_by_their_text(tmp_path: Path) -> None:
     assert found.column("huge").type == "integer"
 
 
+@pytest.mark.parametrize("first", [0.0, -0.0])
+def test_a_zero_has_no_sign(first: float, tmp_path: Path) -> None:
+    """-0.0 and 0.0 are one code whichever comes first, in a profile as in a load."""
+    x = pa.array([first, -first, 1.5])
+    pq.write_table(pa.table({"x": x, "y": x.cast(pa.float32())}), tmp_path / "zeros.parquet")
+    source = Source.guess(tmp_path / "zeros.parquet")
+    for column in ("x", "y"):
+        assert dict(profile(source).column(column).values) == {"0": 2, "1.5": 1}
+        coding = coding_of((coded(column, column, ("0", "1.5")),))
+        loaded(source, coding, tmp_path / column)
+        (table,) = open_engine(tmp_path / column, coding.description).count([Count((AxisRef(column, column),))])  # fmt: skip
+        assert values(table) == {0: (2,), 1: (1,)}
+
+
 def test_the_file_is_private_and_alone(tmp_path: Path) -> None:
     load(write(tmp_path / "a.csv", "sex\nf\n"), coding_of((SEX,)), tmp_path / "v")
     assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [DATA, ARRAYS]

@@ -95,13 +95,14 @@ def _above_zero(counts: dict[str, int]) -> dict[str, int]:
 
 
 def written(raws: Sequence[Text], kind: str) -> list[Text]:
-    """Texts as DuckDB writes the same values; not-a-number is no value."""
+    """Texts as DuckDB writes the same values; not-a-number is no value, and a zero has no sign."""
     if kind not in ("FLOAT", "DOUBLE"):
         return list(raws)
     import duckdb
 
     query = sql(
-        "SELECT list_transform($texts, lambda t: nullif(CAST(CAST(t AS {kind}) AS VARCHAR), 'nan'))",
+        "SELECT list_transform($texts, lambda t: "
+        "nullif(CAST(CAST(CAST(t AS {kind}) + CAST(0 AS {kind}) AS {kind}) AS VARCHAR), 'nan'))",
         kind=plain(kind),
     )
     with duckdb.connect() as connection:

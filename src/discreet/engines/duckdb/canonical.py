@@ -6,7 +6,7 @@ keys are made of canonical ids, so this rule is part of their definition and may
 
 from __future__ import annotations
 
-from ..sql import Sql, sql
+from ..sql import Sql, plain, sql
 
 _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _WHOLE_TYPES = frozenset((*_SIGNED, *(f"U{name}" for name in _SIGNED)))
@@ -40,6 +40,17 @@ def text_sql(expression: Sql, column_type: str) -> Sql:
         # By its text: isnan() is folded away where a Parquet file's statistics leave NaN out.
         return sql("nullif(CAST({x} AS VARCHAR), 'nan')", x=expression)
     return sql("CAST({x} AS VARCHAR)", x=expression)
+
+
+def one_zero_sql(expression: Sql, column_type: str) -> Sql:
+    """SQL for a variable's value as it is, but that a floating-point zero has no sign.
+
+    The two zeros are equal, so which of them stands for both would be chance. Ids keep theirs.
+    """
+    kind = column_type.upper()
+    if kind not in ("FLOAT", "DOUBLE"):
+        return expression
+    return sql("CAST({x} + CAST(0 AS {kind}) AS {kind})", x=expression, kind=plain(kind))
 
 
 def canonical_sql(expression: Sql, column_type: str) -> Sql:

@@ -15,7 +15,7 @@ from ...core.domain import Indices, Level, Variable
 from ..code_maps import CodeMap, check_parents
 from ..coding import Columns
 from ..sql import Sql, joined, sql
-from .canonical import text_sql
+from .canonical import one_zero_sql, text_sql
 from .relation import Opened
 from .statements import Runner
 
@@ -55,7 +55,8 @@ def dictionary(
 
 def _written(relation: Opened, column: str, value: Sql) -> Sql:
     """SQL for a value of a column as text, as it is written."""
-    return text_sql(value, relation.types[relation.position(column)])
+    kind = relation.types[relation.position(column)]
+    return text_sql(one_zero_sql(value, kind), kind)
 
 
 def _some(runner: Runner, start: int, doing: str) -> list[tuple[str | None, int]]:

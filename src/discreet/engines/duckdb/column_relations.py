@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..coding import ColumnProfile, Profile
 from ..sql import Sql, joined, sql
-from .canonical import canonical_sql
+from .canonical import canonical_sql, one_zero_sql
 from .relation import RELATION, Opened
 from .statements import Runner
 
@@ -42,7 +42,10 @@ def with_parents(runner: Runner, relation: Opened, profile: Profile) -> Profile:
     }
     if len(usable) < 2:
         return profile
-    texts = {i: canonical_sql(sql("s.c{i}", i=i), relation.types[i]) for i in usable}
+    texts = {}
+    for i in usable:
+        kind = relation.types[i]
+        texts[i] = canonical_sql(one_zero_sql(sql("s.c{i}", i=i), kind), kind)
     search = _Search(runner, profile.records, usable, texts, _sample(runner, texts))
     alike = search.alike()
     found = sorted(search.relations(alike), key=lambda one: (one.child, one.parent))

@@ -13,7 +13,7 @@ from ...core.control import Control
 from ...errors import Cancelled
 from ..coding import ColumnProfile, Profile, Source
 from ..sql import sql
-from .canonical import canonical_sql, single_valued, type_words
+from .canonical import canonical_sql, one_zero_sql, single_valued, type_words
 from .column_relations import with_parents
 from .reading import Choice, Wanted
 from .relation import Opened
@@ -94,7 +94,7 @@ def _column(
         sql(
             "CREATE OR REPLACE TEMP TABLE discreet_values AS SELECT {text} AS v, sum(n)::BIGINT AS n "
             "FROM (SELECT s.c{i} AS raw, count(*) AS n FROM {source} s GROUP BY raw) GROUP BY v",
-            text=canonical_sql(sql("raw"), kind),
+            text=canonical_sql(one_zero_sql(sql("raw"), kind), kind),
             i=i,
             source=relation.table,
         ),
