@@ -2,13 +2,13 @@
 
     python -m bench.bench_server [--seconds 2] [--rounds 7] [--workers 2]
 
-Sixteen clients send prepared requests over kept connections. *Uncached*: every question is new
-(a filter that nobody used before). DuckDB counts the interiors of such tables in as many
-processes, engine threads and askers as the server has; server and engine take turns, and the
-figure is the median of the ratios of neighbouring turns. Processor time for each table stands
-beside it: it says the same where others keep the machine busy. Beside the engine that counts from
-arrays in memory there is no bar: what it leaves of a small table's time is nearly all the work around
-counting. *Repeated*: some questions over and over.
+Sixteen clients send prepared requests over kept connections. *Uncached*: every question is new (a
+filter that nobody used before; the server sums most of them from interiors that it kept). DuckDB
+counts the interiors of such tables in as many processes, engine threads and askers as the server
+has; server and engine take turns, and the figure is the median of the ratios of neighbouring turns.
+Processor time for each table stands beside it: it says the same where others keep the machine busy.
+Beside the engine that counts from arrays in memory there is no bar: what it leaves of a small
+table's time is nearly all the work around counting. *Repeated*: some questions over and over.
 """
 
 from __future__ import annotations
