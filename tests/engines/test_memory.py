@@ -107,6 +107,18 @@ def test_threads_have_sums_of_so_many_cells_between_them(
         sums.clear()
 
 
+def test_too_little_memory_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by the engine that reads from disk, and without what numpy says of its arrays."""
+    opened = towns().memory(tmp_path)
+
+    def full(*asked: object) -> None:
+        raise MemoryError("Unable to allocate 32.0 MiB for an array with shape (4194305,)")
+
+    monkeypatch.setattr(engine, "Adder", full)
+    with pytest.raises(EngineError, match=r"^Counting needs more memory than there is to spare\."):
+        opened.count([Count((AxisRef("sex", "sex"),))])
+
+
 @pytest.mark.parametrize("wide", [(255,), (256,), (65_535,), (65_536,), (65_537,), (256, 256)])
 def test_as_many_places_as_a_code_has_bits_for(tmp_path: Path, wide: tuple[int, ...]) -> None:
     """Lengths at and beside what 8 and 16 bits hold, alone and below a variable of one category."""

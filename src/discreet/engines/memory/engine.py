@@ -108,6 +108,11 @@ class MemoryEngine:
             raise Cancelled("Stopped while counting; nothing was lost.") from None
         except IndexError:
             raise self._of_no_category() from None
+        except MemoryError:
+            raise EngineError(
+                "Counting needs more memory than there is to spare. Ask for fewer categories, or ask "
+                "again later."
+            ) from None
         return [seal(domain, cells[i]) for i, domain in enumerate(domains)]
 
     def close(self) -> None:
