@@ -20,6 +20,8 @@ from pyjstat import pyjstat
 from discreet import formats
 from discreet.arrangement import laid_out
 from discreet.core.table import ProtectedTable, Status
+from discreet.formats import reading
+from discreet.formats.notes import footnote
 from discreet.recipe import Layout
 
 from ..examples import examples
@@ -297,3 +299,11 @@ def test_the_same_table_gives_the_same_bytes() -> None:
     """No clock and no chance in a file: one question, one answer, one file."""
     for name in formats.FORMATS:
         assert formats.to_bytes(deaths(), name) == formats.to_bytes(deaths(), name), name
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_table_that_is_read_back_says_nothing_twice(language: str) -> None:
+    """Its notes come with it in the language it was said in, and are made anew in that language."""
+    published = deaths().in_language(language)
+    (again,) = reading.tables(json.loads(formats.to_bytes(published, "json-stat")))
+    assert footnote(again) == footnote(published)

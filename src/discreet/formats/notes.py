@@ -72,11 +72,18 @@ def notes(table: ProtectedTable, flat: Flat | None = None) -> list[Note]:
         *_noted("privacy", 3, table.guarantee.caveats),
         *_noted("data", 3, table.notes),
     ]
-    once: dict[str, Note] = {}
+    once: list[Note] = []
+    told: set[str] = set()
     for note in found:
-        once.setdefault(_bare(note.words), note)
-    language = table.layout.language
-    return [Note(says(note.words, language), note.kind, note.depth) for note in once.values()]
+        said = says(note.words, table.layout.language)
+        same = {
+            _bare(note.words),
+            _bare(said),
+        }  # a table that was read back has them as they were said
+        if not same & told:
+            once.append(Note(said, note.kind, note.depth))
+        told |= same
+    return once
 
 
 def footnote(table: ProtectedTable, flat: Flat | None = None) -> list[str]:
