@@ -16,9 +16,11 @@ from pyaxis import pyaxis
 from discreet import formats
 from discreet.arrangement import laid_out
 from discreet.core.table import ProtectedTable, Status
+from discreet.core.text import Text
 from discreet.formats import px
 from discreet.formats.flat import flatten
 from discreet.formats.px import LINE, SYMBOLS, plain_text
+from discreet.languages import say
 from discreet.recipe import Layout
 
 from ..examples import examples
@@ -145,6 +147,10 @@ def test_double_quotes_become_apostrophes_and_the_note_says_so(tmp_path: Path) -
     assert "PX cannot hold double quotes: in 2 texts" in " ".join(read["NOTE"])
     plain = make([axis("sex", ["F", "M"])], (True,))
     assert "double quotes" not in formats.to_bytes(plain, "px").decode()
+    title = say("{title} by sex", title=Text.of({"en": 'The "other"', "de": "Andere"}))
+    quoted = replace(plain, title=title)
+    assert "double quotes: in 1 text" in formats.to_bytes(quoted, "px").decode()
+    assert "Anführungszeichen" not in formats.to_bytes(quoted.in_language("de"), "px").decode()
 
 
 def test_every_word_is_in_the_file(tmp_path: Path) -> None:

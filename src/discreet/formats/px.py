@@ -293,7 +293,7 @@ def _words(table: ProtectedTable, axes: Sequence[FlatAxis]) -> _Words:
         said = [plain_text(label) or code for label, code in zip(axis.labels, kept, strict=True)]
         values.append(_unique(said, kept))
     texts = [text for axis in axes for text in (axis.label, *axis.labels, *axis.codes)]
-    changed = {text for text in (table.title, *texts) if '"' in text}
+    changed = {text for text in (table.tells(table.title), *texts) if '"' in text}
     notes = []
     if changed:
         notes.append(
