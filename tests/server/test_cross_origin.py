@@ -9,6 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from discreet.cli.serving import _origin
+from discreet.errors import InputError
 from discreet.server import Settings
 
 from .serving import PASSWORD, Served, add_accounts, serving
@@ -109,3 +111,15 @@ def test_without_the_option_nothing_is_readable(demo: Path, tmp_path: Path) -> N
         made = Served(url, tmp_path / "demo")
         assert not readable(asked(made, "GET", TABLE))
         assert asked(made, "OPTIONS", TABLE, Access_Control_Request_Method="GET").status_code == 405
+
+
+def test_an_origin_that_no_browser_sends_is_refused() -> None:
+    """It would match nothing, and nobody would be told."""
+    for right in ("*", "https://a.example", "http://localhost:3000", "http://[::1]:8080"):
+        assert _origin(right) == right
+    for wrong in (
+        *("null", "a.example", "https://A.example", "https://a.example/", "https://*.example"),
+        *("https://a.example:443", "http://a.example:80", "https://me@a.example", "https://bücher"),
+    ):
+        with pytest.raises(InputError, match="as browsers write it"):
+            _origin(wrong)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 import typer
 from typer import Argument, Option
@@ -114,14 +114,19 @@ def _public(path: Path, names: list[str]) -> list[str]:
     return ["*"] if "all" in names else names
 
 
+_ORIGIN = re.compile(
+    r"(?P<scheme>https?)://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?P<port>:[1-9][0-9]{0,4})?"
+)
+_USUAL_PORTS = {"https": ":443", "http": ":80"}
+
+
 def _origin(text: str) -> str:
     """An origin as browsers write it: scheme, name and port, nothing after them."""
-    parts = urlsplit(text)
-    if text != "*" and (
-        parts.scheme not in ("http", "https") or text != f"{parts.scheme}://{parts.netloc}".lower()
-    ):
+    parts = _ORIGIN.fullmatch(text)
+    if text != "*" and (parts is None or parts["port"] == _USUAL_PORTS[parts["scheme"]]):
         raise InputError(
-            f"--cors takes an origin as https://name or https://name:port, got {text!r}."
+            "--cors takes an origin as browsers write it, https://name or https://name:port, in "
+            f"small letters and without the usual port, got {text!r}."
         )
     return text
 
