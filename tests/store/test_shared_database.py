@@ -24,6 +24,7 @@ from discreet.store.moving import move
 from discreet.store.opening import prepare
 from discreet.store.place import place_of
 from discreet.store.postgres.connection import Connection, check_durable
+from discreet.store.shared_notes import notes_of
 from discreet.store.workspace_database import WorkspaceDatabase
 
 from ..command import run
@@ -124,6 +125,25 @@ def test_what_stands_in_the_way_is_one_sentence(tmp_path, postgres, monkeypatch)
     place.write_text(f"database: {postgres.url(database)}\n")
     prepare(tmp_path)
     assert "lacks a right" in said(postgres.url(database, role))
+    postgres.execute(f"ALTER ROLE {role} CONNECTION LIMIT 0")
+    assert "takes no more connections" in said(postgres.url(database, role))
+    postgres.execute(f"ALTER ROLE {role} CONNECTION LIMIT -1")
+
+
+def test_what_was_wrong_with_one_session_is_not_kept(tmp_path, postgres, monkeypatch):
+    """A database that was only read during maintenance is written again once that is over."""
+    role, database = postgres.role("maintained"), postgres.database()
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    (tmp_path / "store.yaml").write_text(f"database: {postgres.url(database)}\n")
+    prepare(tmp_path, serving=role)
+    (tmp_path / "store.yaml").write_text(f"database: {postgres.url(database, role)}\n")
+    postgres.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+    notes = notes_of(tmp_path)
+    with pytest.raises(StoreError, match="only lets it be read"):
+        notes.put("people", "family", "dp", None)
+    postgres.execute(f"ALTER DATABASE {database} RESET default_transaction_read_only")
+    assert notes.put("people", "family", "dp", None)
+    assert notes.get("people", "family") == "dp"
 
 
 def test_tables_of_another_form_are_not_said_to_be_there(shared, postgres):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .place import Place, place_of
 from .postgres.connection import (
@@ -22,6 +23,9 @@ from .postgres.connection import (
     driver,
     in_words,
 )
+
+if TYPE_CHECKING:
+    import psycopg
 
 _NAME = "What hosts share"
 _READ = "SELECT body FROM {s}.notes WHERE dataset = %s AND name = %s"
@@ -40,25 +44,34 @@ class SharedNotes:
         self._lock = threading.Lock()
         self._connection = Connection(place, _NAME)
 
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+        """The connection, in words; given up after an error, which may be of this session alone."""
+        with self._lock, in_words(_NAME):
+            try:
+                yield self._connection.alive()
+            except driver().Error:
+                self._connection.close()
+                raise
+
     def get(self, dataset: str, name: str) -> str | None:
         """One note; None where there is none."""
         sql = about(self.place.schema, _READ)
-        with self._lock, in_words(_NAME):
-            row = self._connection.alive().execute(sql, (dataset, name)).fetchone()
+        with self._connected() as connection:
+            row = connection.execute(sql, (dataset, name)).fetchone()
         return None if row is None else str(row[0])
 
     def every(self, name: str) -> dict[str, str]:
         """The notes of this name of all data sets."""
         sql = about(self.place.schema, _READ_ALL)
-        with self._lock, in_words(_NAME):
-            return dict(self._connection.alive().execute(sql, (name,)).fetchall())
+        with self._connected() as connection:
+            return dict(connection.execute(sql, (name,)).fetchall())
 
     def put(self, dataset: str, name: str, body: str, before: str | None) -> bool:
         """Write a note, durably, where it is still as it was before; False where it is not."""
         values = {"d": dataset, "n": name, "b": body, "w": before}
         sql = about(self.place.schema, _INSERT if before is None else _REPLACE)
-        with self._lock, in_words(_NAME):
-            connection = self._connection.alive()
+        with self._connected() as connection:
             facts = connection.execute(SETTINGS).fetchone()
             assert facts is not None
             check_durable(facts, _NAME)

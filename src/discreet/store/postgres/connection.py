@@ -184,6 +184,7 @@ _WORDS = {
     "42P01": "its tables are not there. Run `discreet store prepare`",
     "42501": "the role lacks a right. Run `discreet store prepare --serving ROLE` as the owner",
     "53100": "the server's disk is full. Free some space and ask again",
+    "53300": "the server takes no more connections. Ask again later, or raise its max_connections",
     "53": "the server is out of resources. Ask again later",
     "55P03": "another process keeps it locked. Ask again, or end that process",
     "25006": "the server only lets it be read. Name the primary",
@@ -241,6 +242,8 @@ def unreachable(error: psycopg.Error, what: str) -> StoreError:
     why = "its database cannot be reached. Check that it runs, and host and port in store.yaml"
     if error.sqlstate:
         why = reason(error)
+    elif "too many connections" in said or "too many clients" in said or "slots" in said:
+        why = _WORDS["53300"]
     elif "password" in said or "authentication" in said or "pg_hba" in said or "role" in said:
         why = _WORDS["28"]
     elif "does not exist" in said:
