@@ -125,6 +125,38 @@ def test_saved_tables_proposals_and_policies(database):
     assert [one["version"] for one in catalogue.policies("deaths")] == ["2", "1"]
 
 
+def test_saved_tables_are_read_a_part_at_a_time(database, monkeypatch):
+    """Own and shared ones of some data sets, newest first; only the rows of the part are read."""
+    catalogue = Catalogue(database)
+    made = [
+        catalogue.save(
+            owner, dataset, f"{owner} {dataset} {n}", {"rows": []}, shared=owner == "ben"
+        )
+        for n in range(4)
+        for owner in ("ana", "ben", "cas")
+        for dataset in ("deaths", "stays")
+    ]
+    rows = []
+    read = database.tables.rows
+
+    def counted(*asked):
+        found = read(*asked)
+        rows.append(len(found))
+        return found
+
+    monkeypatch.setattr(database.tables, "rows", counted)
+    anas = [one for one in made if one.dataset == "deaths" and one.owner != "cas"]
+    anas.sort(key=lambda one: (-one.created, one.id))
+    assert catalogue.readable("ana", ["deaths"]) == anas
+    assert catalogue.readable("ana", ["deaths"], offset=3, most=2) == anas[3:5]
+    assert rows[-1] == 2
+    own = [one for one in anas if one.owner == "ana"]
+    assert catalogue.readable("ana", ["deaths", "nothing"], shared=False) == own
+    assert {one.owner for one in catalogue.readable(None, ["deaths", "stays"])} == {"ben"}
+    assert catalogue.readable(None, ["deaths"], shared=False) == []
+    assert catalogue.readable("ana", []) == []
+
+
 def test_releases_are_made_once_and_superseded_once(database):
     """Complete, approved once with a reason, published; another in its place only when that one is."""
     releases, now = Releases(database), database.clock()

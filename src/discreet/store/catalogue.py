@@ -15,6 +15,9 @@ from typing import Any
 from ..errors import InputError
 from .workspace_database import WorkspaceDatabase
 
+ALL = 2**31 - 1
+"""More entries than any list has."""
+
 _ONE_OR_ALL = "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id"
 
 
@@ -69,6 +72,24 @@ class Catalogue:
     def saved(self, identity: str | None = None) -> list[Saved]:
         """One saved table, or all; newest first."""
         return self._db.records(Saved, "saved", _ONE_OR_ALL, identity)
+
+    def readable(
+        self,
+        reader: str | None,
+        datasets: Sequence[str],
+        *,
+        shared: bool = True,
+        offset: int = 0,
+        most: int = ALL,
+    ) -> list[Saved]:
+        """Saved tables of some data sets that a reader owns, or that are shared; newest first."""
+        if not datasets:
+            return []
+        whose = "(owner = ? OR shared = 1)" if shared else "owner = ?"
+        these = f"dataset IN ({', '.join('?' * len(datasets))})"
+        part = "ORDER BY created DESC, id LIMIT ? OFFSET ?"
+        rest = f"WHERE {whose} AND {these} {part}"
+        return self._db.records(Saved, "saved", rest, reader, *datasets, most, offset)
 
     def forget(self, owner: str, identity: str) -> bool:
         """Delete a saved table of this owner; False where there is none."""

@@ -46,11 +46,9 @@ def _own(service: Service, asker: Asker) -> list[dict[str, str]]:
     """The last tables a signed-in reader saved."""
     if not asker.name or asker.role == "auditor":
         return []
-    mine = [one for one in saved.readable(service, asker) if one.owner == asker.user]
-    mine.sort(key=lambda one: one.created, reverse=True)
+    mine = saved.readable(service, asker, shared=False, most=3)
     return [
-        {"id": one.id, "title": one.title or one.dataset, "dataset": one.dataset}
-        for one in mine[:3]
+        {"id": one.id, "title": one.title or one.dataset, "dataset": one.dataset} for one in mine
     ]
 
 

@@ -19,7 +19,7 @@ from ..server.auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..server.routes import jobs as job_routes
 from ..server.routes import saved as saved_routes
 from ..server.routes.jobs import JobId
-from ..server.routes.parts import A_PAGE, Offset, part_of
+from ..server.routes.parts import A_PAGE, Offset
 from ..server.routes.saved import SavedId
 from ..server.service import Service, Serving
 from ..store import Job
@@ -53,7 +53,7 @@ def saved(
     request: Request, service: Serving, asker: CurrentAsker, offset: Offset = 0
 ) -> HTMLResponse:
     """Saved tables one may read, newest first."""
-    part, onward = part_of(saved_routes.readable(service, asker), offset, A_PAGE)
+    part, onward = saved_routes.part(service, asker, offset, A_PAGE)
     listed = [
         {
             "id": one.id,

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from fastapi import Path, Request, Response
 
 from ...recipe import to_mapping
-from ...store.catalogue import Saved
+from ...store.catalogue import ALL, Saved
 from .. import responses
 from ..asking import Asking, understood
 from ..auth import ASKERS, KEEPERS, Asker, CurrentAsker, guarded
 from ..problems import documented, not_found
 from ..requests import SaveForm
 from ..service import Service, Serving
-from .parts import MOST, Most, Offset, part_of
+from .parts import MOST, Most, Offset
 from .table_parameters import FormatName, LanguageName, Project
 from .tables import TABLE, answer
 
@@ -34,16 +34,24 @@ def saved(
 
     `next` says where to go on.
     """
-    listed, onward = part_of(readable(service, asker), offset, most)
+    listed, onward = part(service, asker, offset, most)
     return {"saved": [facts(one) for one in listed], "next": onward}
 
 
-def readable(service: Service, asker: Asker) -> list[Saved]:
-    """The saved tables an asker may read."""
-    seen = set(service.visible(asker))
-    return [
-        one for one in service.catalogue.saved() if _may_read(one, asker) and one.dataset in seen
-    ]
+def readable(
+    service: Service, asker: Asker, *, shared: bool = True, offset: int = 0, most: int = ALL
+) -> list[Saved]:
+    """The saved tables an asker may read, newest first; those of others where they are shared."""
+    reader = asker.user if asker.name else None
+    return service.catalogue.readable(
+        reader, service.visible(asker), shared=shared, offset=offset, most=most
+    )
+
+
+def part(service: Service, asker: Asker, offset: int, most: int) -> tuple[list[Saved], int | None]:
+    """Some of them, and where the next ones begin; None where nothing is left."""
+    listed = readable(service, asker, offset=offset, most=most + 1)
+    return listed[:most], offset + most if len(listed) > most else None
 
 
 @keeping.post("/saved", status_code=201, responses=documented(409, 415))
