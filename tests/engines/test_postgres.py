@@ -329,6 +329,21 @@ def test_a_server_that_is_gone_is_noticed(people: str, postgres: PostgresServer)
         assert said["keepalives_idle"] == "10"
 
 
+def test_a_server_limits_counts_and_stops_for_nobody(postgres: PostgresServer) -> None:
+    """`timeout: 0` leaves a count what the server allows; what a killed process asked for ends."""
+    from discreet.engines.address import Address
+    from discreet.engines.postgres.connection import connect
+
+    name = postgres.database()
+    role = postgres.role(f"limited_{name}")
+    postgres.execute(f"ALTER ROLE {role} SET statement_timeout = '7min'")
+    at = Address.of(reading(postgres, name, role))
+    for timeout, limit in ((0, "7min"), (90, "90s"), (None, "0")):
+        with connect(at, timeout=timeout) as connection:
+            shown = "SELECT current_setting('statement_timeout')::interval = %s::interval, current_setting('client_connection_check_interval')"
+            assert connection.execute(shown, (limit,)).fetchone() == (True, "10s")
+
+
 def test_a_point_in_a_name_is_not_taken_for_a_schema(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:

@@ -39,14 +39,21 @@ _SETTINGS = {
     "standard_conforming_strings": "on",
     "row_security": "off",
     "lock_timeout": "60s",
-    "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "10min",
 }
+_LOOK_AFTER_CLIENT = ("client_connection_check_interval", "10s")
+"""A server gives up what it does for a process that was killed, instead of finishing it for nobody."""
+_SET = "SELECT pg_catalog.set_config(%s, %s, false)"
 
 
-def connect(address: Address, *, read_only: bool = True, timeout: int = 0) -> Connection:
-    """A connection with our settings; `timeout` is the most seconds of one statement, 0 for none."""
-    settings = {**_SETTINGS, "statement_timeout": f"{timeout}s"}
+def connect(address: Address, *, read_only: bool = True, timeout: int | None = None) -> Connection:
+    """A connection with our settings.
+
+    `timeout` is the most seconds of one statement: 0 for what the server allows, None for no limit.
+    """
+    settings = {**_SETTINGS, "statement_timeout": f"{timeout or 0}s"}
+    if timeout == 0:
+        del settings["statement_timeout"]
     settings["default_transaction_read_only"] = "on" if read_only else "off"
     try:
         connection = psycopg.connect(
@@ -67,7 +74,9 @@ def connect(address: Address, *, read_only: bool = True, timeout: int = 0) -> Co
         with translated(address.database, "opening the database"):
             _check(connection, address)
             for name, value in settings.items():
-                connection.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
+                connection.execute(_SET, (name, value))
+        with contextlib.suppress(psycopg.Error):  # some systems cannot look
+            connection.execute(_SET, _LOOK_AFTER_CLIENT)
     except BaseException:
         connection.close()
         raise

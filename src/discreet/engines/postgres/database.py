@@ -156,7 +156,9 @@ class PostgresDatabase:
             connection = self._idle.pop()
             if not connection.broken:
                 return connection
-        return connect(self._address, read_only=not write, timeout=self._timeout)
+        # a load that makes a table takes as long as it takes, unless discreet.yaml says otherwise
+        timeout = self._timeout or (None if write else 0)
+        return connect(self._address, read_only=not write, timeout=timeout)
 
     def close(self) -> None:
         """Close the connections that nobody uses."""

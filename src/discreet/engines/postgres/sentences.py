@@ -96,7 +96,13 @@ _NO_RIGHT = (
 )
 _GONE = "{what} is not there any more, or has lost a column. Check the table."
 _NO_TEXT = "{what} holds text that is not valid in its encoding or has no UTF-8. Mend the text."
-_LONG = "Postgres stopped {doing}: it took longer than the server or `timeout` allows."
+_LONG = (
+    "Postgres stopped {doing}: it took longer than the server or `timeout` allows, or its administrator "
+    "stopped it."
+)
+_NAME = (
+    "The schema of coded tables has a name that Postgres keeps for itself. Write another `kept_in`."
+)
 _SUM = "A sum is too large for 64 bits and was not made. Lower the weight's scale."
 _NOT_FILLED = (
     "{what} cannot be read as it is now: a materialised view is empty until it is refreshed. Have it "
@@ -109,6 +115,7 @@ _BY_STATE: tuple[tuple[tuple[str, ...], type[DiscreetError], str], ...] = (
     (("42P01", "3F000", "42703"), DataError, _GONE),
     (("22021", "22P05"), DataError, _NO_TEXT),
     (("22003",), EngineError, _SUM),
+    (("42939",), InputError, _NAME),
     (("55000",), DataError, _NOT_FILLED),
     (("53",), EngineError, _ROOM),
 )
