@@ -372,6 +372,7 @@ def test_releases_of_before_approval_read_on(tmp_path: Path):
     """A file whose releases have no columns of approval opens; its releases are as they were."""
     WorkspaceDatabase(tmp_path).close()
     with sqlite3.connect(tmp_path / ACCOUNTS) as connection:
+        connection.execute("DROP INDEX releases_undecided")
         for column in ("approved_at", "approved_by", "approved_reason"):
             connection.execute(f"ALTER TABLE releases DROP COLUMN {column}")
         connection.execute(

@@ -130,6 +130,31 @@ def test_what_stands_in_the_way_is_one_sentence(tmp_path, postgres, monkeypatch)
     postgres.execute(f"ALTER ROLE {role} CONNECTION LIMIT -1")
 
 
+def test_what_keeps_tables_from_being_made_is_one_sentence(tmp_path, postgres, monkeypatch):
+    """No right to make them, no such role, a schema of others or of Postgres: nothing is left behind."""
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    database, role = postgres.database(), postgres.role("plain_reader")
+    postgres.execute(
+        "CREATE SCHEMA taken", "CREATE TABLE taken.releases (x int)", database=database
+    )
+
+    def said(schema, user=OWNER, serving=None):
+        url = postgres.url(database, user)
+        (tmp_path / "store.yaml").write_text(f"database: {url}\nschema: {schema}\n")
+        with pytest.raises(InputError) as refused:
+            prepare(tmp_path, serving=serving)
+        assert str(refused.value).endswith("Nothing was changed.")
+        return str(refused.value)
+
+    assert "may not make tables in the schema mine" in said("mine", role)
+    assert "no role nobody_here" in said("mine", serving="nobody_here")
+    assert "tables of other programs" in said("taken")
+    assert "keeps the name pg_mine" in said("pg_mine")
+    query = "SELECT tablename FROM pg_tables WHERE schemaname !~ '^(pg_|inf)'"
+    names = postgres.execute(query, database=database)
+    assert [str(name) for (name,) in names] == ["releases"]
+
+
 def test_what_was_wrong_with_one_session_is_not_kept(tmp_path, postgres, monkeypatch):
     """A database that was only read during maintenance is written again once that is over."""
     role, database = postgres.role("maintained"), postgres.database()

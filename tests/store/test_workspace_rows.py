@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ from discreet.store.accounts import Accounts
 from discreet.store.audit_log import AuditLog
 from discreet.store.catalogue import Catalogue
 from discreet.store.inbox import Inbox
-from discreet.store.published import NO_TIME, Published, Releases
+from discreet.store.published import _HELD, NO_TIME, Published, Releases
 from discreet.store.workspace_database import WorkspaceDatabase
 
 from .ledger_stores import STORES, shared_workspace
@@ -192,6 +193,57 @@ def test_releases_are_made_once_and_superseded_once(database):
     assert (state("a"), state("b"), releases.held("deaths")) == ("superseded", "published", set())
     assert releases.withdraw("b", "cas", "wrong")
     assert not releases.withdraw("b", "cas", "again")
+
+
+def test_what_is_held_is_what_the_rules_say(database):
+    """Of every kind of release, several to a question: as told in words, by no look at each of them."""
+    releases, now, draw = Releases(database), database.clock(), random.Random(20261119)
+    made = []
+    for number in range(400):
+        question = f"q{draw.randrange(120)}"
+        made.append(
+            Published(
+                f"r{number}",
+                draw.choice(("deaths", "births")),
+                *("T", {"rows": []}, question, "", {}, "cas", now),
+                publish_at=draw.choice((now - 50, now - 50, now + 1000, NO_TIME)),
+                supersedes=None,
+                withdrawn_at=draw.choice((None, None, now - 5)),
+                holds=draw.choice(("", question, "v", f"{question} v", f"{question} -v")),
+                ready=draw.choice((None, now - 40, now - 40)),
+                approved_at=draw.choice((None, now - 30, now - 30)),
+            )
+        )
+    with database.writing() as connection:
+        for one in made:
+            database.add(connection, "releases", one)
+
+    def held(dataset):
+        ours = [one for one in made if one.dataset == dataset]
+        public = {one.question for one in ours if one.public_at(now)}
+        for one in ours:
+            undecided = one.approved_at is None or one.publish_at > now
+            charged = (one.holds or one.question).startswith(one.question)
+            never = one.approved_at is None or one.publish_at >= NO_TIME
+            if one.withdrawn_at is None:
+                if undecided or one.ready is None:
+                    yield from (one.holds or one.question).split(" ")
+            elif charged and undecided and not (never and one.question in public):
+                yield one.question
+
+    for dataset in ("deaths", "births", "stays"):
+        assert releases.held(dataset) == set(held(dataset))
+
+
+def test_public_releases_are_not_looked_through(tmp_path):
+    """Whoever asks for a table asks what is held: by an index, however much was published."""
+    database = WorkspaceDatabase(tmp_path)
+    plan = [str(row[-1]) for row in database.rows(f"EXPLAIN QUERY PLAN {_HELD}", "d", 1.0, NO_TIME)]
+    database.close()
+    found = [line for line in plan if line.startswith(("SCAN", "SEARCH"))]
+    assert len(found) >= 3
+    assert all(line.startswith("SEARCH") for line in found), plan
+    assert any("releases_undecided" in line for line in found), plan
 
 
 def test_refused_questions_and_requests(database):

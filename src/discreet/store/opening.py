@@ -88,9 +88,8 @@ def prepare(workspace: Path, *, serving: str | None = None) -> bool:
             f"{workspace} has no store.yaml, so there is no shared database to prepare. Write "
             "`database: postgresql://ROLE@HOST/DATABASE` into it."
         )
-    every = ";".join(
-        tables(made) for made in (workspace_database.TABLES, jobs.TABLES, audit_log.TABLES)
-    )
+    made = (workspace_database.TABLES, *workspace_database.INDEXES, jobs.TABLES, audit_log.TABLES)
+    every = ";".join(map(tables, made))
     with in_words("The shared database"):
         opened = Connection(place, "The shared database")
         try:

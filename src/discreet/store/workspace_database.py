@@ -53,6 +53,12 @@ CREATE TABLE IF NOT EXISTS custodian_requests (id TEXT PRIMARY KEY, dataset TEXT
 CREATE TABLE IF NOT EXISTS policy_log (seq INTEGER PRIMARY KEY, dataset TEXT NOT NULL,
     version TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL, note TEXT NOT NULL) STRICT;
 """
+INDEXES = (
+    "CREATE INDEX IF NOT EXISTS releases_by_question ON releases (dataset, question)",
+    "CREATE INDEX IF NOT EXISTS releases_by_time ON releases (dataset, publish_at)",
+    "CREATE INDEX IF NOT EXISTS releases_undecided ON releases (dataset) "
+    "WHERE withdrawn_at IS NOT NULL OR ready IS NULL OR approved_at IS NULL",
+)
 _LATER = (
     "ALTER TABLE releases ADD COLUMN holds TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE releases ADD COLUMN ready REAL DEFAULT 0",
@@ -60,6 +66,7 @@ _LATER = (
     "ALTER TABLE releases ADD COLUMN approved_by TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE releases ADD COLUMN approved_reason TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE users ADD COLUMN made_by TEXT NOT NULL DEFAULT ''",
+    *INDEXES,
 )
 
 

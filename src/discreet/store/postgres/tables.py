@@ -8,11 +8,13 @@ be another role. No column is called `user`: in Postgres a bare `user` is the na
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, StoreError
 from ..chain import damaged
-from .connection import about
+from .connection import about, driver
 
 if TYPE_CHECKING:
     import psycopg
@@ -94,7 +96,7 @@ def prepare(
     """
     if serving is not None and not _ROLE.fullmatch(serving):
         raise InputError(f"A role is named by letters, digits, _ . and -, got {serving[:60]!r}.")
-    with connection.transaction():
+    with _said(schema, serving), connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('discreet prepare'))")
         form = form_of(connection, schema)
         if form is None:
@@ -104,6 +106,29 @@ def prepare(
         if serving is not None:
             _grant(connection, schema, serving)
     return form is None
+
+
+_IN_THE_WAY = {
+    "42501": "This role may not make tables in the schema {schema}, or give rights on those there. Use "
+    "the role that owns them, or let it: GRANT CREATE ON DATABASE.",
+    "42704": "The database has no role {serving}. Create it first, then prepare again.",
+    "42P07": "The schema {schema} holds tables of other programs. Name another `schema` in store.yaml.",
+    "42939": "Postgres keeps the name {schema} for itself. Name another `schema` in store.yaml.",
+}
+"""What can stand in the way of making tables, by the state that the server gives."""
+
+
+@contextmanager
+def _said(schema: str, serving: str | None) -> Iterator[None]:
+    """Say what stands in the way; nothing was made or changed."""
+    try:
+        yield
+    except driver().Error as error:
+        said = _IN_THE_WAY.get(error.sqlstate or "")
+        if said is None:
+            raise
+        text = said.format(schema=schema, serving=serving)
+        raise InputError(f"{text} Nothing was changed.") from None
 
 
 def _make(connection: psycopg.Connection[Any], schema: str, more: str) -> None:
