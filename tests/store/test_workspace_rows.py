@@ -233,6 +233,12 @@ def test_what_is_held_is_what_the_rules_say(database):
 
     for dataset in ("deaths", "births", "stays"):
         assert releases.held(dataset) == set(held(dataset))
+        waiting = {
+            one.id
+            for one in made
+            if one.dataset == dataset and releases.state(one) in ("making", "ready")
+        }
+        assert {one.id for one in releases.undecided(dataset)} == waiting
 
 
 def test_public_releases_are_not_looked_through(tmp_path):

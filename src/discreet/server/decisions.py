@@ -93,14 +93,13 @@ def _budget(service: Service, name: str) -> Loss | None:
 
 
 def _releases(service: Service, asker: Asker) -> Iterator[Decision]:
-    seen = set(service.visible(asker))
-    for one in service.releases.all():
-        if one.dataset in seen and service.releases.state(one) in ("making", "ready"):
-            if one.ready is None:
-                words = say("The release “{title}” was not completed.", title=one.title)
-            else:
-                words = say("The release “{title}” waits to be approved.", title=one.title)
-            yield Decision("release", one.dataset, one.id, words, "", one.by, one.created)
+    waiting = [one for name in service.visible(asker) for one in service.releases.undecided(name)]
+    for one in sorted(waiting, key=lambda one: (-one.created, one.id)):
+        if one.ready is None:
+            words = say("The release “{title}” was not completed.", title=one.title)
+        else:
+            words = say("The release “{title}” waits to be approved.", title=one.title)
+        yield Decision("release", one.dataset, one.id, words, "", one.by, one.created)
 
 
 def _requests(service: Service, name: str) -> Iterator[Decision]:

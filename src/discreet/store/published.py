@@ -40,10 +40,8 @@ _PUBLISH = (
 )
 # Most releases are public and hold nothing: only the others are looked at, each found by an index. The
 # sign before other.publish_at keeps SQLite from its index, since most releases have a time that has come.
-_MAY_HOLD = (
-    "(withdrawn_at IS NOT NULL OR ready IS NULL OR approved_at IS NULL)",
-    "publish_at > ?2",
-)
+_NOT_PLAINLY_PUBLIC = "(withdrawn_at IS NOT NULL OR ready IS NULL OR approved_at IS NULL)"
+_MAY_HOLD = (_NOT_PLAINLY_PUBLIC, "publish_at > ?2")
 _HELD = " UNION ".join(
     "SELECT CASE WHEN holds = '' OR withdrawn_at IS NOT NULL THEN question ELSE holds END "
     f"FROM releases AS one WHERE dataset = ?1 AND {may_hold} AND CASE WHEN withdrawn_at IS NULL "
@@ -133,6 +131,13 @@ class Releases:
         """One release, or all; newest first, embargoed and withdrawn ones too."""
         chosen = "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id"
         return self._db.records(Published, "releases", chosen, identity)
+
+    def undecided(self, dataset: str) -> list[Published]:
+        """Those of a data set that wait: not complete, or not approved; newest first."""
+        waiting = f"WHERE dataset = ?1 AND {_NOT_PLAINLY_PUBLIC} AND withdrawn_at IS NULL"
+        return self._db.records(
+            Published, "releases", f"{waiting} ORDER BY created DESC, id", dataset
+        )
 
     def held(self, dataset: str) -> frozenset[str]:
         """Questions and versions of a data set that wait for a release to be published.
