@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..core.domain import TOTAL
+from .age_bands import add_bands
 from .category_file import MOST_CODE, is_code
 from .draft import CategoryDraft, Draft, LevelDraft, VariableDraft, WeightDraft
 from .label_columns import label_columns
@@ -23,7 +24,6 @@ from .unit_columns import FEW, UnitColumns
 from .vocabulary import (
     READ_AS_MISSING,
     in_order,
-    is_age,
     is_geography,
     is_time,
     missing_codes,
@@ -245,7 +245,9 @@ class _Guess:
         )
         if len(chain) == 1:
             levels[0].name = name
-            self._bands(variable)
+            if missing and all(c.code != missing[0] for c in levels[0].categories):
+                levels[0].categories.append(CategoryDraft(missing[0], "Missing"))
+            add_bands(variable, set(self.names.values()))
         else:
             for level, column in zip(levels, chain, strict=True):
                 level.label = pretty(column)
@@ -358,45 +360,3 @@ class _Guess:
                 if code not in known:
                     up.categories.append(CategoryDraft(code, "Missing"))
             code = entry.parent
-
-    def _bands(self, variable: VariableDraft) -> None:
-        """Ages in single years get bands of five and ten years as levels without a column."""
-        level = variable.levels[0]
-        if variable.missing and all(c.code != variable.missing[0] for c in level.categories):
-            level.categories.append(CategoryDraft(variable.missing[0], "Missing"))
-        whole = [
-            c
-            for c in level.categories
-            if re.fullmatch(r"\d{1,3}", c.code) and c.code not in variable.missing
-        ]
-        rest = [c.code for c in level.categories if c not in whole]
-        if (
-            not is_age(level.column or "")
-            or len(whole) <= FEW
-            or set(rest) - set(variable.missing)
-            or {f"{variable.name}_5", f"{variable.name}_10"} & set(self.names.values())
-        ):
-            return
-        below = level
-        for width in (5, 10):
-            bands: dict[str, CategoryDraft] = {}
-            for category in below.categories:
-                if not category.code[0].isdigit() or category.code in variable.missing:
-                    category.parent = category.code
-                    bands[category.code] = CategoryDraft(category.code, str(category.label))
-                    continue
-                start = int(re.match(r"\d+", category.code)[0]) // width * width  # type: ignore[index]
-                code = f"{start}-{start + width - 1}"
-                bands.setdefault(code, CategoryDraft(code, f"{start} to {start + width - 1}"))
-                category.parent = code
-            below = LevelDraft(
-                f"{variable.name}_{width}",
-                None,
-                list(bands.values()),
-                f"{variable.label} in bands of {width}",
-            )
-            variable.levels.append(below)
-        level.label = variable.label
-        variable.comments.append(
-            "The bands assume that the codes are ages in whole years; remove these levels if not."
-        )
