@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from discreet import recipe as recipes
 from discreet import rules
-from discreet.core.domain import Variable
+from discreet.core.domain import AxisRef, Category, Level, Variable
+from discreet.core.question import TableSpec
 from discreet.errors import DescriptionError, Refusal
+from discreet.offers import passing
 
 from .facts import people, policy
 
@@ -148,3 +150,69 @@ def test_every_alternative_is_accepted_when_taken(wanted, most_variables, most_c
                 new, old = step.removeprefix("use ").split(" instead of ")
                 names[names.index(old)] = new
         assert judged(rule_set, rows=names).allowed
+
+
+@given(
+    wanted=st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True),
+    filtered=st.sampled_from([{}, {"sex": "F"}, {"age": "0,65"}, {"area": "a1,a2"}]),
+    most_variables=st.integers(1, 4),
+    most_cells=st.integers(4, 400),
+    mandatory=st.lists(st.sampled_from(["sex", "age", "area:country"]), max_size=2, unique=True),
+    declared=st.sampled_from(["yes", "no"]),
+)
+def test_only_what_a_rule_wants_is_worth_adding(
+    wanted, filtered, most_variables, most_cells, mandatory, declared
+):
+    """Of all variables of a description none but those that are tried to add makes a table pass."""
+    areas = {"area", "region", "country"}
+    chosen = [n for n in wanted if n not in areas] + [n for n in wanted if n in areas][:1]
+    made = policy(
+        rules={
+            "max_variables": str(most_variables),
+            "max_cells": str(most_cells),
+            "mandatory": mandatory,
+            "declared_groups": declared,
+        }
+    )
+    question = recipes.from_mapping({"rows": chosen, "where": filtered}, DESCRIPTION, made).question
+    (spec,) = question.tables
+
+    def passes(table):
+        return not rules.breaches(table, DESCRIPTION, made)
+
+    verdict = rules.judge(question, DESCRIPTION, made)
+    every = {variable.name for variable in DESCRIPTION.variables}
+    found = passing(spec, DESCRIPTION, passes, every) if verdict.breaches else ()
+    assert [offer.changes for offer in verdict.offers] == [changes for changes, _ in found]
+
+
+def test_what_is_offered_for_very_many_tables_is_looked_for_late_and_in_few(monkeypatch):
+    """A thousand refused tables are judged without a look for others, of which ten are enough."""
+    made, looks = policy(rules={"max_variables": "2"}), []
+    parts = {"rows": "age,sex", "where": {"area": "a1"}}
+    question = recipes.from_mapping(parts, DESCRIPTION, made).question
+    many = dataclasses.replace(question, tables=question.tables * 1000)
+    monkeypatch.setattr(rules, "passing", lambda *all: looks.append(1) or passing(*all))
+    verdict = rules.judge(many, DESCRIPTION, made)
+    assert len(verdict.breaches) == 1000
+    assert not looks
+    assert len(verdict.offers) == rules.MOST_OFFERS
+    assert len(looks) <= rules.MOST_OFFERS
+
+
+def test_a_table_of_very_many_variables_is_refused_at_once():
+    """Pairs of changes are not tried where hundreds of single ones could be made."""
+    tried = []
+    description = wide(400)
+    refs = tuple(AxisRef(variable.name, variable.name) for variable in description.variables)
+    spec = TableSpec(axes=refs)
+    assert passing(spec, description, lambda table: bool(tried.append(table)), ()) == ()
+    assert len(tried) == 400
+
+
+def wide(count):
+    """A description of so many variables of two categories."""
+    two = (Category("a", "A"), Category("b", "B"))
+    names = [f"v{i}" for i in range(count)]
+    variables = [Variable(name, name, (Level(name, name, two, (0, 1)),)) for name in names]
+    return dataclasses.replace(DESCRIPTION, variables=tuple(variables))

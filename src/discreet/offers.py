@@ -6,7 +6,7 @@ must have. Of those that pass, the ones that keep most of the table come first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal
@@ -17,7 +17,9 @@ from .core.question import TableSpec
 from .languages import say
 
 MOST = 5
-"""How many changes are offered at most."""
+"""How many changes of a table are offered at most."""
+_MOST_STEPS = 100
+"""A table with more that could be changed is far from passing: pairs of changes are not tried."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,18 @@ Step = tuple[tuple[Change, ...], TableSpec]
 
 
 def passing(
-    spec: TableSpec, public: Description, passes: Callable[[TableSpec], bool]
+    spec: TableSpec,
+    public: Description,
+    passes: Callable[[TableSpec], bool],
+    lacking: Collection[str],
 ) -> tuple[Step, ...]:
     """Up to five changes, in public variables, that make a table pass; best kept first.
 
-    Two steps are tried where no single one passes.
+    Of `lacking` variables each may be added. Two steps are tried where no single one passes.
     """
-    steps = [*_less(spec, public), *_more(spec, public)]
+    steps = [*_less(spec, public), *_more(spec, public, lacking)]
     once = [step for step in steps if passes(step[1])]
-    if once:
+    if once or len(steps) > _MOST_STEPS:
         return tuple(sorted(once, key=lambda step: _lost(step, public))[:MOST])
     twice: dict[tuple[object, ...], Step] = {}
     for first, changed in _less(spec, public):
@@ -86,7 +91,7 @@ def passing(
     mixed = (
         ((*first, *second), further)
         for first, changed in steps
-        for second, further in (*_less(changed, public), *_more(changed, public))
+        for second, further in (*_less(changed, public), *_more(changed, public, lacking))
         if passes(further)
     )
     return tuple(islice(mixed, 1))
@@ -119,10 +124,10 @@ def _less(spec: TableSpec, description: Description) -> Iterator[Step]:
         yield (gone,), replace(spec, where=where)
 
 
-def _more(spec: TableSpec, description: Description) -> Iterator[Step]:
+def _more(spec: TableSpec, description: Description, lacking: Collection[str]) -> Iterator[Step]:
     used = {ref.variable for ref in spec.axes}
     for variable in description.variables:
-        if variable.name not in used:
+        if variable.name in lacking and variable.name not in used:
             coarsest = AxisRef(variable.name, variable.levels[-1].name)
             axes = tuple(sorted((*spec.axes, coarsest)))
             yield (Change("add", coarsest),), replace(spec, axes=axes)

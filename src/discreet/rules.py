@@ -23,9 +23,10 @@ A refusal offers alternatives, each of which was judged and passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -43,6 +44,8 @@ from .offers import Offer, passing
 from .protected_rules import Sparseness
 
 DEFAULT_MOST_CELLS = 2_000_000
+MOST_OFFERS = 10
+"""How many changes are offered for all tables of a question."""
 _YES, _NO = ("yes", "true"), ("no", "false")
 
 
@@ -60,7 +63,13 @@ class Verdict:
 
     cells: int
     breaches: tuple[Breach, ...] = ()
-    offers: tuple[Offer, ...] = ()
+    look: Callable[[], Iterator[Offer]] = field(default=lambda: iter(()), repr=False, compare=False)
+    """What looks for changes that pass, which takes longer than to judge."""
+
+    @cached_property
+    def offers(self) -> tuple[Offer, ...]:
+        """What would work, looked for when it is first asked for."""
+        return tuple(islice(self.look(), MOST_OFFERS))
 
     @property
     def alternatives(self) -> tuple[str, ...]:
@@ -306,26 +315,39 @@ def check_rules(policy: Policy, description: Description) -> None:
 def judge(question: Question, description: Description, policy: Policy) -> Verdict:
     """The verdict on a question, from public facts alone, with alternatives that pass."""
     cells = sum(cells_of(spec, description) for spec in question.tables)
-    broken: list[Breach] = []
-    offered: list[Offer] = []
-    for place, spec in enumerate(question.tables):
-        here = breaches(spec, description, policy)
-        which = say("Table {n}", n=str(place + 1)) if len(question.tables) > 1 else ""
-        broken += [replace(b, sentence=together(which, b.sentence, between=": ")) for b in here]
-        if here:
-            public = description.public(policy.family)
-            offered += [
-                Offer(
-                    together(which, listed(c.words for c in changes), between=": "),
-                    place,
-                    changed,
-                    changes,
-                )
-                for changes, changed in passing(
-                    spec, public, lambda changed: not breaches(changed, description, policy)
-                )
-            ]
-    return Verdict(cells, tuple(broken), tuple(offered))
+    broken = {
+        place: here
+        for place, spec in enumerate(question.tables)
+        if (here := breaches(spec, description, policy))
+    }
+
+    def which(place: int) -> str:
+        return say("Table {n}", n=str(place + 1)) if len(question.tables) > 1 else ""
+
+    def look() -> Iterator[Offer]:
+        public = description.public(policy.family)
+        for place in broken:
+            spec = question.tables[place]
+            lacking = _lacking(spec, description, policy)
+            for changes, changed in passing(
+                spec, public, lambda table: not breaches(table, description, policy), lacking
+            ):
+                words = together(which(place), listed(c.words for c in changes), between=": ")
+                yield Offer(words, place, changed, changes)
+
+    said = (
+        replace(one, sentence=together(which(place), one.sentence, between=": "))
+        for place, here in broken.items()
+        for one in here
+    )
+    return Verdict(cells, tuple(said), look)
+
+
+def _lacking(spec: TableSpec, description: Description, policy: Policy) -> set[str]:
+    """The variables that a rule may want to be in a table; with others more no rule holds sooner."""
+    wanted = _list(policy.rules.get("mandatory", ()), "rules.mandatory")
+    named = {find_axis(description, name).variable for name in wanted}
+    return named | {part.variable for part in spec.where}
 
 
 def breaches(spec: TableSpec, description: Description, policy: Policy) -> list[Breach]:

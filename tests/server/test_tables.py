@@ -250,27 +250,27 @@ def test_jobs_tell_their_progress_and_can_be_cancelled(served: Served):
 
 
 @pytest.mark.slow
-def test_a_running_job_is_stopped_on_the_engine(served: Served):
-    """A job that is counting ends as cancelled soon after it was asked to, and has no result."""
+def test_a_running_job_is_stopped(served: Served):
+    """A job that has begun ends as cancelled soon after it was asked to, and has no result."""
     with served.client("ben") as ben:
         codes = {
             name: [
                 c["code"]
                 for c in ben.get(f"/datasets/deaths/codelists/{name}").json()["categories"]
             ]
-            for name in ("month", "age", "marital")
+            for name in ("ccg", "cause")
         }
-        # hundreds of queries, each on other records: seconds of work, stopped after the first few
+        # hundreds of counts, of filters too wide to be axes: seconds of work
         parts = [
-            {"rows": ["ccg"], "where": {"month": [month], "age": [age], "marital": [marital]}}
-            for month, age, marital in itertools.product(*codes.values())
+            {"rows": ["age", "month"], "where": {"ccg": [ccg], "cause": [cause]}}
+            for ccg, cause in itertools.product(*codes.values())
         ][:400]
         assert len(parts) == 400
         later = {"Prefer": "respond-async"}
         job = ben.post("/datasets/deaths/tables", json={"tables": parts}, headers=later).json()
         with ben.stream("GET", f"/jobs/{job['id']}/events") as events:
             for line in events.iter_lines():
-                if line.startswith("data: ") and json.loads(line[6:])["doing"] == "counting":
+                if line.startswith("data: ") and json.loads(line[6:])["state"] == "running":
                     break
         ben.delete(f"/jobs/{job['id']}")
         ended = settled(ben, job)
