@@ -37,12 +37,10 @@ from discreet.workspace import DataSet
 
 CLIENTS = 16
 SHAPES = (
-    ("month × sex", {"rows": ["month"], "columns": ["sex"]}, "cause"),
-    ("region × cause × age", {"rows": ["region", "cause"], "columns": ["age"]}, "month"),
+    ("month × sex", {"rows": ["month"], "columns": ["sex"]}, ("cause", "marital")),
+    ("region × cause × age", {"rows": ["region", "cause"], "columns": ["age"]}, ("month", "age")),
 )
-
-
-BESIDE = "marital"
+"""Tables, and two variables that filters are on: with them a table has at most four."""
 
 
 class Server:
@@ -158,10 +156,11 @@ def load(port: int, messages: Iterable[bytes], seconds: float) -> tuple[int, flo
     return answered, elapsed
 
 
-def filters(data: DataSet, by: str) -> Iterator[dict[str, list[str]]]:
+def filters(data: DataSet, by: tuple[str, str]) -> Iterator[dict[str, list[str]]]:
     """Filters nobody used before: most categories of one variable, then fewer; then of another too."""
-    for beside in ({}, *_parts(data, BESIDE)):
-        for part in _parts(data, by):
+    first, second = by
+    for beside in itertools.chain([{}], _parts(data, second)):
+        for part in _parts(data, first):
             yield {**part, **beside}
 
 
@@ -176,7 +175,7 @@ def uncached(
     workspace: Path,
     name: str,
     shape: dict[str, object],
-    by: str,
+    by: tuple[str, str],
     options: argparse.Namespace,
 ) -> None:
     """Server and engine in turns; the one that begins changes every round."""

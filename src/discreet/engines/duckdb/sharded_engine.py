@@ -8,6 +8,7 @@ Counts, weights and key sums of shards add up to those of the whole, exactly; ke
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import subprocess
@@ -26,9 +27,9 @@ from ...core.true_values import Cells, Counts
 from ...errors import EngineError
 from ..background import in_background, turn
 from ..lost import ConnectionLost, retried
-from ..projection import summed
+from ..projection import joined
 from .engine import Columns, DuckDBEngine, columns_of
-from .shard_worker import receive, send
+from .shard_worker import COLUMNS, receive, send
 from .shards import shard_files
 
 _WORDS = {
@@ -38,6 +39,8 @@ _WORDS = {
 }
 _MEMORY_MB = (1024, 512)
 """What all processes may use together, and the least for each."""
+_PIPE_BYTES = 1 << 20
+"""What a process may say before it is listened to: as much as any account may ask the system for."""
 
 
 class _Worker:
@@ -53,6 +56,8 @@ class _Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin, self._process.stdout
+        with contextlib.suppress(OSError):  # more than this account may have
+            fcntl.fcntl(self._out, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def about(self) -> dict[str, Any]:
         """What the shard says of itself; empty where it cannot be opened."""
@@ -72,7 +77,7 @@ class _Worker:
             if "failed" in head:
                 return str(head["failed"])
             return {
-                name: np.frombuffer(receive(self._out), dtype="<i8").astype(np.int64)
+                name: np.frombuffer(receive(self._out), dtype="<i8").astype(np.int64, copy=False)
                 for name in head["columns"]
             }
 
@@ -183,15 +188,15 @@ class ShardedEngine(DuckDBEngine):
 
 
 def added(parts: list[dict[str, Counts]], domain: Domain) -> Cells:
-    """The cells of shards as those of the whole."""
-    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    if "w" in whole:
-        # each cell stands at most once in a shard
+    """The cells of shards as those of the whole; each cell stands at most once in a shard."""
+    if "w" in parts[0]:
         most = sum(max((abs(int(w)) for w in _ends(part["w"])), default=0) for part in parts)
         if most >= 1 << 63:
             raise EngineError(_WORDS["range"])
-    cells = Cells(*(whole.get(name) for name in ("a", "n", "lo", "hi", "w")))  # type: ignore[arg-type]
-    return summed(cells.addresses, domain.size, cells)
+    return joined(
+        [Cells(*(part.get(name) for name in COLUMNS)) for part in parts],  # type: ignore[arg-type]
+        domain,
+    )
 
 
 def _ends(values: Counts) -> tuple[Any, ...]:
