@@ -33,6 +33,8 @@ from discreet.errors import did_you_mean
 from discreet.server.search import Query, chosen_places
 from discreet.store import Jobs
 from discreet.store.audit_log import AuditLog
+from discreet.store.published import Published, Releases
+from discreet.store.workspace_database import WorkspaceDatabase
 from discreet.workspace import checks, initialising, loading
 from discreet.workspace.draft import CategoryDraft, Draft, LevelDraft, VariableDraft
 from discreet.workspace.unit_choice import UnitChoice
@@ -218,7 +220,7 @@ def audits(root: Path, most: int) -> None:
 
 
 def served(root: Path, most: int) -> None:
-    """Jobs and saved tables: what making, claiming and listing cost as they collect."""
+    """Jobs: what making, claiming and listing cost as they collect."""
     found: dict[str, dict[int, float]] = {}
     jobs, filled = Jobs(root), 0
     for size in (size for size in (100, 1_000, 10_000) if size <= most):
@@ -237,6 +239,31 @@ def served(root: Path, most: int) -> None:
     jobs.close()
     for name, by_size in found.items():
         report(f"{name} by jobs", by_size)
+
+
+def released(root: Path, most: int) -> None:
+    """Releases, of which one in a hundred waits: what every question asks of them."""
+    found: dict[str, dict[int, float]] = {}
+    database = WorkspaceDatabase(root)
+    releases, filled, recipe = Releases(database), 0, {"rows": ["ccg", "cause"], "where": {}}
+    for size in (size for size in (100, 1_000, 10_000) if size <= most):
+        with database.writing() as connection:
+            for number in range(filled, size):
+                name, then = f"{number:064x}", float(number)
+                waits = None if number % 100 == 0 else then
+                facts = ("deaths", "A title", recipe, name, "A guarantee.", {"csv": "t.csv"}, "ana")
+                one = Published(name, *facts, then, then, None, ready=then, approved_at=waits)
+                database.add(connection, "releases", one)
+        filled = size
+        for name, work in {
+            "what is held": partial(releases.held, "deaths"),
+            "what waits to be approved": partial(releases.undecided, "deaths"),
+            "one release": partial(releases.all, f"{1:064x}"),
+        }.items():
+            found.setdefault(name, {})[size] = seconds(work, 5)
+    database.close()
+    for name, by_size in found.items():
+        report(f"{name} by releases", by_size)
 
 
 def descriptions(root: Path, most: int) -> None:
@@ -296,7 +323,7 @@ def load_places(folder: Path, count: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--most", type=int, default=10_000, help="charges of the largest ledger")
-    parts = {part.__name__: part for part in (ledgers, audits, served, descriptions)}
+    parts = {part.__name__: part for part in (ledgers, audits, served, released, descriptions)}
     parser.add_argument("--only", choices=parts)
     asked = parser.parse_args()
     for part in [parts[asked.only]] if asked.only else parts.values():

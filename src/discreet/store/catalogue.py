@@ -18,8 +18,6 @@ from .workspace_database import WorkspaceDatabase
 ALL = 2**31 - 1
 """More entries than any list has."""
 
-_ONE_OR_ALL = "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id"
-
 
 @dataclass(frozen=True)
 class Saved:
@@ -71,7 +69,7 @@ class Catalogue:
 
     def saved(self, identity: str | None = None) -> list[Saved]:
         """One saved table, or all; newest first."""
-        return self._db.records(Saved, "saved", _ONE_OR_ALL, identity)
+        return self._db.one_or_all(Saved, "saved", identity)
 
     def readable(
         self,
@@ -108,7 +106,7 @@ class Catalogue:
 
     def proposals(self, identity: str | None = None) -> list[Proposal]:
         """One proposal, or all; newest first."""
-        return self._db.records(Proposal, "proposals", _ONE_OR_ALL, identity)
+        return self._db.one_or_all(Proposal, "proposals", identity)
 
     def decide(self, identity: str, state: str, by: str, note: str) -> bool:
         """Settle a waiting proposal; False where it does not wait."""

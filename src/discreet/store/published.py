@@ -129,8 +129,7 @@ class Releases:
 
     def all(self, identity: str | None = None) -> list[Published]:
         """One release, or all; newest first, embargoed and withdrawn ones too."""
-        chosen = "WHERE ?1 IS NULL OR id = ?1 ORDER BY created DESC, id"
-        return self._db.records(Published, "releases", chosen, identity)
+        return self._db.one_or_all(Published, "releases", identity)
 
     def undecided(self, dataset: str) -> list[Published]:
         """Those of a data set that wait: not complete, or not approved; newest first."""

@@ -53,6 +53,12 @@ class Tables(ABC):
         rows = self.rows(f"SELECT {columns} FROM {table} {rest}", *values)  # nosec B608
         return [_record(kind, row) for row in rows]
 
+    def one_or_all(self, kind: type[T], table: str, identity: str | None) -> list[T]:
+        """The row of an id, which its index finds, or all rows, newest first."""
+        if identity is not None:
+            return self.records(kind, table, "WHERE id = ?", identity)
+        return self.records(kind, table, "ORDER BY created DESC, id")
+
     def insert(self, table: str, record: Any) -> None:
         """Add a dataclass whose fields are all columns of a table, in order; mappings become JSON."""
         with self.writing() as statements:

@@ -108,6 +108,7 @@ class WorkspaceDatabase:
         self.clock = clock or self.tables.clock
         self.close, self.writing = self.tables.close, self.tables.writing
         self.rows, self.records = self.tables.rows, self.tables.records
+        self.one_or_all = self.tables.one_or_all
         self.execute, self.change = self.tables.execute, self.tables.change
         self.insert, self.add = self.tables.insert, self.tables.add
         try:
