@@ -12,6 +12,7 @@ from discreet.core.domain import AxisRef, Category, Level, Variable
 from discreet.core.question import TableSpec
 from discreet.errors import DescriptionError, Refusal
 from discreet.offers import passing
+from discreet.verdict import MOST_OFFERS
 
 from .facts import people, policy
 
@@ -196,8 +197,8 @@ def test_what_is_offered_for_very_many_tables_is_looked_for_late_and_in_few(monk
     verdict = rules.judge(many, DESCRIPTION, made)
     assert len(verdict.breaches) == 1000
     assert not looks
-    assert len(verdict.offers) == rules.MOST_OFFERS
-    assert len(looks) <= rules.MOST_OFFERS
+    assert len(verdict.offers) == MOST_OFFERS
+    assert len(looks) <= MOST_OFFERS
 
 
 def test_a_table_of_very_many_variables_is_refused_at_once():

@@ -14,7 +14,7 @@ from typing import Any
 
 from fastapi import Request
 
-from .. import formats, rules
+from .. import formats
 from ..core.control import Control
 from ..errors import DiscreetError, Refusal
 from ..formats import Format
@@ -24,6 +24,7 @@ from ..methods import registry
 from ..methods.declaration import Spends
 from ..recipe import Recipe, from_mapping
 from ..release import Asked, Payer, Release, Standing
+from ..verdict import Verdict
 from ..workspace import DataSet
 from .auth import ASKERS, Asker
 from .negotiation import chosen_format, chosen_language, spoken
@@ -161,7 +162,7 @@ class Asking:
         return bool(withheld) and not withheld.isdisjoint((self.question, self.data.data_version))
 
     @property
-    def verdict(self) -> rules.Verdict:
+    def verdict(self) -> Verdict:
         """What the rules say of the question."""
         return self.asked.verdict
 

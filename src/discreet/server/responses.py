@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from .. import __version__
 from ..release import Rung, Standing
-from ..rules import DEFAULT_MOST_CELLS, Breach
+from ..rules import DEFAULT_MOST_CELLS
 from ..store.accounts import Token, User
 from ..store.catalogue import Proposal, Saved
 from ..store.published import State
+from ..verdict import Breach
 from .problems import Alternative
 
 
