@@ -364,9 +364,7 @@ class SessionShape:
 
 DataSets = listing("DataSets", "The catalogue.", datasets=list[DataSetShape])
 Variables = listing("Variables", "Variables of a data set.", variables=list[VariableShape])
-Options = listing(
-    "Options", "What each variable could do in a table.", variables=list[VariableOption]
-)
+Options = listing("Options", "What variables can do in a table.", variables=list[VariableOption])
 JobsShape = listing("JobsShape", "One's own jobs.", jobs=list[JobShape])
 SavedList = listing("SavedList", "Saved tables.", saved=list[SavedTable], next=int | None)
 ReleaseList = listing("ReleaseList", "Releases.", releases=list[ReleaseShape], next=int | None)
