@@ -74,13 +74,15 @@ async def ask_all(
     return answers
 
 
-def half_is_answered(workspace: Path, tokens: dict[str, str], count: int, epsilon: str) -> None:
-    """Ask `count` questions for a budget of half of them: exactly half are answered."""
+def half_is_answered(workspace: Path, tokens: dict[str, str], count: int, epsilon: str) -> float:
+    """Ask `count` questions for a budget of half of them: exactly half are answered. How many a second."""
     questions = distinct(workspace, count, epsilon)
     server = Processes(workspace, 4)
     try:
         server.wait()
+        start = time.monotonic()
         answers = asyncio.run(ask_all(server.url, tokens["ana"], questions, 16))
+        elapsed = time.monotonic() - start
         codes = [status for status, _ in answers]
         assert codes.count(200) == count // 2
         assert codes.count(403) == count - count // 2
@@ -90,6 +92,7 @@ def half_is_answered(workspace: Path, tokens: dict[str, str], count: int, epsilo
     found = verify(workspace / "deaths-dp")
     assert str(found.spent) == "epsilon = 10"
     assert found.answers == count // 2
+    return count / elapsed
 
 
 @pytest.mark.slow
