@@ -41,16 +41,17 @@ _PUBLISH = (
 # Most releases are public and hold nothing: only the others are looked at, each found by an index. The
 # sign before other.publish_at keeps SQLite from its index, since most releases have a time that has come.
 _NOT_PLAINLY_PUBLIC = "(withdrawn_at IS NOT NULL OR ready IS NULL OR approved_at IS NULL)"
-_MAY_HOLD = (_NOT_PLAINLY_PUBLIC, "publish_at > ?2")
-_HELD = " UNION ".join(
+_HELD_AMONG = (
     "SELECT CASE WHEN holds = '' OR withdrawn_at IS NOT NULL THEN question ELSE holds END "
-    f"FROM releases AS one WHERE dataset = ?1 AND {may_hold} AND CASE WHEN withdrawn_at IS NULL "
+    "FROM releases AS one WHERE dataset = ?1 AND THESE AND CASE WHEN withdrawn_at IS NULL "
     "THEN ready IS NULL OR approved_at IS NULL OR publish_at > ?2 "
     "ELSE (holds = '' OR substr(holds, 1, length(question)) = question) AND (publish_at > ?2 OR approved_at IS NULL) "
     "AND NOT ((approved_at IS NULL OR publish_at >= ?3) AND EXISTS (SELECT 1 FROM "
     "releases AS other WHERE other.dataset = ?1 AND other.question = one.question AND other.ready IS NOT NULL "
     "AND other.approved_at IS NOT NULL AND +other.publish_at <= ?2)) END"
-    for may_hold in _MAY_HOLD
+)
+_HELD = " UNION ".join(
+    _HELD_AMONG.replace("THESE", these) for these in (_NOT_PLAINLY_PUBLIC, "publish_at > ?2")
 )
 _NAMED_LATER = (f"% {NOTHING}_%", NO_TIME)
 
