@@ -199,6 +199,9 @@ def test_what_is_offered_for_very_many_tables_is_looked_for_late_and_in_few(monk
     assert not looks
     assert len(verdict.offers) == MOST_OFFERS
     assert len(looks) <= MOST_OFFERS
+    monkeypatch.setattr(rules, "passing", lambda *all: looks.append(1) or ())
+    assert rules.judge(many, DESCRIPTION, made).offers == ()
+    assert len(looks) <= 2 * MOST_OFFERS
 
 
 def test_a_table_of_very_many_variables_is_refused_at_once():

@@ -18,7 +18,7 @@ from .languages import say
 
 MOST = 5
 """How many changes of a table are offered at most."""
-_MOST_STEPS = 100
+_MOST_STEPS = 40
 """A table with more that could be changed is far from passing: pairs of changes are not tried."""
 
 

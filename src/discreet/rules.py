@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -41,7 +42,7 @@ from .errors import DescriptionError, did_you_mean
 from .languages import listed, number, say, together
 from .offers import Offer, passing
 from .protected_rules import Sparseness
-from .verdict import Breach, Verdict
+from .verdict import MOST_OFFERS, Breach, Verdict
 
 DEFAULT_MOST_CELLS = 2_000_000
 _YES, _NO = ("yes", "true"), ("no", "false")
@@ -278,7 +279,7 @@ def judge(question: Question, description: Description, policy: Policy) -> Verdi
 
     def look() -> Iterator[Offer]:
         public = description.public(policy.family)
-        for place in broken:
+        for place in islice(broken, MOST_OFFERS):
             spec = question.tables[place]
             lacking = _lacking(spec, description, policy)
             for changes, changed in passing(

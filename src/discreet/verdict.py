@@ -12,7 +12,7 @@ from .languages import say, together
 from .offers import Offer
 
 MOST_OFFERS = 10
-"""How many changes are offered for all tables of a question."""
+"""How many changes are offered for all tables of a question, and of how many tables at most."""
 
 
 @dataclass(frozen=True)
