@@ -56,7 +56,7 @@ class _Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin, self._process.stdout
-        with contextlib.suppress(OSError):  # more than this account may have
+        with contextlib.suppress(OSError, AttributeError):  # more than allowed, or not to be set
             fcntl.fcntl(self._out, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def about(self) -> dict[str, Any]:
